@@ -1,0 +1,1 @@
+"""Names, errors and ports that every other package may use; imports nothing of the project."""

@@ -1,0 +1,187 @@
+"""Domain errors, by blame. They carry no wire code: `broker/errors.py` translates each one, once.
+
+The text of an error reaches a person: it says what is wrong and, where something can be done, what to do.
+"""
+
+from __future__ import annotations
+
+
+class HeadraceError(Exception):
+    """Everything that this project raises on purpose."""
+
+
+# --- the peer's fault: the request cannot be carried out as it was asked --------------------------------
+
+
+class ClientError(HeadraceError):
+    """The peer asked for something that cannot be; repeating it unchanged will not help."""
+
+
+class InvalidRequest(ClientError):
+    pass
+
+
+class UnsupportedVersion(ClientError):
+    pass
+
+
+class CorruptBatch(ClientError):
+    """A record batch whose checksum, length or magic is wrong. Never stored, never served."""
+
+
+class InvalidRecord(ClientError):
+    """A batch that is intact but says something that its topic forbids."""
+
+
+class InvalidTimestamp(ClientError):
+    pass
+
+
+class MessageTooLarge(ClientError):
+    pass
+
+
+class BatchLargerThanSegment(ClientError):
+    pass
+
+
+class UnsupportedCompression(ClientError):
+    pass
+
+
+class OutOfOrderSequence(ClientError):
+    pass
+
+
+class InvalidProducerEpoch(ClientError):
+    pass
+
+
+class UnknownProducerId(ClientError):
+    pass
+
+
+class OffsetOutOfRange(ClientError):
+    pass
+
+
+class InvalidTopic(ClientError):
+    pass
+
+
+class TopicExists(ClientError):
+    pass
+
+
+class UnknownTopicOrPartition(ClientError):
+    pass
+
+
+class UnknownTopicId(ClientError):
+    pass
+
+
+class InconsistentTopicId(ClientError):
+    pass
+
+
+class InvalidPartitions(ClientError):
+    pass
+
+
+class InvalidReplicationFactor(ClientError):
+    pass
+
+
+class InvalidReplicaAssignment(ClientError):
+    pass
+
+
+class InvalidConfig(ClientError):
+    pass
+
+
+class InvalidRequiredAcks(ClientError):
+    pass
+
+
+class PolicyViolation(ClientError):
+    pass
+
+
+class UnknownServerId(ClientError):
+    """A broker id that is not registered."""
+
+
+class FetchSessionNotFound(ClientError):
+    pass
+
+
+class InvalidFetchSessionEpoch(ClientError):
+    pass
+
+
+# --- nobody's fault: the state has moved on; the peer refreshes its metadata and asks again ---------------
+
+
+class RetriableError(HeadraceError):
+    """The same request may succeed later, or at another broker."""
+
+
+class NotLeader(RetriableError):
+    pass
+
+
+class FencedLeaderEpoch(RetriableError):
+    pass
+
+
+class UnknownLeaderEpoch(RetriableError):
+    pass
+
+
+class LeaderNotAvailable(RetriableError):
+    pass
+
+
+class NotController(RetriableError):
+    pass
+
+
+class CoordinatorNotAvailable(RetriableError):
+    pass
+
+
+class NotEnoughReplicas(RetriableError):
+    pass
+
+
+class ElectionNotNeeded(RetriableError):
+    pass
+
+
+class RequestTimedOut(RetriableError):
+    pass
+
+
+class OffsetNotAvailable(RetriableError):
+    pass
+
+
+# --- our fault: the operator has to know -------------------------------------------------------------------
+
+
+class ServerError(HeadraceError):
+    pass
+
+
+class StorageError(ServerError):
+    """A log directory failed; its partitions are offline until it is replaced."""
+
+
+class CorruptLog(ServerError):
+    """Stored data that cannot be what was written. Never repaired by deleting it silently."""
+
+
+class ConfigError(ServerError):
+    """The broker's own configuration is wrong: it refuses to start and says which line to change."""

@@ -1,0 +1,90 @@
+"""The outside world, as the rest of the code may see it.
+
+Each port has a real implementation and a simulated one in `headrace.testing`; both pass the same
+behaviour suite. Nothing below the broker's composition root makes its own clock, disk or randomness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Clock(Protocol):
+    def wall_ms(self) -> int:
+        """Milliseconds since the epoch: for timestamps in records, never for safety."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go back: for timeouts and rates."""
+        ...
+
+
+class Random(Protocol):
+    def randrange(self, stop: int) -> int: ...
+
+    def randbytes(self, length: int) -> bytes: ...
+
+
+class File(Protocol):
+    """One open file. Every call is positioned: a file has no cursor to share."""
+
+    def pread(self, length: int, position: int) -> bytes:
+        """Up to `length` bytes; fewer only at the end of the file."""
+        ...
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        """Write all of `data` or raise OSError."""
+        ...
+
+    def size(self) -> int: ...
+
+    def truncate(self, size: int) -> None: ...
+
+    def sync(self) -> None:
+        """fdatasync. After it returns, the content survives a power loss."""
+        ...
+
+    def close(self) -> None: ...
+
+    def fileno(self) -> int:
+        """The descriptor, for sendfile. A simulated file has none and raises OSError."""
+        ...
+
+
+class Disk(Protocol):
+    """A file system. Paths are plain strings. Errors are OSError, as the system gives them."""
+
+    def open(self, path: str, *, create: bool = False) -> File: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def list(self, path: str) -> Sequence[str]:
+        """Names in a directory, sorted."""
+        ...
+
+    def make_dirs(self, path: str) -> None: ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Atomic, replaces `new`. Durable once the directory is synced."""
+        ...
+
+    def remove(self, path: str) -> None: ...
+
+    def remove_tree(self, path: str) -> None: ...
+
+    def sync_dir(self, path: str) -> None:
+        """Makes creations, renames and removals inside `path` durable."""
+        ...
+
+    def size(self, path: str) -> int: ...
+
+    def modified_ms(self, path: str) -> int: ...
+
+    def free_bytes(self, path: str) -> int: ...
+
+    def total_bytes(self, path: str) -> int: ...

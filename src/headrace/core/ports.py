@@ -7,7 +7,7 @@ behaviour suite. Nothing below the broker's composition root makes its own clock
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Buffer = bytes | bytearray | memoryview
 
@@ -52,6 +52,14 @@ class File(Protocol):
     def fileno(self) -> int:
         """The descriptor, for sendfile. A simulated file has none and raises OSError."""
         ...
+
+
+class FileRange(NamedTuple):
+    """Bytes of a file that are sent as they are, without passing through this process."""
+
+    file: File
+    position: int
+    length: int
 
 
 class Disk(Protocol):

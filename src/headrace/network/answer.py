@@ -1,0 +1,53 @@
+"""What a request handler gives back to the connection that carried the request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.core.ports import Buffer, FileRange
+
+Part = Buffer | FileRange
+Parts = list[Part]
+
+
+class Pending:
+    """An answer that comes later: whoever holds it calls `complete` once, with the parts to send.
+
+    While a pending answer is `exclusive`, the connection serves no further request, so that requests of
+    one connection take effect in order. Produce requests are not exclusive: they take effect when they
+    arrive, and only their acknowledgement waits.
+    """
+
+    __slots__ = ("_on_complete", "abandoned", "exclusive", "on_abandon", "parts")
+
+    def __init__(self, *, exclusive: bool = True) -> None:
+        self.exclusive = exclusive
+        self.parts: Parts | None = None
+        self.abandoned = False
+        """The connection is gone: nobody waits for this any more."""
+        self.on_abandon: Callable[[], None] | None = None
+        self._on_complete: Callable[[], None] | None = None
+
+    def complete(self, parts: Parts) -> None:
+        if self.parts is not None or self.abandoned:
+            return
+        self.parts = parts
+        if self._on_complete is not None:
+            self._on_complete()
+
+    def attach(self, on_complete: Callable[[], None]) -> None:
+        self._on_complete = on_complete
+
+    def abandon(self) -> None:
+        self.abandoned = True
+        if self.on_abandon is not None:
+            self.on_abandon()
+
+
+class NoAnswer:
+    """The request wants no response (Produce with acks=0)."""
+
+
+NO_ANSWER = NoAnswer()
+
+Answer = Parts | Pending | NoAnswer

@@ -1,0 +1,387 @@
+"""One client connection: frames in, answers out, in order. Knows no API.
+
+Raw non-blocking socket on the event loop. Two rules bound what one peer can cost:
+- a partial frame holds only the bytes that have arrived (see buffers.py);
+- while an answer is unsent or an exclusive one is pending, no further request is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING, Final
+
+from headrace.core.errors import HeadraceError
+from headrace.core.ports import FileRange
+from headrace.network.answer import Answer, NoAnswer, Part, Pending
+
+if TYPE_CHECKING:
+    from headrace.network.listener import Endpoint
+
+_LENGTH: Final = Struct(">i")
+READS_PER_EVENT: Final = 8
+"""Fairness: after this many reads other connections get their turn."""
+
+FrameHandler = Callable[["Connection", memoryview], Answer]
+"""Serves one frame. The memoryview is only valid until the handler returns."""
+
+
+class Connection:
+    __slots__ = (
+        "_backlog",
+        "_blocked",
+        "_buffer",
+        "_descriptor",
+        "_endpoint",
+        "_filled",
+        "_frame_bytes",
+        "_loop",
+        "_out",
+        "_reading",
+        "_serving",
+        "_slots",
+        "_sock",
+        "_writing",
+        "active_tick",
+        "closed",
+        "peer_host",
+        "state",
+    )
+
+    def __init__(
+        self, endpoint: Endpoint, sock: socket.socket, peer_host: str, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        self._endpoint = endpoint
+        self._sock = sock
+        self._descriptor = sock.fileno()
+        self._loop = loop
+        self.peer_host = peer_host
+        self.closed = False
+        self.active_tick = endpoint.tick
+        self.state: object | None = None
+        """What the layer above remembers about this peer (client software, later the principal)."""
+        self._buffer: bytearray | None = None
+        self._filled = 0
+        self._frame_bytes = 0
+        """Size of the partial frame in `_buffer`, length field included; 0 while even that is incomplete."""
+        self._backlog = b""
+        """Whole or partial frames that arrived behind an answer that blocks."""
+        self._slots: deque[Pending] | None = None
+        """Pending answers in the order of their requests; None while there is none (the usual case)."""
+        self._out: deque[Part] | None = None
+        """Parts that wait for the socket; None while everything has been sent."""
+        self._blocked = False
+        self._serving = False
+        self._reading = True
+        self._writing = False
+        loop.add_reader(self._descriptor, self._on_readable)
+
+    # --- reading -------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        if self._blocked or (self._buffer is None and self._endpoint.buffers.exhausted):
+            self._pause_reading()
+            return
+        self.active_tick = self._endpoint.tick
+        self._guarded(self._read)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """Run a step that touches the socket; an error of the peer costs the peer its connection only."""
+        try:
+            step()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except HeadraceError as error:
+            self._endpoint.on_protocol_error(self, error)
+            self.close()
+        except OSError:
+            self.close()
+
+    def _read(self) -> None:
+        for _ in range(READS_PER_EVENT):
+            more = self._read_once()
+            if not more or self._blocked or self.closed:
+                return
+
+    def _read_once(self) -> bool:
+        """One recv and all frames it completes. False when there is likely nothing more to read."""
+        if self._buffer is not None:
+            return self._read_partial(self._buffer)
+        pool = self._endpoint.buffers
+        count = self._sock.recv_into(pool.shared)
+        if count == 0:
+            self.close()
+            return False
+        self._serve_frames(pool.shared_view, count)
+        return count == len(pool.shared)
+
+    def _read_partial(self, buffer: bytearray) -> bool:
+        wanted = self._frame_bytes or 4
+        view = memoryview(buffer)
+        count = self._sock.recv_into(view[self._filled : wanted])
+        view.release()
+        if count == 0:
+            self.close()
+            return False
+        self._filled += count
+        if self._frame_bytes == 0:
+            if self._filled < 4:
+                return False
+            self._expect(_LENGTH.unpack_from(buffer)[0])
+            return True
+        if self._filled == self._frame_bytes:
+            self._buffer, self._frame_bytes = None, 0
+            try:
+                self._serve_frame(memoryview(buffer)[4 : self._filled])
+            finally:
+                self._endpoint.buffers.give(buffer)
+            self._flush()
+            return True
+        if self._filled == len(buffer):
+            self._buffer = self._endpoint.buffers.grow(buffer, self._filled, self._frame_bytes)
+        return True
+
+    def _expect(self, length: int) -> None:
+        """The length field of a partial frame is known: check it and make room for the beginning."""
+        self._check_length(length)
+        self._frame_bytes = length + 4
+        old = self._buffer
+        pool = self._endpoint.buffers
+        self._buffer = pool.take(self._frame_bytes)
+        if old is not None:
+            self._buffer[: self._filled] = memoryview(old)[: self._filled]
+            pool.give(old)
+
+    def _check_length(self, length: int) -> None:
+        if not 0 < length <= self._endpoint.max_frame_bytes:
+            raise HeadraceError(
+                f"frame length {length} is not between 1 and {self._endpoint.max_frame_bytes}"
+                " (socket.request.max.bytes)"
+            )
+
+    def _serve_frames(self, view: memoryview, end: int) -> None:
+        at = 0
+        self._serving = True
+        try:
+            while end - at >= 4 and not self._blocked:
+                length = _LENGTH.unpack_from(view, at)[0]
+                if length > end - at - 4 or length <= 0:
+                    self._check_length(length)
+                    break
+                frame = view[at + 4 : at + 4 + length]
+                at += 4 + length
+                self._serve_frame(frame)
+        finally:
+            self._serving = False
+        if at < end and not self.closed:
+            self._keep(view[at:end])
+        self._flush()
+
+    def _keep(self, rest: memoryview) -> None:
+        """What could not be served yet: the beginning of a frame, or requests behind a blocking answer."""
+        if self._blocked:
+            self._backlog = bytes(rest)
+            return
+        count = len(rest)
+        if count < 4:
+            self._buffer = self._endpoint.buffers.take(4)
+            self._frame_bytes = 0
+        else:
+            self._expect(_LENGTH.unpack_from(rest)[0])
+        buffer = self._buffer
+        assert buffer is not None
+        while len(buffer) < count:
+            buffer = self._buffer = self._endpoint.buffers.grow(buffer, 0, self._frame_bytes)
+        buffer[:count] = rest
+        self._filled = count
+
+    def _serve_frame(self, frame: memoryview) -> None:
+        answer = self._endpoint.handler(self, frame)
+        if isinstance(answer, list):
+            if self._slots is None:
+                self._enqueue(answer)
+                return
+            pending = Pending(exclusive=False)
+            pending.parts = answer
+        elif isinstance(answer, NoAnswer):
+            return
+        elif answer.parts is not None and self._slots is None:
+            self._enqueue(answer.parts)
+            return
+        else:
+            pending = answer
+        if self._slots is None:
+            self._slots = deque()
+        self._slots.append(pending)
+        pending.attach(self._on_completed)
+        if pending.parts is None and (pending.exclusive or len(self._slots) >= self._endpoint.max_in_flight):
+            self._blocked = True
+
+    def _pause_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self._descriptor)
+            if not self._blocked:
+                self._endpoint.starved.append(self)
+
+    def resume_reading(self) -> None:
+        if not self._reading and not self.closed:
+            self._reading = True
+            self._loop.add_reader(self._descriptor, self._on_readable)
+
+    # --- answering -------------------------------------------------------------------------------------
+
+    def _on_completed(self) -> None:
+        """A pending answer is there: send what is now first in line, then go on reading."""
+        if self.closed or self._slots is None:
+            return
+        slots = self._slots
+        while slots and slots[0].parts is not None:
+            self._enqueue(slots.popleft().parts or [])
+        if not slots:
+            self._slots = None
+        if not self._serving:
+            self._guarded(self._flush)
+
+    def _enqueue(self, parts: list[Part]) -> None:
+        if self._out is None:
+            self._out = deque(parts)
+        else:
+            self._out.extend(parts)
+
+    def _unblock(self) -> None:
+        """Everything is sent and nothing exclusive pends: serve what was held back, then read again."""
+        if self._out is not None or self.closed:
+            return
+        if self._slots is not None and (
+            any(slot.exclusive and slot.parts is None for slot in self._slots)
+            or len(self._slots) >= self._endpoint.max_in_flight
+        ):
+            return
+        self._blocked = False
+        if self._backlog:
+            backlog, self._backlog = bytearray(self._backlog), b""
+            self._serve_frames(memoryview(backlog), len(backlog))
+        if not self._blocked:
+            self.resume_reading()
+
+    def _flush(self) -> None:
+        """Send as much as the socket takes. Raises OSError when the peer is gone."""
+        out = self._out
+        if out is None or self._writing or self.closed:
+            return
+        while out:
+            part = out[0]
+            if isinstance(part, FileRange):
+                if not self._send_range(part, out):
+                    break
+            elif not self._send_bytes(part, out):
+                break
+        else:
+            self._out = None
+            if self._blocked:
+                self._unblock()
+            return
+        self._blocked = True
+
+    def _send_bytes(self, part: bytes | bytearray | memoryview, out: deque[Part]) -> bool:
+        if len(out) > 1:
+            return self._send_many(out)
+        try:
+            sent = self._sock.send(part)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        if sent == len(part):
+            out.popleft()
+            return True
+        out[0] = memoryview(part)[sent:]
+        self._wait_writable()
+        return False
+
+    def _send_many(self, out: deque[Part]) -> bool:
+        """Consecutive byte parts leave in one call; a file range that follows is announced (MSG_MORE)."""
+        run: list[bytes | bytearray | memoryview] = []
+        total, more = 0, 0
+        for part in out:
+            if isinstance(part, FileRange):
+                more = socket.MSG_MORE
+                break
+            if len(run) >= 64:
+                break
+            run.append(part)
+            total += len(part)
+        try:
+            sent = self._sock.sendmsg(run, (), more)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        complete = sent == total
+        for part in run:
+            if sent < len(part):
+                out[0] = memoryview(part)[sent:]
+                break
+            sent -= len(part)
+            out.popleft()
+        if not complete:
+            self._wait_writable()
+        return complete
+
+    def _send_range(self, part: FileRange, out: deque[Part]) -> bool:
+        if not self._endpoint.page_cache.is_warm(part):
+            self._writing = True
+            self._endpoint.page_cache.warm(part, self._on_writable)
+            return False
+        position, remaining = part.position, part.length
+        source = part.file.fileno()
+        try:
+            while remaining:
+                sent = os.sendfile(self._descriptor, source, position, remaining)
+                if sent == 0:
+                    # The file is shorter than promised (truncated under us): the frame cannot be finished.
+                    raise OSError("a file range ended early")
+                position += sent
+                remaining -= sent
+        except (BlockingIOError, InterruptedError):
+            out[0] = FileRange(part.file, position, remaining)
+            self._wait_writable()
+            return False
+        out.popleft()
+        return True
+
+    def _wait_writable(self) -> None:
+        if not self._writing:
+            self._writing = True
+            self._loop.add_writer(self._descriptor, self._on_writable)
+
+    def _on_writable(self) -> None:
+        if self.closed:
+            return
+        self._writing = False
+        self._loop.remove_writer(self._descriptor)
+        self.active_tick = self._endpoint.tick
+        self._guarded(self._flush)
+
+    # --- the end -----------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if self._reading:
+            self._loop.remove_reader(self._descriptor)
+        if self._writing:
+            self._loop.remove_writer(self._descriptor)
+        self._sock.close()
+        if self._buffer is not None:
+            self._endpoint.buffers.give(self._buffer)
+            self._buffer = None
+        self._out = None
+        self._backlog = b""
+        if self._slots is not None:
+            for pending in self._slots:
+                pending.abandon()
+            self._slots = None
+        self._endpoint.forget(self)

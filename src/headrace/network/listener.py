@@ -1,0 +1,155 @@
+"""Listening sockets, and what the connections of one broker share: limits, buffers, the idle sweep."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from headrace.core.errors import HeadraceError
+from headrace.network.buffers import BufferPool
+from headrace.network.connection import Connection, FrameHandler
+from headrace.network.page_cache import PageCache
+
+TICK_SECONDS: Final = 1.0
+ACCEPTS_PER_EVENT: Final = 64
+ACCEPT_RETRY_SECONDS: Final = 0.1
+BACKLOG: Final = 1024
+UNLIMITED: Final = 2**31 - 1
+
+
+class Endpoint:
+    """All listeners and connections of one broker."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        handler: FrameHandler,
+        threads: ThreadPoolExecutor,
+        *,
+        max_frame_bytes: int,
+        max_in_flight: int = 64,
+        max_connections: int = UNLIMITED,
+        max_connections_per_ip: int = UNLIMITED,
+        max_idle_seconds: float = 600.0,
+        queued_bytes: int = -1,
+        send_buffer_bytes: int = -1,
+        receive_buffer_bytes: int = -1,
+        on_protocol_error: Callable[[Connection, HeadraceError], None] = lambda _connection, _error: None,
+    ) -> None:
+        self.loop = loop
+        self.handler = handler
+        self.max_frame_bytes = max_frame_bytes
+        self.max_in_flight = max_in_flight
+        self.buffers = BufferPool(queued_bytes)
+        self.page_cache = PageCache(loop, threads)
+        self.on_protocol_error = on_protocol_error
+        self.tick = 0
+        self.starved: list[Connection] = []
+        """Connections that were not read because the buffers were exhausted; tried again at each tick."""
+        self.connections: set[Connection] = set()
+        self.accepted = 0
+        self.refused = 0
+        self._per_host: Counter[str] = Counter()
+        self._listening: list[socket.socket] = []
+        self._max_connections = max_connections
+        self._max_connections_per_ip = max_connections_per_ip
+        self._max_idle_ticks = max_idle_seconds / TICK_SECONDS
+        self._send_buffer_bytes = send_buffer_bytes
+        self._receive_buffer_bytes = receive_buffer_bytes
+        self._timer: asyncio.TimerHandle | None = loop.call_later(TICK_SECONDS, self._on_tick)
+
+    def listen(self, host: str, port: int) -> int:
+        """Accept connections at host:port; 0 takes a free port. Returns the port."""
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if self._receive_buffer_bytes > 0:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes)
+            sock.setblocking(False)
+            sock.bind((host, port))
+            sock.listen(BACKLOG)
+        except OSError:
+            sock.close()
+            raise
+        self._listening.append(sock)
+        self.loop.add_reader(sock.fileno(), self._on_acceptable, sock)
+        bound: int = sock.getsockname()[1]
+        return bound
+
+    def _on_acceptable(self, listening: socket.socket) -> None:
+        for _ in range(ACCEPTS_PER_EVENT):
+            try:
+                sock, address = listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    self._pause_accepting(listening)
+                    return
+                raise
+            self._adopt(sock, address[0])
+
+    def _pause_accepting(self, listening: socket.socket) -> None:
+        """Out of descriptors: serve those who are here; new ones wait in the backlog for a moment."""
+        self.refused += 1
+        self.loop.remove_reader(listening.fileno())
+        self.loop.call_later(ACCEPT_RETRY_SECONDS, self._resume_accepting, listening)
+
+    def _resume_accepting(self, listening: socket.socket) -> None:
+        if listening in self._listening:
+            self.loop.add_reader(listening.fileno(), self._on_acceptable, listening)
+
+    def _adopt(self, sock: socket.socket, host: str) -> None:
+        if (
+            len(self.connections) >= self._max_connections
+            or self._per_host[host] >= self._max_connections_per_ip
+        ):
+            self.refused += 1
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._send_buffer_bytes > 0:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
+        self.accepted += 1
+        self._per_host[host] += 1
+        self.connections.add(Connection(self, sock, host, self.loop))
+
+    def forget(self, connection: Connection) -> None:
+        self.connections.discard(connection)
+        self._per_host[connection.peer_host] -= 1
+        if not self._per_host[connection.peer_host]:
+            del self._per_host[connection.peer_host]
+
+    def _on_tick(self) -> None:
+        self.tick += 1
+        self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
+        if self.starved and not self.buffers.exhausted:
+            starved, self.starved = self.starved, []
+            for connection in starved:
+                connection.resume_reading()
+        if self.tick % 10 == 0:
+            oldest = self.tick - self._max_idle_ticks
+            for connection in [c for c in self.connections if c.active_tick < oldest]:
+                connection.close()
+
+    def stop_listening(self) -> None:
+        for sock in self._listening:
+            self.loop.remove_reader(sock.fileno())
+            sock.close()
+        self._listening.clear()
+
+    def close(self) -> None:
+        self.stop_listening()
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for connection in list(self.connections):
+            connection.close()

@@ -1,0 +1,65 @@
+"""The cold-read rule: a range that is not in the page cache is read ahead by a thread, never by the loop.
+
+`sendfile` on a cold range would block the event loop for a disk read, and with it every producer of the
+broker. `preadv` with RWF_NOWAIT tells whether a page is there without waiting for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from headrace.core.ports import FileRange
+
+READ_AHEAD_BYTES: Final = 4 * 1024 * 1024
+_CHUNK_BYTES: Final = 256 * 1024
+_NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
+
+
+class PageCache:
+    __slots__ = ("_loop", "_probe", "_threads", "cold_reads")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> None:
+        self._loop = loop
+        self._threads = threads
+        self._probe = bytearray(1)
+        self.cold_reads = 0
+
+    def is_warm(self, part: FileRange) -> bool:
+        """Whether both ends of the range are cached; what lies between was read with them."""
+        try:
+            descriptor = part.file.fileno()
+            last = part.position + part.length - 1
+            os.preadv(descriptor, [self._probe], last, _NOWAIT)
+            os.preadv(descriptor, [self._probe], part.position, _NOWAIT)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True  # no such probe on this file system: sendfile will report real errors
+        return True
+
+    def warm(self, part: FileRange, then: Callable[[], None]) -> None:
+        """Read the range in a thread, then call `then` on the loop."""
+        self.cold_reads += 1
+        future = self._loop.run_in_executor(self._threads, _read_ahead, part)
+
+        def on_done(done: asyncio.Future[None]) -> None:
+            done.exception()  # a failed read ahead is no failure: sendfile will meet the same error and report it
+            then()
+
+        future.add_done_callback(on_done)
+
+
+def _read_ahead(part: FileRange) -> None:
+    descriptor = part.file.fileno()
+    position, end = part.position, part.position + part.length
+    os.posix_fadvise(descriptor, position, part.length + READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
+    scratch = bytearray(min(_CHUNK_BYTES, part.length))
+    while position < end:
+        count = os.preadv(descriptor, [scratch], position)
+        if count <= 0:
+            return
+        position += count

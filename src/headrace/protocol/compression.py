@@ -4,7 +4,7 @@ A few hundred bytes can claim, or really become, gigabytes. Wherever a format de
 (snappy, zstd, lz4) the claim is checked before anything is allocated; all the others grow step by step
 and stop at the cap. The cap is the caller's `max_bytes`, and for inputs that are small also a ratio.
 
-Snappy has two shapes: Java clients frame it in blocks, as the snappy-java library does, and librdkafka sends it
+Snappy has two shapes: Java clients frame it in blocks, as snappy-java does, and librdkafka sends it
 raw. Both are read, the framed one is written. Codecs are imported when they are first used: a broker that
 never opens a batch pays nothing for them.
 """

@@ -257,6 +257,8 @@ def rebuild_batch(
     With a delete horizon, that time takes the place of the base timestamp, as the format has it.
     """
     codec = header.compression if compression is None else int(compression)
+    if not records:
+        codec = Compression.NONE  # only the header stays, and nothing is there to open
     attributes = (header.attributes & ~batches.COMPRESSION_MASK) | codec
     base_timestamp = header.base_timestamp
     if delete_horizon_ms is not None:
@@ -275,7 +277,7 @@ def rebuild_batch(
         max_timestamp=max_timestamp,
         record_count=len(records),
     )
-    return _seal(changed, compress(codec, body, level) if records else b"")
+    return _seal(changed, compress(codec, body, level))
 
 
 def recompress(

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Brings every third-party client that the compatibility suite runs into .cache/ of this checkout:
+# Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, the Java and Go programs, kcat.
+# Needs: java and javac 17, mvn, go. Running it again does only what has changed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+root=$PWD
+cache=$root/.cache
+sources=$root/third_party_clients
+mkdir -p "$cache"
+
+# fresh STAMP INPUT...: succeeds if STAMP was made from exactly these inputs.
+fingerprint() { cat "$@" | sha256sum | cut -d' ' -f1; }
+fresh() { local stamp=$1; shift; [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$(fingerprint "$@")" ]; }
+seal() { local stamp=$1; shift; fingerprint "$@" > "$stamp"; }
+
+fetch_jars() { # POM DIRECTORY [MAVEN OPTION...]
+  local pom=$1 directory=$2; shift 2
+  fresh "$directory/.ok" "$pom" && return
+  rm -rf "$directory"
+  mvn -q -B -f "$pom" "$@" dependency:copy-dependencies \
+    -DoutputDirectory="$directory" -DincludeScope=runtime -DskipTests
+  seal "$directory/.ok" "$pom"
+}
+
+install_debian_packages() {
+  local missing=()
+  command -v kcat > /dev/null || missing+=(kcat)
+  [ -e /usr/include/librdkafka/rdkafka.h ] || missing+=(librdkafka-dev)
+  [ ${#missing[@]} -eq 0 ] && return
+  local as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  "${as_root[@]}" apt-get update -qq
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+build_java() {
+  local version classes
+  for version in 4.3.1 3.9.1; do
+    fetch_jars "$sources/kafka/pom.xml" "$cache/kafka-$version" -Dkafka.version=$version
+    classes=$cache/tool-runner-$version
+    fresh "$classes/.ok" "$sources/kafka/ToolRunner.java" && continue
+    mkdir -p "$classes"
+    javac -d "$classes" -cp "$cache/kafka-$version/*" "$sources/kafka/ToolRunner.java"
+    seal "$classes/.ok" "$sources/kafka/ToolRunner.java"
+  done
+  fetch_jars "$sources/java/pom.xml" "$cache/java-client"
+  classes=$cache/java-program
+  fresh "$classes/.ok" "$sources"/java/src/*.java && return
+  mkdir -p "$classes"
+  javac -d "$classes" -cp "$cache/java-client/*" "$sources"/java/src/*.java
+  seal "$classes/.ok" "$sources"/java/src/*.java
+}
+
+build_go() {
+  # Only one compiler may write the binaries; Go itself knows what is up to date.
+  (cd "$sources/go" && GOFLAGS=-mod=readonly go build -buildvcs=false -o "$cache/go/" ./franz ./sarama)
+}
+
+(
+  flock 9
+  install_debian_packages
+  build_java
+  mkdir -p "$cache/go"
+  build_go
+) 9> "$cache/setup.lock"

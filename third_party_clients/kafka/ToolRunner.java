@@ -1,0 +1,83 @@
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.apache.kafka.common.utils.Exit;
+
+/**
+ * Runs many of Kafka's command-line tools in one JVM, because starting a JVM costs more than most tools do.
+ *
+ * A request on stdin is the tool's class name and its arguments, one per line, ended by an empty line.
+ * The answer on stdout is "exit-status bytes-of-output bytes-of-errors", a new line, and those bytes.
+ * Every tool leaves through Kafka's own Exit class, which lets us turn the end of the process into an exception.
+ */
+public final class ToolRunner {
+    private static final class ToolExit extends RuntimeException {
+        final int status;
+
+        ToolExit(int status) {
+            super(null, null, false, false);
+            this.status = status;
+        }
+    }
+
+    public static void main(String[] ignored) throws Exception {
+        PrintStream answers = System.out;
+        PrintStream log = System.err;
+        Exit.setExitProcedure((status, message) -> {
+            if (message != null) {
+                System.err.println(message);
+            }
+            throw new ToolExit(status);
+        });
+        BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        List<String> request;
+        while (!(request = readRequest(requests)).isEmpty()) {
+            ByteArrayOutputStream output = new ByteArrayOutputStream();
+            ByteArrayOutputStream errors = new ByteArrayOutputStream();
+            System.setOut(new PrintStream(output, true, StandardCharsets.UTF_8));
+            System.setErr(new PrintStream(errors, true, StandardCharsets.UTF_8));
+            int status = run(request);
+            System.out.flush();
+            System.err.flush();
+            System.setOut(answers);
+            System.setErr(log);
+            answers.println(status + " " + output.size() + " " + errors.size());
+            output.writeTo(answers);
+            errors.writeTo(answers);
+            answers.flush();
+        }
+    }
+
+    private static List<String> readRequest(BufferedReader requests) throws Exception {
+        List<String> request = new ArrayList<>();
+        String line;
+        while ((line = requests.readLine()) != null && !line.isEmpty()) {
+            request.add(line);
+        }
+        return request;
+    }
+
+    private static int run(List<String> request) {
+        try {
+            Method main = Class.forName(request.get(0)).getMethod("main", String[].class);
+            main.invoke(null, (Object) request.subList(1, request.size()).toArray(new String[0]));
+            return 0;
+        } catch (InvocationTargetException error) {
+            if (error.getCause() instanceof ToolExit) {
+                return ((ToolExit) error.getCause()).status;
+            }
+            error.getCause().printStackTrace();
+            return 1;
+        } catch (ReflectiveOperationException error) {
+            error.printStackTrace();
+            return 1;
+        }
+    }
+}

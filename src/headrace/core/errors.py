@@ -101,6 +101,10 @@ class InvalidConfig(ClientError):
     pass
 
 
+class TopicAuthorizationFailed(ClientError):
+    pass
+
+
 class InvalidRequiredAcks(ClientError):
     pass
 
@@ -118,6 +122,14 @@ class FetchSessionNotFound(ClientError):
 
 
 class InvalidFetchSessionEpoch(ClientError):
+    pass
+
+
+class FetchSessionTopicIdError(ClientError):
+    pass
+
+
+class InvalidTransactionState(ClientError):
     pass
 
 
@@ -158,6 +170,18 @@ class NotEnoughReplicas(RetriableError):
 
 class ElectionNotNeeded(RetriableError):
     pass
+
+
+class PreferredLeaderNotAvailable(RetriableError):
+    pass
+
+
+class EligibleLeadersNotAvailable(RetriableError):
+    pass
+
+
+class StaleBrokerEpoch(RetriableError):
+    """A request of an incarnation of a broker that has been replaced."""
 
 
 class RequestTimedOut(RetriableError):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import FileRange
 from headrace.network.answer import Answer, NoAnswer, Part, Pending
+from headrace.network.page_cache import INLINE_BYTES
 
 if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
@@ -84,7 +85,7 @@ class Connection:
 
     def _on_readable(self) -> None:
         if self._blocked or (self._buffer is None and self._endpoint.buffers.exhausted):
-            self._pause_reading()
+            self._guarded(self._hold_back)
             return
         self.active_tick = self._endpoint.tick
         self._guarded(self._read)
@@ -221,8 +222,11 @@ class Connection:
         if pending.parts is None and (pending.exclusive or len(self._slots) >= self._endpoint.max_in_flight):
             self._blocked = True
 
-    def _pause_reading(self) -> None:
-        if self._reading:
+    def _hold_back(self) -> None:
+        """Not the time to serve: stop reading, unless this is the peer saying goodbye."""
+        if not self._sock.recv(1, socket.MSG_PEEK):
+            self.close()
+        elif self._reading:
             self._reading = False
             self._loop.remove_reader(self._descriptor)
             if not self._blocked:
@@ -248,6 +252,10 @@ class Connection:
             self._guarded(self._flush)
 
     def _enqueue(self, parts: list[Part]) -> None:
+        if len(parts) > 1:
+            for index, part in enumerate(parts):
+                if isinstance(part, FileRange) and part.length <= INLINE_BYTES:
+                    parts[index] = self._endpoint.page_cache.read_small(part) or part
         if self._out is None:
             self._out = deque(parts)
         else:

@@ -1,0 +1,1 @@
+"""Serving Fetch: sessions, reading within byte limits, waiting for more."""

@@ -1,0 +1,261 @@
+"""The connection against a real socket pair: framing, order, limits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import struct
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from headrace.core.ports import File, FileRange
+from headrace.network.answer import NO_ANSWER, Answer, Pending
+from headrace.network.connection import Connection
+from headrace.network.listener import Endpoint
+
+
+class OpenFile:
+    """As much of a File as sending needs."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class Script:
+    """A handler that answers by the first byte of the frame."""
+
+    def __init__(self) -> None:
+        self.pending: list[Pending] = []
+        self.seen: list[bytes] = []
+        self.file: OpenFile | None = None
+        self.range = (0, 0)
+
+    def file_range(self) -> FileRange:
+        return FileRange(cast(File, self.file), *self.range)
+
+    def __call__(self, connection: Connection, frame: memoryview) -> Answer:
+        data = bytes(frame)
+        self.seen.append(data)
+        if data[:1] == b"w":
+            pending = Pending(exclusive=True)
+            self.pending.append(pending)
+            return pending
+        if data[:1] == b"p":
+            pending = Pending(exclusive=False)
+            self.pending.append(pending)
+            return pending
+        if data[:1] == b"n":
+            return NO_ANSWER
+        if data[:1] == b"f":
+            assert self.file is not None
+            return [b"head:", self.file_range(), b":tail"]
+        return [b"=" + data]
+
+
+def frame(data: bytes) -> bytes:
+    return struct.pack(">i", len(data)) + data
+
+
+@pytest.fixture
+async def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+async def endpoint(script: Script) -> AsyncIterator[Endpoint]:
+    threads = ThreadPoolExecutor(1)
+    endpoint = Endpoint(
+        asyncio.get_running_loop(),
+        script,
+        threads,
+        max_frame_bytes=8_000_000,
+        max_connections=3,
+        max_in_flight=4,
+    )
+    yield endpoint
+    endpoint.close()
+    threads.shutdown()
+
+
+async def connect(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    port = endpoint.listen("127.0.0.1", 0)
+    return await asyncio.open_connection("127.0.0.1", port)
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    try:
+        await writer.wait_closed()
+    except ConnectionError:
+        pass
+
+
+async def test_frames_cut_anywhere_are_served_once(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint)
+    stream = frame(b"one") + frame(b"two" * 1000) + frame(b"x")
+    for at in range(0, len(stream), 7):
+        writer.write(stream[at : at + 7])
+        await writer.drain()
+        await asyncio.sleep(0)
+    expected = b"=one=" + b"two" * 1000 + b"=x"
+    assert await reader.readexactly(len(expected)) == expected
+    await close(writer)
+
+
+async def test_many_frames_in_one_read_are_answered_in_order(endpoint: Endpoint) -> None:
+    reader, writer = await connect(endpoint)
+    writer.write(b"".join(frame(b"%d" % n) for n in range(200)))
+    expected = b"".join(b"=%d" % n for n in range(200))
+    assert await reader.readexactly(len(expected)) == expected
+    await close(writer)
+
+
+async def test_a_large_frame_arrives_whole(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint)
+    body = b"b" + os.urandom(5_000_000)
+    writer.write(frame(body))
+    await writer.drain()
+    assert await reader.readexactly(len(body) + 1) == b"=" + body
+    await asyncio.sleep(0)
+    assert endpoint.buffers.in_use_bytes == 0
+    await close(writer)
+
+
+async def test_an_exclusive_answer_holds_back_later_requests(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint)
+    writer.write(frame(b"wait") + frame(b"after"))
+    while not script.pending:
+        await asyncio.sleep(0.001)
+    await asyncio.sleep(0.02)
+    assert script.seen == [b"wait"]
+    writer.write(frame(b"last"))
+    await asyncio.sleep(0.02)
+    assert script.seen == [b"wait"]
+    script.pending[0].complete([b"!"])
+    assert await reader.readexactly(12) == b"!=after=last"
+    await close(writer)
+
+
+async def test_pipelined_answers_keep_the_order_of_requests(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint)
+    writer.write(frame(b"p1") + frame(b"p2") + frame(b"x"))
+    while len(script.seen) < 3:
+        await asyncio.sleep(0.001)
+    script.pending[1].complete([b"two"])
+    await asyncio.sleep(0.02)
+    script.pending[0].complete([b"one"])
+    assert await reader.readexactly(8) == b"onetwo=x"
+    await close(writer)
+
+
+async def test_no_more_than_the_limit_is_in_flight(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint)
+    writer.write(b"".join(frame(b"p%d" % n) for n in range(8)))
+    await asyncio.sleep(0.05)
+    assert len(script.seen) == 4
+    for n in range(8):
+        while len(script.pending) <= n:
+            await asyncio.sleep(0.001)
+        script.pending[n].complete([b"%d" % n])
+    assert await reader.readexactly(8) == b"01234567"
+    await close(writer)
+
+
+@pytest.mark.parametrize("length", [20, 16 * 1024, 16 * 1024 + 1, 3_000_000])
+async def test_file_ranges_lie_between_their_neighbours(
+    endpoint: Endpoint, script: Script, tmp_path: Path, length: int
+) -> None:
+    content = os.urandom(length + 50)
+    path = tmp_path / "data"
+    path.write_bytes(content)
+    script.file = OpenFile(path)
+    script.range = (10, length)
+    reader, writer = await connect(endpoint)
+    writer.write(frame(b"f") + frame(b"x"))
+    expected = b"head:" + content[10 : 10 + length] + b":tail=x"
+    assert await reader.readexactly(len(expected)) == expected
+    await close(writer)
+    script.file.close()
+
+
+async def test_a_cold_range_is_read_by_a_thread(endpoint: Endpoint, script: Script, tmp_path: Path) -> None:
+    content = os.urandom(2_000_000)
+    path = tmp_path / "cold"
+    path.write_bytes(content)
+    script.file = OpenFile(path)
+    script.range = (0, len(content))
+    os.fsync(script.file.fileno())
+    os.posix_fadvise(script.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    if endpoint.page_cache.is_warm(script.file_range()):
+        pytest.skip("this file system keeps pages that it was told to drop (tmpfs)")
+    reader, writer = await connect(endpoint)
+    writer.write(frame(b"f"))
+    expected = b"head:" + content + b":tail"
+    assert await reader.readexactly(len(expected)) == expected
+    assert endpoint.page_cache.cold_reads == 1
+    await close(writer)
+    script.file.close()
+
+
+@pytest.mark.parametrize("length", [0, -1, 8_000_001, 2**31 - 1])
+async def test_an_impossible_length_ends_the_connection(endpoint: Endpoint, length: int) -> None:
+    reader, writer = await connect(endpoint)
+    writer.write(struct.pack(">i", length) + b"rest")
+    assert await reader.read() == b""
+    assert not endpoint.connections
+    await close(writer)
+
+
+async def test_a_length_alone_holds_little_memory(endpoint: Endpoint) -> None:
+    _, writer = await connect(endpoint)
+    writer.write(struct.pack(">i", 7_900_000) + b"begin")
+    while not endpoint.buffers.in_use_bytes:
+        await asyncio.sleep(0.001)
+    assert endpoint.buffers.in_use_bytes <= 1024 * 1024
+    await close(writer)
+
+
+async def test_a_peer_that_does_not_read_is_not_served_further(endpoint: Endpoint, script: Script) -> None:
+    _, writer = await connect(endpoint)
+    body = b"b" * 100_000
+    for _ in range(300):
+        writer.write(frame(body))
+    await asyncio.sleep(0.3)
+    assert len(script.seen) < 300
+    writer.transport.abort()
+
+
+async def test_an_abandoned_answer_is_told(endpoint: Endpoint, script: Script) -> None:
+    _, writer = await connect(endpoint)
+    writer.write(frame(b"w"))
+    while not script.pending:
+        await asyncio.sleep(0.001)
+    await close(writer)
+    while endpoint.connections:
+        await asyncio.sleep(0.001)
+    assert script.pending[0].abandoned
+    script.pending[0].complete([b"late"])
+
+
+async def test_connections_above_the_limit_are_refused(endpoint: Endpoint) -> None:
+    port = endpoint.listen("127.0.0.1", 0)
+    writers = []
+    for _ in range(3):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writers.append(writer)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    assert await reader.read() == b""
+    writers.append(writer)
+    assert endpoint.refused == 1
+    for writer in writers:
+        await close(writer)

@@ -1,0 +1,226 @@
+"""The configuration of one broker: the declarations together, and text turned into values."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, NoReturn, Self
+
+from headrace.config import listeners as addresses
+from headrace.config.broker_properties.cluster import (
+    CoordinatorProperties,
+    ReplicationProperties,
+    TopicCreationProperties,
+)
+from headrace.config.broker_properties.identity import IdentityProperties
+from headrace.config.broker_properties.network import NetworkProperties
+from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
+from headrace.config.listeners import Listener
+from headrace.config.property import Property, Status, UpdateMode
+from headrace.core.errors import ConfigError
+
+_GROUPS: tuple[type, ...] = (
+    IdentityProperties,
+    NetworkProperties,
+    StorageProperties,
+    CleanerProperties,
+    TopicCreationProperties,
+    ReplicationProperties,
+    CoordinatorProperties,
+)
+
+BROKER_PROPERTIES: dict[str, Property[object]] = {
+    declared.name: declared
+    for group in _GROUPS
+    for declared in vars(group).values()
+    if isinstance(declared, Property)
+}
+
+ALIASES: dict[str, str] = {
+    alias: declared.name for declared in BROKER_PROPERTIES.values() for alias in declared.aliases
+}
+
+
+class BrokerConfig(
+    IdentityProperties,
+    NetworkProperties,
+    StorageProperties,
+    CleanerProperties,
+    TopicCreationProperties,
+    ReplicationProperties,
+    CoordinatorProperties,
+):
+    """Values as attributes (`config.log_segment_bytes`) and by name (`config["log.segment.bytes"]`).
+
+    It never changes after `parse`; a change at run time makes another one, by `with_dynamic`.
+    """
+
+    bound_listeners: tuple[Listener, ...]
+    """What to bind, from listeners or from the old port and host.name."""
+    told_listeners: tuple[Listener, ...]
+    """What clients are told. A port of 0 stands for the port that was bound under the same name."""
+    data_directories: tuple[str, ...]
+    """log.dirs, or else log.dir."""
+    metrics_address: tuple[str, int] | None
+    given: dict[str, str]
+    """The properties that the file sets, under their current names, as they were written."""
+    warnings: tuple[str, ...]
+    """What the operator should be told at the start."""
+
+    @classmethod
+    def parse(cls, mapping: Mapping[str, str]) -> Self:
+        """ConfigError names the property and says what to do."""
+        warnings: list[str] = []
+        given = _under_current_names(mapping, warnings)
+        values: dict[str, Any] = {}
+        for name, declared in BROKER_PROPERTIES.items():
+            values[declared.attribute] = declared.default
+            if name in given:
+                try:
+                    values[declared.attribute] = declared.parse(given[name])
+                except ValueError as error:
+                    raise ConfigError(str(error)) from None
+                if declared.status is Status.LATER:
+                    warnings.append(f"{name} is accepted, but what it steers does not exist yet")
+        config = cls.__new__(cls)
+        config.__dict__.update(values, given=given)
+        config.__dict__.update(_identity(config))
+        config.__dict__.update(_addresses(config))
+        config.__dict__.update(_directories(config, warnings))
+        _check_together(config)
+        warnings.extend(_exposure(config))
+        config.__dict__["warnings"] = tuple(warnings)
+        return config
+
+    def with_dynamic(self, default: Mapping[str, str], broker: Mapping[str, str]) -> Self:
+        """This configuration with what was set at run time: for the cluster, and above it for this broker.
+
+        A stored value that cannot be read, or that may not change at run time, is passed over: a broker
+        must be able to start whatever another version once stored.
+        """
+        changed = type(self).__new__(type(self))
+        changed.__dict__.update(self.__dict__)
+        for layer in (default, broker):
+            for name, text in layer.items():
+                declared = BROKER_PROPERTIES.get(name)
+                if declared is None or declared.update is UpdateMode.READ_ONLY:
+                    continue
+                try:
+                    changed.__dict__[declared.attribute] = declared.parse(text)
+                except ValueError:
+                    continue
+        return changed
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[BROKER_PROPERTIES[ALIASES.get(name, name)].attribute]
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError("a BrokerConfig does not change; make another one")
+
+
+def _under_current_names(mapping: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for name, text in mapping.items():
+        current = ALIASES.get(name, name)
+        if current not in BROKER_PROPERTIES:
+            warnings.append(_unknown(name))
+        elif current != name and current in mapping:
+            warnings.append(f"{name} is another name of {current}, which is also set and counts")
+        else:
+            given[current] = text
+    return given
+
+
+def _unknown(name: str) -> str:
+    near = nearest(name, [*BROKER_PROPERTIES, *ALIASES])
+    return f"unknown property {name} is ignored" + (f"; did you mean {near}?" if near else "")
+
+
+def nearest(name: str, known: list[str]) -> str | None:
+    """The known name that `name` was probably meant to be."""
+    matches = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+    return matches[0] if matches else None
+
+
+def _identity(config: BrokerConfig) -> dict[str, int]:
+    broker_id, node_id = config.broker_id, config.__dict__["node_id"]
+    if broker_id >= 0 and node_id is not None and broker_id != node_id:
+        raise ConfigError(f"broker.id={broker_id} and node.id={node_id} differ; remove one of them")
+    identity = node_id if node_id is not None else max(broker_id, 0)
+    if node_id is not None or broker_id >= 0:
+        # The two names are one property: whichever was written, both are described as set.
+        config.given["broker.id"] = config.given["node.id"] = str(identity)
+    return {"broker_id": identity, "node_id": identity}
+
+
+def _addresses(config: BrokerConfig) -> dict[str, Any]:
+    protocols = addresses.parse_protocol_map(config.listener_security_protocol_map)
+    reserved = {name.upper() for name in config.controller_listener_names}
+    items = config.listeners
+    if "listeners" not in config.given and (config.port is not None or config.host_name is not None):
+        port = 9092 if config.port is None else config.port
+        items = (f"PLAINTEXT://{config.host_name or ''}:{port}",)
+    bound = addresses.parse_listeners("listeners", _not_reserved(items, reserved), protocols)
+    addresses.check_distinct_ports(bound)
+    told_items = config.advertised_listeners
+    if told_items is None and (config.advertised_host_name or config.advertised_port is not None):
+        first = bound[0]
+        port = first.port if config.advertised_port is None else config.advertised_port
+        told_items = (f"{first.name}://{config.advertised_host_name or first.host}:{port}",)
+    if told_items is None:
+        told = addresses.advertised_of(bound)
+    else:
+        told = addresses.parse_listeners(
+            "advertised.listeners", _not_reserved(told_items, reserved), protocols
+        )
+        addresses.advertised_of(told)
+        unbound = {listener.name for listener in told} - {listener.name for listener in bound}
+        if unbound:
+            raise ConfigError(f"advertised.listeners: listeners has no {', '.join(sorted(unbound))}")
+    return {
+        "bound_listeners": bound,
+        "told_listeners": told,
+        "metrics_address": addresses.parse_host_port(
+            "headrace.metrics.listener", config.headrace_metrics_listener
+        ),
+    }
+
+
+def _not_reserved(items: tuple[str, ...], reserved: set[str]) -> tuple[str, ...]:
+    return tuple(item for item in items if item.partition(":")[0].upper() not in reserved)
+
+
+def _directories(config: BrokerConfig, warnings: list[str]) -> dict[str, tuple[str, ...]]:
+    directories = config.log_dir if config.log_dirs is None else config.log_dirs
+    if not directories or "" in directories:
+        raise ConfigError("log.dirs: name at least one directory, and no empty one")
+    if len(set(directories)) != len(directories):
+        raise ConfigError("log.dirs: the same directory is named twice")
+    if "log.dirs" not in config.given and "log.dir" not in config.given:
+        warnings.append(
+            f"log.dirs is not set: data goes to {directories[0]}, which a system may empty at boot"
+        )
+    return {"data_directories": directories}
+
+
+def _check_together(config: BrokerConfig) -> None:
+    """Rules over more than one property."""
+    budget, largest = config.queued_max_request_bytes, config.socket_request_max_bytes
+    if budget > 0 and budget < largest:
+        raise ConfigError(
+            f"queued.max.request.bytes={budget} is below socket.request.max.bytes={largest}, so the largest "
+            "request could never be read; raise the first or lower the second"
+        )
+    least, most = config.log_cleaner_min_compaction_lag_ms, config.log_cleaner_max_compaction_lag_ms
+    if least > most:
+        raise ConfigError(
+            f"log.cleaner.min.compaction.lag.ms={least} is above log.cleaner.max.compaction.lag.ms={most}"
+        )
+
+
+def _exposure(config: BrokerConfig) -> list[str]:
+    return [
+        f"{listener} is reachable from outside, without encryption or authentication"
+        for listener in config.bound_listeners
+        if not listener.is_loopback
+    ]

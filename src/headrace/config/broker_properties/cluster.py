@@ -1,0 +1,198 @@
+"""Topics, replication, and the coordinators of groups and transactions."""
+
+from __future__ import annotations
+
+from headrace.config import topic_properties as topic
+from headrace.config.declare import boolean, int16, int32, int64
+from headrace.config.property import Status, UpdateMode
+
+
+class TopicCreationProperties:
+    auto_create_topics_enable = boolean(
+        "auto.create.topics.enable",
+        True,
+        "Create a topic when a client that allows it asks for one that does not exist.",
+    )
+    delete_topic_enable = boolean(
+        "delete.topic.enable", True, "Allow topics to be deleted. If false, DeleteTopics is refused."
+    )
+    num_partitions = int32(
+        "num.partitions", 1, "Partitions of a topic that is created without a number.", at_least=1
+    )
+    default_replication_factor = int32(
+        "default.replication.factor",
+        1,
+        "Replicas of a topic that is created without a number.",
+        at_least=1,
+    )
+
+
+class ReplicationProperties:
+    min_insync_replicas = topic.MIN_INSYNC_REPLICAS.at_broker_level("min.insync.replicas")
+    unclean_leader_election_enable = topic.UNCLEAN_LEADER_ELECTION_ENABLE.at_broker_level(
+        "unclean.leader.election.enable"
+    )
+    replica_lag_time_max_ms = int64(
+        "replica.lag.time.max.ms",
+        30_000,
+        "A follower that has not been level with its leader for this long is no longer in sync.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    replica_fetch_max_bytes = int32(
+        "replica.fetch.max.bytes",
+        1_048_576,
+        "Bytes per partition that a follower asks for at once. A larger first batch still comes whole.",
+        at_least=0,
+        status=Status.LATER,
+    )
+    replica_fetch_response_max_bytes = int32(
+        "replica.fetch.response.max.bytes",
+        10_485_760,
+        "Bytes that a follower asks for at once, over all partitions.",
+        at_least=0,
+        status=Status.LATER,
+    )
+    replica_fetch_min_bytes = int32(
+        "replica.fetch.min.bytes",
+        1,
+        "Bytes that must be there before a follower's fetch is answered early.",
+        status=Status.LATER,
+    )
+    replica_fetch_wait_max_ms = int32(
+        "replica.fetch.wait.max.ms",
+        500,
+        "How long a follower's fetch waits for data.",
+        status=Status.LATER,
+    )
+    replica_fetch_backoff_ms = int32(
+        "replica.fetch.backoff.ms",
+        1_000,
+        "Pause of a follower after a failed fetch.",
+        at_least=0,
+        status=Status.LATER,
+    )
+    replica_socket_timeout_ms = int32(
+        "replica.socket.timeout.ms",
+        30_000,
+        "How long a follower waits for the answer to a fetch.",
+        status=Status.LATER,
+    )
+    replica_socket_receive_buffer_bytes = int32(
+        "replica.socket.receive.buffer.bytes",
+        65_536,
+        "Receive buffer of a follower's socket.",
+        status=Status.LATER,
+    )
+    num_replica_fetchers = int32(
+        "num.replica.fetchers",
+        1,
+        "Connections that a follower opens to each leader.",
+        at_least=1,
+        update=UpdateMode.CLUSTER_WIDE,
+        status=Status.LATER,
+    )
+    replica_high_watermark_checkpoint_interval_ms = int64(
+        "replica.high.watermark.checkpoint.interval.ms",
+        5_000,
+        "How often the high watermark of each partition is written down.",
+        at_least=1,
+    )
+    auto_leader_rebalance_enable = boolean(
+        "auto.leader.rebalance.enable",
+        True,
+        "Give leadership back to the preferred replica from time to time.",
+        status=Status.LATER,
+    )
+    leader_imbalance_check_interval_seconds = int64(
+        "leader.imbalance.check.interval.seconds",
+        300,
+        "How often the controller looks for leaderships to give back.",
+        at_least=1,
+        status=Status.LATER,
+    )
+
+
+class CoordinatorProperties:
+    """Groups and transactions do not exist yet; a file that sets these is still accepted."""
+
+    offsets_retention_minutes = int32(
+        "offsets.retention.minutes",
+        10_080,
+        "How long the offsets of a group without members are kept.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    offsets_retention_check_interval_ms = int64(
+        "offsets.retention.check.interval.ms",
+        600_000,
+        "How often the broker looks for offsets to drop.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    offsets_topic_num_partitions = int32(
+        "offsets.topic.num.partitions",
+        50,
+        "Partitions of the topic that holds the groups' offsets.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    offsets_topic_replication_factor = int16(
+        "offsets.topic.replication.factor",
+        3,
+        "Replicas of the topic that holds the groups' offsets.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    offset_metadata_max_bytes = int32(
+        "offset.metadata.max.bytes",
+        4_096,
+        "The longest note that a client may store with an offset.",
+        status=Status.LATER,
+    )
+    group_initial_rebalance_delay_ms = int32(
+        "group.initial.rebalance.delay.ms",
+        3_000,
+        "How long a new group waits for more members before its first assignment.",
+        status=Status.LATER,
+    )
+    group_min_session_timeout_ms = int32(
+        "group.min.session.timeout.ms",
+        6_000,
+        "The shortest session timeout that a group member may ask for.",
+        status=Status.LATER,
+    )
+    group_max_session_timeout_ms = int32(
+        "group.max.session.timeout.ms",
+        1_800_000,
+        "The longest session timeout that a group member may ask for.",
+        status=Status.LATER,
+    )
+    transaction_state_log_replication_factor = int16(
+        "transaction.state.log.replication.factor",
+        3,
+        "Replicas of the topic that holds the state of transactions.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    transaction_state_log_min_isr = int32(
+        "transaction.state.log.min.isr",
+        2,
+        "Replicas of that topic that must be in sync.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    transaction_max_timeout_ms = int32(
+        "transaction.max.timeout.ms",
+        900_000,
+        "The longest transaction that a producer may ask for.",
+        at_least=1,
+        status=Status.LATER,
+    )
+    transactional_id_expiration_ms = int32(
+        "transactional.id.expiration.ms",
+        604_800_000,
+        "How long a transactional id that is not used is remembered.",
+        at_least=1,
+        status=Status.LATER,
+    )

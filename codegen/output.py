@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from codegen.api_keys import write_api_keys
 from codegen.definitions import read_jar
 from codegen.jars import STORED_JARS, WIRE_JARS
-from codegen.python_writer import write_module
+from codegen.python_writer import HEADER, write_module
 
 PROTOCOL = Path(__file__).parent.parent / "src" / "headrace" / "protocol"
+API_KEYS = PROTOCOL / "api_keys.py"
 FOLDERS = {"messages": WIRE_JARS, "stored": STORED_JARS}
 
 
@@ -18,7 +20,10 @@ def generate(jars: Path) -> dict[Path, str]:
     for folder, names in FOLDERS.items():
         files[PROTOCOL / folder / "__init__.py"] = ""
         for name in names:
-            for message in read_jar(jars / name):
+            definitions = read_jar(jars / name)
+            if definitions.apis:
+                files[API_KEYS] = write_api_keys(definitions.apis, HEADER)
+            for message in definitions.messages:
                 path = PROTOCOL / folder / f"{message.module}.py"
                 if path in files:
                     raise ValueError(f"two messages want to be {path.name}")
@@ -27,7 +32,8 @@ def generate(jars: Path) -> dict[Path, str]:
 
 
 def existing() -> set[Path]:
-    return {path for folder in FOLDERS for path in (PROTOCOL / folder).glob("*.py")}
+    modules = {path for folder in FOLDERS for path in (PROTOCOL / folder).glob("*.py")}
+    return modules | ({API_KEYS} if API_KEYS.exists() else set())
 
 
 def write(files: dict[Path, str]) -> None:

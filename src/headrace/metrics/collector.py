@@ -1,0 +1,287 @@
+"""Turns the counters into Prometheus families, named as the usual JMX exporter rules name those of Kafka.
+
+Importing this module imports prometheus-client, so only a broker that serves metrics does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+    SummaryMetricFamily,
+)
+
+from headrace.metrics.histogram import BUCKETS, quantiles_us, upper_bound_us
+from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges
+
+QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
+WINDOW_SECONDS = 60.0
+
+# The last part of Kafka's metric name, our counter, and what it counts.
+_TOPIC_COUNTERS = (
+    ("messagesin", "messages_in", "Records appended, as the batch headers count them."),
+    ("bytesin", "bytes_in", "Bytes of batches appended."),
+    ("bytesout", "bytes_out", "Bytes of batches sent to consumers."),
+    ("bytesrejected", "bytes_rejected", "Bytes of batches that were refused."),
+    ("totalproducerequests", "produce_requests", "Produce requests, once for each partition in them."),
+    ("totalfetchrequests", "fetch_requests", "Fetch requests, once for each partition in them."),
+    ("failedproducerequests", "failed_produce_requests", "Produce requests answered with an error."),
+    ("failedfetchrequests", "failed_fetch_requests", "Fetch requests answered with an error."),
+    ("replicationbytesin", "replication_bytes_in", "Bytes copied from leaders."),
+    ("replicationbytesout", "replication_bytes_out", "Bytes copied by followers."),
+)
+
+_GAUGES = (
+    ("kafka_server_replicamanager_partitioncount", "partition_count", "Replicas on this broker."),
+    ("kafka_server_replicamanager_leadercount", "leader_count", "Partitions led by this broker."),
+    (
+        "kafka_server_replicamanager_underreplicatedpartitions",
+        "under_replicated_partitions",
+        "Partitions led here with fewer replicas in sync than they have.",
+    ),
+    (
+        "kafka_server_replicamanager_underminisrpartitioncount",
+        "under_min_isr_partitions",
+        "Partitions led here with fewer replicas in sync than min.insync.replicas.",
+    ),
+    (
+        "kafka_server_replicamanager_atminisrpartitioncount",
+        "at_min_isr_partitions",
+        "Partitions led here with exactly min.insync.replicas in sync.",
+    ),
+    (
+        "kafka_server_replicamanager_offlinereplicacount",
+        "offline_replicas",
+        "Replicas whose directory failed.",
+    ),
+    (
+        "kafka_server_replicamanager_reassigningpartitions",
+        "reassigning_partitions",
+        "Partitions led here that are moving.",
+    ),
+    (
+        "kafka_log_logmanager_offlinelogdirectorycount",
+        "offline_log_directories",
+        "Log directories that failed.",
+    ),
+    (
+        "kafka_controller_kafkacontroller_activecontrollercount",
+        "is_active_controller",
+        "1 on the broker that is the controller.",
+    ),
+    (
+        "kafka_controller_kafkacontroller_offlinepartitionscount",
+        "offline_partitions",
+        "Partitions of the cluster without a leader.",
+    ),
+    (
+        "kafka_controller_kafkacontroller_preferredreplicaimbalancecount",
+        "preferred_replica_imbalance",
+        "Partitions of the cluster that are not led by their preferred replica.",
+    ),
+    ("kafka_controller_kafkacontroller_globaltopiccount", "global_topic_count", "Topics of the cluster."),
+    (
+        "kafka_controller_kafkacontroller_globalpartitioncount",
+        "global_partition_count",
+        "Partitions of the cluster.",
+    ),
+    (
+        "kafka_controller_kafkacontroller_activebrokercount",
+        "active_brokers",
+        "Brokers that are registered and serve.",
+    ),
+    (
+        "kafka_controller_kafkacontroller_fencedbrokercount",
+        "fenced_brokers",
+        "Brokers that are registered and fenced.",
+    ),
+    (
+        "kafka_server_fetchsessioncache_numincrementalfetchsessions",
+        "fetch_sessions",
+        "Fetch sessions that are remembered.",
+    ),
+    (
+        "kafka_server_fetchsessioncache_numincrementalfetchpartitionscached",
+        "fetch_session_partitions",
+        "Partitions in those sessions.",
+    ),
+    ("kafka_server_kafkaserver_brokerstate", "broker_state", "State of the broker; 3 is running."),
+)
+
+_PARTITION_GAUGES = (
+    ("kafka_log_log_size", "size_bytes", "Bytes of the partition on disk."),
+    ("kafka_log_log_logstartoffset", "log_start_offset", "First offset of the partition."),
+    ("kafka_log_log_logendoffset", "log_end_offset", "Offset after the last record of the partition."),
+    ("kafka_log_log_numlogsegments", "segments", "Segments of the partition."),
+)
+
+
+class BrokerCollector:
+    """A prometheus-client collector. `now` gives seconds that never go back."""
+
+    def __init__(self, metrics: BrokerMetrics, now: Callable[[], float]) -> None:
+        self._metrics = metrics
+        self._now = now
+        # Quantiles are taken over what came since `_old`, which is between one and two windows back as
+        # long as somebody scrapes: over the whole life of a broker they would hardly move any more.
+        self._old: dict[str, list[int]] = {}
+        self._young: dict[str, list[int]] = {}
+        self._young_since = now()
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self.broker_families()
+        yield from self.partition_families(self._metrics.read_partitions())
+
+    def broker_families(self) -> Iterator[Metric]:
+        yield from self._topics()
+        yield from self._requests()
+        yield from self._connections()
+        yield from self._gauges()
+
+    def partition_families(self, partitions: Iterable[PartitionGauges]) -> Iterator[Metric]:
+        rows = list(partitions)
+        for name, field, text in _PARTITION_GAUGES:
+            family = GaugeMetricFamily(name, text, labels=("topic", "partition"))
+            for row in rows:
+                family.add_metric((row.topic, str(row.partition)), getattr(row, field))
+            yield family
+
+    def _topics(self) -> Iterator[Metric]:
+        topics = self._metrics.topics()
+        total = self._metrics.all_topics()
+        for name, field, text in _TOPIC_COUNTERS:
+            family = CounterMetricFamily(f"kafka_server_brokertopicmetrics_{name}", text)
+            # Kafka has one series for the whole broker, without a topic, beside those of the topics.
+            family.add_sample(f"{family.name}_total", {}, getattr(total, field))
+            for topic, counted in topics:
+                family.add_sample(f"{family.name}_total", {"topic": topic}, getattr(counted, field))
+            yield family
+
+    def _requests(self) -> Iterator[Metric]:
+        requests = CounterMetricFamily(
+            "kafka_network_requestmetrics_requests", "Requests answered.", labels=("request", "version")
+        )
+        for api, version, counted in self._metrics.requests():
+            requests.add_metric((api, str(version)), counted.count)
+        yield requests
+        errors = CounterMetricFamily(
+            "kafka_network_requestmetrics_errors", "Errors answered.", labels=("request", "error")
+        )
+        for api, by_name in self._metrics.request_errors():
+            for error, count in list(by_name.items()):
+                errors.add_metric((api, error), count)
+        yield errors
+        yield from self._times()
+
+    def _times(self) -> Iterator[Metric]:
+        self._turn_window()
+        total_time = SummaryMetricFamily(
+            "kafka_network_requestmetrics_totaltimems",
+            "Milliseconds from the last byte of a request to the first of its answer. Quantiles are those of "
+            "the last one to two minutes.",
+            labels=("request",),
+        )
+        buckets = HistogramMetricFamily(
+            "headrace_request_time_seconds",
+            "The same in seconds, as a histogram that can be summed over brokers.",
+            labels=("request",),
+        )
+        for api, times in self._metrics.request_times():
+            total_time.add_metric((api,), count_value=times.count, sum_value=times.sum_us / 1000)
+            recent = self._recent(api, times.counts)
+            for quantile, us in zip(QUANTILES, quantiles_us(recent, QUANTILES), strict=True):
+                labels = {"request": api, "quantile": str(quantile)}
+                total_time.add_sample(total_time.name, labels, us / 1000)
+            buckets.add_metric((api,), _cumulative(times.counts), sum_value=times.sum_us / 1e6)
+        yield total_time
+        yield buckets
+        flushes = self._metrics.log_flushes
+        yield SummaryMetricFamily(
+            "kafka_log_logflushstats_logflushrateandtimems",
+            "Milliseconds of each sync of a log to disk.",
+            count_value=flushes.count,
+            sum_value=flushes.sum_us / 1000,
+        )
+
+    def _turn_window(self) -> None:
+        now = self._now()
+        if now - self._young_since >= WINDOW_SECONDS:
+            self._old = self._young
+            self._young = {api: list(times.counts) for api, times in self._metrics.request_times()}
+            self._young_since = now
+
+    def _recent(self, api: str, counts: list[int]) -> list[int]:
+        before = self._old.get(api)
+        return (
+            list(counts) if before is None else [now - then for now, then in zip(counts, before, strict=True)]
+        )
+
+    def _connections(self) -> Iterator[Metric]:
+        prefix = "kafka_server_socket_server_metrics"
+        labels = ("listener", "networkProcessor")
+        opened = GaugeMetricFamily(f"{prefix}_connection_count", "Connections open now.", labels=labels)
+        created = CounterMetricFamily(f"{prefix}_connection_creation", "Connections opened.", labels=labels)
+        closed = CounterMetricFamily(f"{prefix}_connection_close", "Connections closed.", labels=labels)
+        received = CounterMetricFamily(f"{prefix}_incoming_byte", "Bytes read from sockets.", labels=labels)
+        sent = CounterMetricFamily(f"{prefix}_outgoing_byte", "Bytes written to sockets.", labels=labels)
+        for name, counted in self._metrics.listeners():
+            # One event loop is one network processor.
+            values = (name, "0")
+            opened.add_metric(values, counted.connection_count)
+            created.add_metric(values, counted.connections_created)
+            closed.add_metric(values, counted.connections_closed)
+            received.add_metric(values, counted.bytes_in)
+            sent.add_metric(values, counted.bytes_out)
+        yield from (opened, created, closed, received, sent)
+
+    def _gauges(self) -> Iterator[Metric]:
+        gauges: BrokerGauges = self._metrics.read_gauges()
+        for name, field, text in _GAUGES:
+            yield GaugeMetricFamily(name, text, value=float(getattr(gauges, field)))
+        waiting = GaugeMetricFamily(
+            "kafka_server_delayedoperationpurgatory_purgatorysize",
+            "Requests that wait for data or for replicas.",
+            labels=("delayedOperation",),
+        )
+        waiting.add_metric(("Fetch",), gauges.waiting_fetches)
+        waiting.add_metric(("Produce",), gauges.waiting_produces)
+        yield waiting
+        counted = self._metrics.replication
+        for name, value, text in (
+            (
+                "kafka_server_replicamanager_isrshrinks",
+                counted.isr_shrinks,
+                "Replicas that fell out of sync.",
+            ),
+            ("kafka_server_replicamanager_isrexpands", counted.isr_expands, "Replicas that came into sync."),
+            (
+                "kafka_controller_controllerstats_leaderelection",
+                counted.leader_elections,
+                "Leaders elected by this controller.",
+            ),
+            (
+                "kafka_controller_controllerstats_uncleanleaderelections",
+                counted.unclean_leader_elections,
+                "Leaders elected out of sync.",
+            ),
+        ):
+            yield CounterMetricFamily(name, text, value=value)
+
+
+def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
+    """Buckets as Prometheus wants them: each with all that lies below its bound, the last without bound.
+
+    Only every second power of two from 16 us on is shown: halves the series, and nobody asks for less.
+    """
+    shown: list[tuple[str, float]] = []
+    below = 0
+    for bucket in range(BUCKETS - 1):
+        below += counts[bucket]
+        if bucket >= 4 and bucket % 2 == 0 and bucket <= 26:
+            shown.append((str(upper_bound_us(bucket) / 1e6), below))
+    shown.append(("+Inf", below + counts[BUCKETS - 1]))
+    return shown

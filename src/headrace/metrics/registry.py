@@ -1,0 +1,212 @@
+"""The broker's counters: plain integers in slotted objects, so that counting is `metrics.bytes_in += n`.
+
+No locks: the event loop alone writes, and the export reads on the same loop. Whoever counts keeps a
+reference to its object (a partition to its topic's, a connection to its listener's) and never looks it
+up on the way of a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from headrace.metrics.histogram import LatencyHistogram
+
+
+class TopicMetrics:
+    """What went through the partitions of one topic that this broker leads."""
+
+    __slots__ = (
+        "bytes_in",
+        "bytes_out",
+        "bytes_rejected",
+        "failed_fetch_requests",
+        "failed_produce_requests",
+        "fetch_requests",
+        "messages_in",
+        "produce_requests",
+        "replication_bytes_in",
+        "replication_bytes_out",
+    )
+
+    def __init__(self) -> None:
+        self.messages_in = 0
+        """Records, as the batch headers count them."""
+        self.bytes_in = 0
+        self.bytes_out = 0
+        self.bytes_rejected = 0
+        self.produce_requests = 0
+        """Partitions of this topic in produce requests, as Kafka counts them; so for the three below."""
+        self.fetch_requests = 0
+        self.failed_produce_requests = 0
+        self.failed_fetch_requests = 0
+        self.replication_bytes_in = 0
+        self.replication_bytes_out = 0
+
+    def add(self, other: TopicMetrics) -> None:
+        for name in TopicMetrics.__slots__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class RequestMetrics:
+    """Requests of one API in one version. Versions of an API share the histogram and the error counts."""
+
+    __slots__ = ("count", "errors", "total_time")
+
+    def __init__(self, total_time: LatencyHistogram, errors: dict[str, int]) -> None:
+        self.count = 0
+        self.total_time = total_time
+        """From the last byte of the request read to the first byte of the answer written."""
+        self.errors = errors
+        """How often each error was answered, by the error's name. The broker need not count NONE."""
+
+    def observe(self, us: int) -> None:
+        self.count += 1
+        self.total_time.observe(us)
+
+    def error(self, name: str) -> None:
+        self.errors[name] = self.errors.get(name, 0) + 1
+
+
+class ListenerMetrics:
+    __slots__ = ("bytes_in", "bytes_out", "connection_count", "connections_closed", "connections_created")
+
+    def __init__(self) -> None:
+        self.connection_count = 0
+        """Open now. Always created minus closed."""
+        self.connections_created = 0
+        self.connections_closed = 0
+        self.bytes_in = 0
+        self.bytes_out = 0
+
+    def opened(self) -> None:
+        self.connection_count += 1
+        self.connections_created += 1
+
+    def closed(self) -> None:
+        self.connection_count -= 1
+        self.connections_closed += 1
+
+
+class ReplicationMetrics:
+    __slots__ = ("isr_expands", "isr_shrinks", "leader_elections", "unclean_leader_elections")
+
+    def __init__(self) -> None:
+        self.isr_shrinks = 0
+        self.isr_expands = 0
+        self.leader_elections = 0
+        self.unclean_leader_elections = 0
+
+
+class BrokerGauges(NamedTuple):
+    """Read once per scrape. Whoever builds the broker supplies a function that gives one."""
+
+    partition_count: int = 0
+    leader_count: int = 0
+    under_replicated_partitions: int = 0
+    under_min_isr_partitions: int = 0
+    at_min_isr_partitions: int = 0
+    offline_replicas: int = 0
+    reassigning_partitions: int = 0
+    offline_log_directories: int = 0
+    is_active_controller: bool = False
+    offline_partitions: int = 0
+    preferred_replica_imbalance: int = 0
+    global_topic_count: int = 0
+    global_partition_count: int = 0
+    active_brokers: int = 0
+    fenced_brokers: int = 0
+    waiting_fetches: int = 0
+    waiting_produces: int = 0
+    fetch_sessions: int = 0
+    fetch_session_partitions: int = 0
+    broker_state: int = 0
+    """Kafka's numbers: 1 starting, 2 recovering, 3 running, 6 in controlled shutdown, 7 shutting down."""
+
+
+class PartitionGauges(NamedTuple):
+    topic: str
+    partition: int
+    size_bytes: int
+    log_start_offset: int
+    log_end_offset: int
+    segments: int
+
+
+class BrokerMetrics:
+    """All that one broker counts."""
+
+    __slots__ = (
+        "_departed",
+        "_listeners",
+        "_request_errors",
+        "_request_times",
+        "_requests",
+        "_topics",
+        "log_flushes",
+        "read_gauges",
+        "read_partitions",
+        "replication",
+    )
+
+    def __init__(self) -> None:
+        self._topics: dict[str, TopicMetrics] = {}
+        self._departed = TopicMetrics()
+        self._requests: dict[tuple[str, int], RequestMetrics] = {}
+        self._request_times: dict[str, LatencyHistogram] = {}
+        self._request_errors: dict[str, dict[str, int]] = {}
+        self._listeners: dict[str, ListenerMetrics] = {}
+        self.replication = ReplicationMetrics()
+        self.log_flushes = LatencyHistogram()
+        """Time of each sync of a log to disk."""
+        self.read_gauges: Callable[[], BrokerGauges] = BrokerGauges
+        self.read_partitions: Callable[[], Iterable[PartitionGauges]] = list
+        """Must walk a list of its own: the export reads it in slices while the broker goes on."""
+
+    def topic(self, name: str) -> TopicMetrics:
+        """The same object each time. Keep it; do not ask per request."""
+        found = self._topics.get(name)
+        if found is None:
+            found = self._topics[name] = TopicMetrics()
+        return found
+
+    def forget_topic(self, name: str) -> None:
+        """For a deleted topic: its series end, but the broker's own totals never go back."""
+        gone = self._topics.pop(name, None)
+        if gone is not None:
+            self._departed.add(gone)
+
+    def request(self, api: str, version: int) -> RequestMetrics:
+        """`api` is Kafka's name of it: Produce, Fetch, ApiVersions."""
+        found = self._requests.get((api, version))
+        if found is None:
+            times = self._request_times.setdefault(api, LatencyHistogram())
+            errors = self._request_errors.setdefault(api, {})
+            found = self._requests[api, version] = RequestMetrics(times, errors)
+        return found
+
+    def listener(self, name: str) -> ListenerMetrics:
+        return self._listeners.setdefault(name, ListenerMetrics())
+
+    def topics(self) -> list[tuple[str, TopicMetrics]]:
+        return list(self._topics.items())
+
+    def all_topics(self) -> TopicMetrics:
+        """The sum over all topics, also over those that are gone."""
+        total = TopicMetrics()
+        total.add(self._departed)
+        for counted in self._topics.values():
+            total.add(counted)
+        return total
+
+    def requests(self) -> list[tuple[str, int, RequestMetrics]]:
+        return [(api, version, counted) for (api, version), counted in self._requests.items()]
+
+    def request_times(self) -> list[tuple[str, LatencyHistogram]]:
+        return list(self._request_times.items())
+
+    def request_errors(self) -> list[tuple[str, dict[str, int]]]:
+        return list(self._request_errors.items())
+
+    def listeners(self) -> list[tuple[str, ListenerMetrics]]:
+        return list(self._listeners.items())

@@ -1,0 +1,171 @@
+"""Coordination inside one process, over one synced journal: for a single node, tests and simulation.
+
+The journal is the truth. A commit is its append plus its sync; the controller epoch is the leader
+epoch in the batches, so a restart finds the last one that ever committed something. Membership and
+office are in memory: they end with the process, as they should.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from headrace.core.errors import StorageError
+from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from headrace.core.ports_coordination import (
+    ClusterIdMissing,
+    CommittedBatch,
+    CommitUnknown,
+    Member,
+    Office,
+    OfficeLost,
+    SequenceTaken,
+)
+from headrace.protocol.batch import read_header
+
+Offload = Callable[[Callable[[], None]], Awaitable[None]]
+"""Runs a blocking call so that the event loop goes on; a simulation runs it in place."""
+
+READ_BYTES = 4 * 1024 * 1024
+"""How much one `read` answers with at most, beyond its first batch."""
+
+
+class Journal(Protocol):
+    """A log of batches on one disk. `append` may be lost by a crash until `sync` has returned."""
+
+    def end(self) -> int:
+        """The sequence that the next batch gets."""
+        ...
+
+    def latest_epoch(self) -> int:
+        """The leader epoch of the last batch, -1 if there is none."""
+        ...
+
+    def append(self, batch: bytes) -> None:
+        """Add one batch, whose base offset is `end`. Called on the event loop."""
+        ...
+
+    def sync(self) -> None:
+        """Make everything appended so far durable. Called through the offload."""
+        ...
+
+    def read(self, from_sequence: int) -> Iterable[bytes]:
+        """Whole batches from the one at `from_sequence` on, lazily."""
+        ...
+
+
+async def offload_to_thread(call: Callable[[], None]) -> None:
+    await asyncio.to_thread(call)
+
+
+class LocalCoordination:
+    def __init__(
+        self, journal: Journal, *, cluster_id: str | None = None, offload: Offload = offload_to_thread
+    ) -> None:
+        self._journal = journal
+        self._cluster_id = cluster_id
+        self._offload = offload
+        # Held while a batch is being synced: whoever takes office meanwhile waits, so a commit is
+        # wholly before or wholly after a change of office.
+        self._commit = asyncio.Lock()
+        # What is in the journal when we open it was committed: an unsynced tail that survived is whole.
+        self._committed_end = journal.end()
+        self._epoch = ControllerEpoch(journal.latest_epoch())
+        self._office: Office | None = None
+        self._members: dict[BrokerId, Member] = {}
+        self._last_broker_epoch = -1
+        self._watchers: list[Callable[[], None]] = []
+        self._failure: StorageError | None = None
+
+    async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
+        if self._cluster_id is None:
+            if not directories_empty:
+                raise ClusterIdMissing(
+                    "the log directories hold data but no cluster id: start with the directories that hold"
+                    " meta.properties, or with empty ones"
+                )
+            self._cluster_id = proposed
+        return self._cluster_id
+
+    async def register(self, broker_id: BrokerId, description: bytes) -> BrokerEpoch:
+        # Above the journal's end, so above the epoch of every registration that a record tells of.
+        self._last_broker_epoch = max(self._last_broker_epoch, self._journal.end()) + 1
+        epoch = BrokerEpoch(self._last_broker_epoch)
+        self._members[broker_id] = Member(broker_id, epoch, description)
+        self._members_changed()
+        return epoch
+
+    async def deregister(self, broker_id: BrokerId, epoch: BrokerEpoch) -> None:
+        member = self._members.get(broker_id)
+        if member is not None and member.epoch == epoch:
+            del self._members[broker_id]
+            self._members_changed()
+
+    async def members(self) -> Mapping[BrokerId, Member]:
+        return dict(self._members)
+
+    def watch_members(self, changed: Callable[[], None]) -> Callable[[], None]:
+        self._watchers.append(changed)
+
+        def stop() -> None:
+            if changed in self._watchers:
+                self._watchers.remove(changed)
+
+        return stop
+
+    def _members_changed(self) -> None:
+        for changed in tuple(self._watchers):
+            changed()
+
+    async def take_office(self, broker_id: BrokerId) -> ControllerEpoch:
+        async with self._commit:
+            self._epoch = ControllerEpoch(self._epoch + 1)
+            self._office = Office(broker_id, self._epoch)
+            return self._epoch
+
+    async def office(self) -> Office | None:
+        return self._office
+
+    async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
+        async with self._commit:
+            if self._failure is not None:
+                raise self._failure
+            if self._office is None or epoch != self._office.epoch:
+                raise OfficeLost(f"controller epoch {epoch} is over, {self._epoch} is the latest")
+            if sequence < self._committed_end:
+                raise SequenceTaken(f"sequence {sequence} is committed; the end is {self._committed_end}")
+            header = read_header(batch)
+            if sequence != self._committed_end or header.base_offset != sequence:
+                raise ValueError(
+                    f"batch {header.base_offset} at sequence {sequence}: the end is {self._committed_end}"
+                )
+            await self._store(batch)
+            self._committed_end = header.next_offset
+
+    async def _store(self, batch: bytes) -> None:
+        """An error here is final: after a failed sync nobody knows what the disk holds."""
+        try:
+            self._journal.append(batch)
+            await self._offload(self._journal.sync)
+        except asyncio.CancelledError:
+            self._failure = StorageError("a metadata commit was cut off; read the journal again")
+            raise
+        except Exception as error:
+            self._failure = StorageError(f"the metadata log cannot be written: {error}")
+            raise CommitUnknown(f"the metadata log failed in a commit: {error}") from error
+
+    async def read(self, from_sequence: int) -> Sequence[CommittedBatch]:
+        if self._failure is not None:
+            raise self._failure
+        found: list[CommittedBatch] = []
+        size = 0
+        if from_sequence >= self._committed_end:
+            return found
+        for batch in self._journal.read(from_sequence):
+            sequence = read_header(batch).base_offset
+            if sequence >= self._committed_end or size >= READ_BYTES:
+                break
+            found.append(CommittedBatch(sequence, batch))
+            size += len(batch)
+        return found

@@ -1,0 +1,102 @@
+"""The coordination port: where metadata is committed, who lives, who holds the office of controller.
+
+The seam is small on purpose. A metadata batch is opaque bytes with a sequence (the base offset of its
+first record), and a commit is one atomic step: "I am still in office" and "this is the next sequence".
+Everything else about metadata lives above this port.
+
+Two implementations pass one behaviour suite: a local one over the synced log of a single node, and a
+replicated one. Watches are hints: whoever is told that something changed reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from headrace.core.errors import HeadraceError, RetriableError, ServerError
+from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
+
+
+class CoordinationError(HeadraceError):
+    """What a commit, an office or a registration can come to, other than success."""
+
+
+class OfficeLost(CoordinationError):
+    """Another controller has taken office since. The only answer is to resign; never to repeat."""
+
+
+class SequenceTaken(CoordinationError):
+    """A batch is committed at this sequence already: it may be one's own of an unknown outcome."""
+
+
+class CommitUnknown(CoordinationError):
+    """The batch may or may not be committed. Read its sequence before deciding anything else."""
+
+
+class CoordinationUnavailable(RetriableError):
+    """The service cannot be asked now (a suspended session); nothing was changed."""
+
+
+class ClusterIdMissing(ServerError):
+    """No cluster id exists, and a broker with data may not make one: its data belongs elsewhere."""
+
+
+class CommittedBatch(NamedTuple):
+    sequence: int
+    batch: bytes
+
+
+class Office(NamedTuple):
+    holder: BrokerId
+    epoch: ControllerEpoch
+
+
+class Member(NamedTuple):
+    broker_id: BrokerId
+    epoch: BrokerEpoch
+    description: bytes
+
+
+class Coordination(Protocol):
+    async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
+        """The cluster's id. Made once, of `proposed`, and only by a broker with empty directories.
+
+        Raises ClusterIdMissing when there is none and the directories hold data.
+        """
+        ...
+
+    async def register(self, broker_id: BrokerId, description: bytes) -> BrokerEpoch:
+        """Become a member. Each registration of an id gets an epoch above every earlier one."""
+        ...
+
+    async def deregister(self, broker_id: BrokerId, epoch: BrokerEpoch) -> None:
+        """Leave, if `epoch` is still the one that is registered; otherwise nothing happens."""
+        ...
+
+    async def members(self) -> Mapping[BrokerId, Member]: ...
+
+    def watch_members(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after each change of membership, until the returned function is called."""
+        ...
+
+    async def take_office(self, broker_id: BrokerId) -> ControllerEpoch:
+        """Depose whoever is in office and enter it, in one step. The epoch is above all before it."""
+        ...
+
+    async def office(self) -> Office | None: ...
+
+    async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
+        """Commit `batch` at `sequence`, which must be the end of what is committed.
+
+        Returns when the batch is durable. Raises OfficeLost if `epoch` is no longer in office,
+        SequenceTaken if the sequence is below the end, CommitUnknown if the outcome cannot be told,
+        CoordinationUnavailable if nothing was tried.
+        """
+        ...
+
+    async def read(self, from_sequence: int) -> Sequence[CommittedBatch]:
+        """Committed batches from the one at `from_sequence` on, in order; possibly only the first ones.
+
+        An empty answer means that nothing is committed there yet.
+        """
+        ...

@@ -1,0 +1,157 @@
+"""Dynamic configuration of topics and brokers, over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+from headrace.client.cluster import Cluster
+from headrace.client.connection import Connection
+from headrace.client.refusals import refusal
+from headrace.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from headrace.protocol.messages.describe_configs_response import DescribeConfigsResponse
+from headrace.protocol.messages.incremental_alter_configs_request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from headrace.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
+
+_DESCRIBE_AT_MOST: Final = 4
+_SET: Final = 0
+_DELETE: Final = 1
+
+
+class ResourceType(IntEnum):
+    TOPIC = 2
+    BROKER = 4
+
+
+class ConfigSource(IntEnum):
+    UNKNOWN = 0
+    TOPIC = 1
+    BROKER = 2
+    BROKER_DEFAULT = 3
+    FILE = 4
+    DEFAULT = 5
+    BROKER_LOGGER = 6
+    CLIENT_METRICS = 7
+    GROUP = 8
+
+
+class Resource(NamedTuple):
+    """What a configuration belongs to. The broker with an empty name stands for all brokers."""
+
+    type: ResourceType
+    name: str
+
+    @property
+    def words(self) -> str:
+        if self.type is ResourceType.TOPIC:
+            return f"topic {self.name}"
+        return f"broker {self.name}" if self.name else "the default of all brokers"
+
+
+class ConfigEntry(NamedTuple):
+    name: str
+    value: str | None
+    source: int
+    read_only: bool
+    sensitive: bool
+    default: str | None
+    """What it would be without any setting, where the broker says so."""
+    documentation: str | None
+
+    @property
+    def source_name(self) -> str:
+        try:
+            return ConfigSource(self.source).name.lower().replace("_", "-")
+        except ValueError:
+            return str(self.source)
+
+
+async def describe_configs(
+    cluster: Cluster, resource: Resource, names: Sequence[str] | None = None
+) -> list[ConfigEntry]:
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(
+                resource_type=int(resource.type),
+                resource_name=resource.name,
+                configuration_keys=None if names is None else list(names),
+            )
+        ],
+        include_synonyms=True,
+        include_documentation=True,
+    )
+
+    async def attempt() -> list[ConfigEntry]:
+        connection = await _responsible(cluster, resource)
+        reply = await connection.request(
+            request, DescribeConfigsResponse, at_most=_DESCRIBE_AT_MOST, timeout=cluster.request_timeout
+        )
+        (result,) = reply.results
+        if result.error_code:
+            raise refusal(result.error_code, resource.words, result.error_message)
+        entries = []
+        for config in result.configs:
+            defaults = [
+                synonym.value for synonym in config.synonyms if synonym.source == ConfigSource.DEFAULT
+            ]
+            entries.append(
+                ConfigEntry(
+                    config.name,
+                    config.value,
+                    config.config_source,
+                    config.read_only,
+                    config.is_sensitive,
+                    defaults[0] if defaults else None,
+                    config.documentation,
+                )
+            )
+        return sorted(entries)
+
+    return await cluster.retried(attempt)
+
+
+async def alter_configs(
+    cluster: Cluster, resource: Resource, changes: Mapping[str, str | None], *, validate_only: bool = False
+) -> None:
+    """Set each name to its value; None takes the setting away."""
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=int(resource.type),
+                resource_name=resource.name,
+                configs=[
+                    AlterableConfig(
+                        name=name, config_operation=_DELETE if value is None else _SET, value=value
+                    )
+                    for name, value in changes.items()
+                ],
+            )
+        ],
+        validate_only=validate_only,
+    )
+
+    async def attempt() -> None:
+        connection = await _responsible(cluster, resource)
+        reply = await connection.request(
+            request, IncrementalAlterConfigsResponse, timeout=cluster.request_timeout
+        )
+        for result in reply.responses:
+            if result.error_code:
+                raise refusal(result.error_code, resource.words, result.error_message)
+
+    await cluster.retried(attempt)
+
+
+async def _responsible(cluster: Cluster, resource: Resource) -> Connection:
+    """A named broker speaks for itself; everything else any broker may answer."""
+    if resource.type is ResourceType.BROKER and resource.name.isdecimal():
+        return await cluster.broker(int(resource.name))
+    return await cluster.any_broker()

@@ -1,0 +1,48 @@
+"""What can go wrong between a client and its brokers. Each error says what to do about it, where it can."""
+
+from __future__ import annotations
+
+from headrace.core.errors import HeadraceError
+
+
+class ClientFailure(HeadraceError):
+    """Base of all; `hint` is a second sentence for people, or empty."""
+
+    def __init__(self, text: str, hint: str = "") -> None:
+        super().__init__(text)
+        self.hint = hint
+
+
+class Unreachable(ClientFailure):
+    """Nobody listens at the address, or the name does not resolve."""
+
+    def __init__(self, host: str, port: int, reason: str = "") -> None:
+        detail = f" ({reason})" if reason else ""
+        super().__init__(
+            f"nothing listens at {host}:{port}{detail}: is the broker running?",
+            "start one with `headrace up`, or name another with --bootstrap HOST:PORT",
+        )
+
+
+class ConnectionLost(ClientFailure):
+    """The connection ended while an answer was awaited. Whether the request was carried out is unknown."""
+
+
+class NotAKafkaBroker(ClientFailure):
+    """What answers does not speak the protocol."""
+
+
+class TimedOut(ClientFailure):
+    """No answer within the time that was given. Whether the request was carried out is unknown."""
+
+
+class ApiMissing(ClientFailure):
+    """The broker has no version of the API that this client also has."""
+
+
+class Refused(ClientFailure):
+    """The broker answered with an error code."""
+
+    def __init__(self, code: int, text: str, hint: str = "") -> None:
+        super().__init__(text, hint)
+        self.code = code

@@ -1,0 +1,107 @@
+"""Error codes of a broker, in words: what was wrong, and what can be done."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.client.errors import Refused
+from headrace.protocol.error_codes import ErrorCode
+
+RETRIABLE: Final = frozenset(
+    (
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REQUEST_TIMED_OUT,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.NOT_ENOUGH_REPLICAS,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+        ErrorCode.NOT_CONTROLLER,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.CONCURRENT_TRANSACTIONS,
+        ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+    )
+)
+"""Codes after which the same request may succeed, at this broker or another, once metadata is fresh."""
+
+_WORDS: Final[dict[int, tuple[str, str]]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: (
+        "{subject} does not exist",
+        "`headrace topic list` shows what is there; `headrace topic create NAME` makes a topic",
+    ),
+    ErrorCode.TOPIC_ALREADY_EXISTS: (
+        "{subject} exists already",
+        "`headrace topic describe NAME` shows it; `headrace topic alter NAME --partitions N` adds partitions",
+    ),
+    ErrorCode.INVALID_TOPIC_EXCEPTION: (
+        "{subject} is not a name that a topic can have",
+        "use 1 to 249 letters, digits, '.', '_' and '-'",
+    ),
+    ErrorCode.INVALID_PARTITIONS: (
+        "the number of partitions for {subject} cannot be taken",
+        "it is at least 1, and partitions can only be added",
+    ),
+    ErrorCode.INVALID_REPLICATION_FACTOR: (
+        "the replication factor of {subject} cannot be taken",
+        "it is at least 1 and at most the number of brokers",
+    ),
+    ErrorCode.OFFSET_OUT_OF_RANGE: (
+        "the offset is outside the log of {subject}",
+        "`headrace topic offsets NAME` shows the first and the last",
+    ),
+    ErrorCode.MESSAGE_TOO_LARGE: (
+        "a batch is larger than {subject} takes",
+        "raise max.message.bytes with `headrace config set --topic NAME max.message.bytes=N`",
+    ),
+    ErrorCode.RECORD_LIST_TOO_LARGE: (
+        "a batch is larger than a segment of {subject}",
+        "send smaller batches, or raise segment.bytes of the topic",
+    ),
+    ErrorCode.INVALID_RECORD: (
+        "a record was refused by {subject}",
+        "a compacted topic takes no record without a key: give one with -K DELIMITER",
+    ),
+    ErrorCode.CORRUPT_MESSAGE: ("a batch arrived broken at {subject}", ""),
+    ErrorCode.INVALID_CONFIG: (
+        "a setting of {subject} cannot be taken",
+        "`headrace config list` shows every name, its value and its meaning",
+    ),
+    ErrorCode.POLICY_VIOLATION: ("a policy of the cluster forbids this for {subject}", ""),
+    ErrorCode.NOT_ENOUGH_REPLICAS: (
+        "{subject} has fewer replicas in sync than min.insync.replicas asks for",
+        "start the brokers that are down, or produce with --acks 1",
+    ),
+    ErrorCode.LEADER_NOT_AVAILABLE: ("{subject} has no leader", "start the brokers that hold its replicas"),
+    ErrorCode.BROKER_NOT_AVAILABLE: ("{subject} is not available", ""),
+    ErrorCode.UNSUPPORTED_VERSION: ("the broker is too old for what was asked about {subject}", ""),
+    ErrorCode.TOPIC_DELETION_DISABLED: (
+        "topics cannot be deleted in this cluster",
+        "set delete.topic.enable=true in the configuration of the controller",
+    ),
+    ErrorCode.KAFKA_STORAGE_ERROR: ("the disk under {subject} failed", "look at the log of the broker"),
+}
+
+
+def refusal(code: int, subject: str, message: str | None = None) -> Refused:
+    """The error to raise for `code` about `subject` ("topic orders", "broker 1").
+
+    What the broker itself says is kept: it knows more than the code does.
+    """
+    words, hint = _WORDS.get(code, ("{subject}: the broker answered " + code_name(code), ""))
+    text = words.format(subject=subject)
+    if message:
+        text = f"{text}: {message}"
+    return Refused(code, text, hint)
+
+
+def code_name(code: int) -> str:
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return f"error {code}"

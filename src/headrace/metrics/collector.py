@@ -5,7 +5,8 @@ Importing this module imports prometheus-client, so only a broker that serves me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Iterator
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -133,32 +134,42 @@ class BrokerCollector:
         self._young_since = now()
 
     def collect(self) -> Iterator[Metric]:
-        yield from self.broker_families()
-        yield from self.partition_families(self._metrics.read_partitions())
+        """Whole families, for a registry of prometheus-client."""
+        for family in self.slices(sys.maxsize):
+            if family is not None:
+                yield family
 
-    def broker_families(self) -> Iterator[Metric]:
-        yield from self._topics()
+    def slices(self, size: int) -> Iterator[Metric | None]:
+        """The same in pieces of at most `size` series, so that an event loop can breathe between them.
+
+        Pieces of one family follow each other. None is a pause without a piece.
+        """
+        for name, field, text in _TOPIC_COUNTERS:
+            yield from self._topic_family(name, field, text, size)
         yield from self._requests()
         yield from self._connections()
         yield from self._gauges()
-
-    def partition_families(self, partitions: Iterable[PartitionGauges]) -> Iterator[Metric]:
-        rows = list(partitions)
+        rows: list[PartitionGauges] = []
+        for row in self._metrics.read_partitions():
+            rows.append(row)
+            if len(rows) % size == 0:
+                yield None
         for name, field, text in _PARTITION_GAUGES:
-            family = GaugeMetricFamily(name, text, labels=("topic", "partition"))
-            for row in rows:
-                family.add_metric((row.topic, str(row.partition)), getattr(row, field))
-            yield family
+            for start in range(0, len(rows), size):
+                family = GaugeMetricFamily(name, text, labels=("topic", "partition"))
+                for row in rows[start : start + size]:
+                    family.add_metric((row.topic, str(row.partition)), getattr(row, field))
+                yield family
 
-    def _topics(self) -> Iterator[Metric]:
+    def _topic_family(self, name: str, field: str, text: str, size: int) -> Iterator[Metric]:
         topics = self._metrics.topics()
-        total = self._metrics.all_topics()
-        for name, field, text in _TOPIC_COUNTERS:
+        # Kafka has one series for the whole broker, without a topic, beside those of the topics.
+        series: list[tuple[dict[str, str], int]] = [({}, self._metrics.over_all_topics(field))]
+        series += [({"topic": topic}, getattr(counted, field)) for topic, counted in topics]
+        for start in range(0, len(series), size):
             family = CounterMetricFamily(f"kafka_server_brokertopicmetrics_{name}", text)
-            # Kafka has one series for the whole broker, without a topic, beside those of the topics.
-            family.add_sample(f"{family.name}_total", {}, getattr(total, field))
-            for topic, counted in topics:
-                family.add_sample(f"{family.name}_total", {"topic": topic}, getattr(counted, field))
+            for labels, value in series[start : start + size]:
+                family.add_sample(f"{family.name}_total", labels, value)
             yield family
 
     def _requests(self) -> Iterator[Metric]:

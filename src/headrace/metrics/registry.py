@@ -191,12 +191,11 @@ class BrokerMetrics:
     def topics(self) -> list[tuple[str, TopicMetrics]]:
         return list(self._topics.items())
 
-    def all_topics(self) -> TopicMetrics:
-        """The sum over all topics, also over those that are gone."""
-        total = TopicMetrics()
-        total.add(self._departed)
+    def over_all_topics(self, counter: str) -> int:
+        """The sum of one counter over all topics, also over those that are gone."""
+        total: int = getattr(self._departed, counter)
         for counted in self._topics.values():
-            total.add(counted)
+            total += getattr(counted, counter)
         return total
 
     def requests(self) -> list[tuple[str, int, RequestMetrics]]:

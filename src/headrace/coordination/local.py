@@ -8,7 +8,7 @@ office are in memory: they end with the process, as they should.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from headrace.core.errors import StorageError
@@ -23,9 +23,6 @@ from headrace.core.ports_coordination import (
     SequenceTaken,
 )
 from headrace.protocol.batch import read_header
-
-Offload = Callable[[Callable[[], None]], Awaitable[None]]
-"""Runs a blocking call so that the event loop goes on; a simulation runs it in place."""
 
 READ_BYTES = 4 * 1024 * 1024
 """How much one `read` answers with at most, beyond its first batch."""
@@ -43,11 +40,11 @@ class Journal(Protocol):
         ...
 
     def append(self, batch: bytes) -> None:
-        """Add one batch, whose base offset is `end`. Called on the event loop."""
+        """Add one batch, whose base offset is `end`."""
         ...
 
-    def sync(self) -> None:
-        """Make everything appended so far durable. Called through the offload."""
+    async def sync(self) -> None:
+        """Make everything appended so far durable, without holding up the event loop."""
         ...
 
     def read(self, from_sequence: int) -> Iterable[bytes]:
@@ -55,17 +52,10 @@ class Journal(Protocol):
         ...
 
 
-async def offload_to_thread(call: Callable[[], None]) -> None:
-    await asyncio.to_thread(call)
-
-
 class LocalCoordination:
-    def __init__(
-        self, journal: Journal, *, cluster_id: str | None = None, offload: Offload = offload_to_thread
-    ) -> None:
+    def __init__(self, journal: Journal, *, cluster_id: str | None = None) -> None:
         self._journal = journal
         self._cluster_id = cluster_id
-        self._offload = offload
         # Held while a batch is being synced: whoever takes office meanwhile waits, so a commit is
         # wholly before or wholly after a change of office.
         self._commit = asyncio.Lock()
@@ -147,7 +137,7 @@ class LocalCoordination:
         """An error here is final: after a failed sync nobody knows what the disk holds."""
         try:
             self._journal.append(batch)
-            await self._offload(self._journal.sync)
+            await self._journal.sync()
         except asyncio.CancelledError:
             self._failure = StorageError("a metadata commit was cut off; read the journal again")
             raise

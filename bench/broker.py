@@ -1,0 +1,97 @@
+"""A broker as a real process of its own: started, asked, stopped and timed."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import Protocol
+
+from bench import process_cost, wire
+
+START_LIMIT_S = 180.0
+STOP_LIMIT_S = 120.0
+
+
+class Product(Protocol):
+    """A broker's make: how its configuration is written and with which command it starts."""
+
+    @property
+    def name(self) -> str: ...
+
+    def install(self, directory: Path, port: int) -> list[str]:
+        """Make the directory ready (configuration, and formatting if it is new); return the command."""
+        ...
+
+
+class BrokerFailed(Exception):
+    """The broker did not start, or ended by itself."""
+
+
+class Broker:
+    """One broker process on one data directory; can be stopped and started again."""
+
+    def __init__(self, product: Product, directory: Path) -> None:
+        self.product = product
+        self.directory = directory
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def name(self) -> str:
+        return self.product.name
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        if self._process is None or self._process.poll() is not None:
+            raise BrokerFailed(f"{self.name} is not running; see {self.directory / 'output.log'}")
+        return self._process.pid
+
+    @property
+    def log_directory(self) -> Path:
+        return self.directory / "logs"
+
+    def start(self) -> float:
+        """Start the process; return the seconds to its first answer to Metadata."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.port = self.port or wire.free_port()
+        command = self.product.install(self.directory, self.port)
+        with (self.directory / "output.log").open("ab") as output:
+            began = time.monotonic()
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+        while not wire.answers(self.port):
+            if self._process.poll() is not None or time.monotonic() - began > START_LIMIT_S:
+                self.stop()
+                raise BrokerFailed(f"{self.name} did not start:\n{self.last_output()}")
+            time.sleep(0.005)
+        return time.monotonic() - began
+
+    def stop(self) -> float:
+        """Ask the process to end and wait for it; return the seconds that took."""
+        process, self._process = self._process, None
+        if process is None:
+            return 0.0
+        began = time.monotonic()
+        process.terminate()
+        try:
+            process.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        return time.monotonic() - began
+
+    def cpu_seconds(self) -> float:
+        return process_cost.cpu_seconds(self.pid)
+
+    def resident_bytes(self) -> int:
+        return process_cost.resident_bytes(self.pid)
+
+    def last_output(self, lines: int = 15) -> str:
+        path = self.directory / "output.log"
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""

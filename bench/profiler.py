@@ -1,0 +1,78 @@
+"""Where a broker's CPU goes during a case: py-spy for Python frames, perf for native ones and the kernel."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+from bench.case import Case, Side
+
+TOP = 25
+
+
+def profile(case: Case, side: Side, directory: Path, *, native: bool, with_perf: bool) -> str:
+    """Warm the case, record one run of it, and return a summary; the recordings stay in the directory."""
+    directory.mkdir(parents=True, exist_ok=True)
+    case.prepare(side)
+    try:
+        case.run(side)
+        summary = _record_python(case, side, directory, native=native)
+        if with_perf:
+            summary += "\n" + _record_perf(case, side, directory)
+    finally:
+        case.finish(side)
+    return summary
+
+
+def _record_python(case: Case, side: Side, directory: Path, *, native: bool) -> str:
+    stacks = directory / f"{case.name}.stacks.txt"
+    command = [str(Path(sys.executable).parent / "py-spy"), "record", "--pid", str(side.broker.pid)]
+    command += ["--rate", "200", "--duration", "3600", "--format", "raw", "--output", str(stacks)]
+    _run_under([*command, *(["--native"] if native else [])], case, side)
+    return summarise(stacks.read_text())
+
+
+def _record_perf(case: Case, side: Side, directory: Path) -> str:
+    data = directory / f"{case.name}.perf"
+    command = ["perf", "record", "-e", "cpu-clock", "-F", "499", "-p", str(side.broker.pid), "-o", str(data)]
+    _run_under(command, case, side)
+    report = subprocess.run(
+        ["perf", "report", "-i", str(data), "--stdio", "--sort", "dso,symbol"], capture_output=True, text=True
+    )
+    lines = [line for line in report.stdout.splitlines() if line.strip() and not line.startswith("#")]
+    return "perf, share of samples by symbol:\n" + "\n".join(lines[:TOP])
+
+
+def _run_under(command: list[str], case: Case, side: Side) -> None:
+    recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        case.run(side)
+    finally:
+        recorder.send_signal(signal.SIGINT)
+        recorder.wait(60)
+
+
+def summarise(folded: str) -> str:
+    """The heaviest functions of folded stacks ("frame;frame;frame count" per line)."""
+    own: Counter[str] = Counter()
+    inside: Counter[str] = Counter()
+    total = 0
+    for line in folded.splitlines():
+        stack, _, count_text = line.rpartition(" ")
+        frames, count = stack.split(";"), int(count_text)
+        total += count
+        own[frames[-1]] += count
+        for frame in set(frames):
+            inside[frame] += count
+    if not total:
+        return "no samples: the broker was idle"
+
+    def top(counter: Counter[str]) -> list[str]:
+        return [f"{count / total:7.1%}  {frame}" for frame, count in counter.most_common(TOP)]
+
+    return "\n".join(
+        [f"{total} samples", "in the function itself:", *top(own), "in it and what it calls:", *top(inside)]
+    )

@@ -1,0 +1,43 @@
+"""Topics of the bench: made, counted and removed through librdkafka's admin client."""
+
+from __future__ import annotations
+
+import time
+
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.cimpl import NewTopic
+
+TIMEOUT_S = 60.0
+# A removed topic's files go at once instead of a minute later, when they would disturb another case.
+TOPIC_CONFIG = {"file.delete.delay.ms": "100"}
+
+
+class Topics:
+    """The topics of one broker."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+
+    def create(self, name: str, partitions: int = 1) -> float:
+        """Make the topic; return the seconds until every partition has a leader."""
+        began = time.monotonic()
+        topic = NewTopic(name, partitions, 1, config=TOPIC_CONFIG)
+        self._admin.create_topics([topic], operation_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
+        while time.monotonic() - began < TIMEOUT_S:
+            found = self._admin.list_topics(name, timeout=TIMEOUT_S).topics[name].partitions
+            if len(found) == partitions and all(one.leader >= 0 for one in found.values()):
+                return time.monotonic() - began
+            time.sleep(0.002)
+        raise TimeoutError(f"not every partition of {name} found a leader")
+
+    def delete(self, name: str) -> None:
+        self._admin.delete_topics([name], operation_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
+
+    def records(self, name: str, partitions: int = 1) -> int:
+        """How many records the topic holds, by the end offsets of its partitions."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # its author left it without types
+        wanted = {TopicPartition(name, number): latest for number in range(partitions)}
+        answers = self._admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
+        return sum(answer.result(TIMEOUT_S).offset for answer in answers.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 from bench.case import Case, Side
 
 TOP = 25
+LINE_NUMBER = re.compile(r":\d+\)$")
 
 
 def profile(case: Case, side: Side, directory: Path, *, native: bool, with_perf: bool) -> str:
@@ -56,7 +58,7 @@ def _run_under(command: list[str], case: Case, side: Side) -> None:
 
 
 def summarise(folded: str) -> str:
-    """The heaviest functions of folded stacks ("frame;frame;frame count" per line)."""
+    """The heaviest lines and functions of folded stacks ("frame;frame;frame count" per line)."""
     own: Counter[str] = Counter()
     inside: Counter[str] = Counter()
     total = 0
@@ -65,7 +67,7 @@ def summarise(folded: str) -> str:
         frames, count = stack.split(";"), int(count_text)
         total += count
         own[frames[-1]] += count
-        for frame in set(frames):
+        for frame in {LINE_NUMBER.sub(")", frame) for frame in frames}:
             inside[frame] += count
     if not total:
         return "no samples: the broker was idle"
@@ -74,5 +76,11 @@ def summarise(folded: str) -> str:
         return [f"{count / total:7.1%}  {frame}" for frame, count in counter.most_common(TOP)]
 
     return "\n".join(
-        [f"{total} samples", "in the function itself:", *top(own), "in it and what it calls:", *top(inside)]
+        [
+            f"{total} samples",
+            "in the line itself:",
+            *top(own),
+            "in the function and what it calls:",
+            *top(inside),
+        ]
     )

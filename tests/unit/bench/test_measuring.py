@@ -52,11 +52,11 @@ def test_evicted_pages_are_seen_to_be_gone(tmp_path: Path) -> None:
 
 
 def test_profile_summary_tells_own_time_from_time_below() -> None:
-    lines = summarise("main;loop;append 30\nmain;loop 10\n").splitlines()
-    own = lines[lines.index("in the function itself:") + 1]
-    inside = lines[lines.index("in it and what it calls:") + 1]
-    assert own.split() == ["75.0%", "append"]
-    assert inside.split()[0] == "100.0%"
+    lines = summarise("main (a:1);append (b:7) 10\nmain (a:2);append (b:8) 30\n").splitlines()
+    own = lines[lines.index("in the line itself:") + 1]
+    inside = lines[lines.index("in the function and what it calls:") + 1]
+    assert own.split() == ["75.0%", "append", "(b:8)"]
+    assert inside.split()[0] == "100.0%"  # whatever the line
     assert summarise("") == "no samples: the broker was idle"
 
 

@@ -1,0 +1,48 @@
+"""`headrace broker`: one broker from a file with Kafka's property names."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.options import pairs
+
+
+@click.command()
+@click.option(
+    "--config",
+    "path",
+    required=True,
+    type=click.Path(exists=True, dir_okay=False),
+    help="A server.properties file.",
+)
+@click.option(
+    "--override",
+    multiple=True,
+    callback=pairs,
+    metavar="NAME=VALUE",
+    help="A property that counts above the file.",
+)
+def broker(path: str, override: dict[str, str]) -> int:
+    """Run one broker until it is told to stop (SIGTERM or Ctrl-C).
+
+    When it serves, it prints one line on standard output: `ready bootstrap=HOST:PORT`.
+    """
+    from headrace.config.properties_file import parse_properties
+
+    with open(path, encoding="utf-8") as file:
+        properties = parse_properties(file.read())
+    return serve({**properties, **override})
+
+
+def serve(properties: dict[str, str]) -> int:
+    from headrace.broker.main import ReadyInfo, run_broker
+    from headrace.config.broker import BrokerConfig
+
+    config = BrokerConfig.parse(properties)
+    for warning in config.warnings:
+        click.echo(f"warning: {warning}", err=True)
+
+    def ready(info: ReadyInfo) -> None:
+        click.echo(f"ready bootstrap={info.bootstrap}")
+
+    return run_broker(config, on_ready=ready)

@@ -1,0 +1,32 @@
+"""The `headrace` command."""
+
+from __future__ import annotations
+
+import click
+
+from headrace import __version__
+from headrace.cli.lazy_group import LazyGroup
+
+_COMMANDS = {
+    "up": ("headrace.cli.up:up", "Run a local broker until Ctrl-C."),
+    "broker": ("headrace.cli.broker:broker", "Run one broker from a server.properties file."),
+    "topic": ("headrace.cli.topic:topic", "Create, list, describe, alter, trim and delete topics."),
+    "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
+    "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
+    "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
+    "log": ("headrace.cli.log:log", "Look into the files of a log; adopt those of Apache Kafka."),
+    "completion": ("headrace.cli.completion:completion", "Print the completion script of a shell."),
+}
+
+
+@click.group(cls=LazyGroup, lazy=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="headrace")
+def cli() -> None:
+    """Headrace, a Kafka-compatible log for Python and PySpark teams.
+
+    Start one with `headrace up`. Any Kafka client can talk to it.
+    """
+
+
+def main() -> None:
+    cli.main(prog_name="headrace")

@@ -1,0 +1,54 @@
+"""Options that several commands share, and the bridge from a command to the asynchronous client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import click
+
+from headrace.client.cluster import Cluster
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+
+
+def bootstrap_option(command: F) -> F:
+    return click.option(
+        "-b",
+        "--bootstrap",
+        default=DEFAULT_BOOTSTRAP,
+        show_default=True,
+        envvar="HEADRACE_BOOTSTRAP",
+        show_envvar=True,
+        metavar="HOST:PORT",
+        help="Brokers to ask first, separated by commas.",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """Callback for options and arguments of the form NAME=VALUE."""
+    found: dict[str, str] = {}
+    for item in values:
+        name, equals, value = item.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{item!r} is not NAME=VALUE", context, parameter)
+        found[name.strip()] = value
+    return found
+
+
+def with_cluster(bootstrap: str, operation: Callable[[Cluster], Awaitable[T]]) -> T:
+    """Run `operation` with a client, to its end."""
+
+    async def run() -> T:
+        async with Cluster(bootstrap, client_id="headrace-cli") as cluster:
+            return await operation(cluster)
+
+    return asyncio.run(run())

@@ -1,0 +1,165 @@
+"""`headrace produce TOPIC`: lines in, records out."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+import click
+
+from headrace.cli.options import bootstrap_option, json_option, pairs, with_cluster
+from headrace.cli.record_format import unescape
+from headrace.cli.record_lines import record_maker, split_records
+from headrace.cli.render import print_json
+from headrace.client.cluster import Cluster
+from headrace.client.producer import Producer
+from headrace.protocol.compression import Compression
+from headrace.protocol.records import NewRecord
+
+_ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
+_LINGER_SECONDS = 0.05
+_QUEUE = 64
+_SLICE = 1000
+
+
+@click.command()
+@click.argument("topic")
+@click.option("-K", "--key-delimiter", metavar="TEXT", help="What separates key and value on a line.")
+@click.option(
+    "-D", "--delimiter", default="\\n", show_default=True, metavar="TEXT", help="What ends a record."
+)
+@click.option(
+    "-H", "--header", multiple=True, callback=pairs, metavar="NAME=VALUE", help="A header of each record."
+)
+@click.option("-p", "--partition", type=click.IntRange(0), default=None, help="Default: by key, or in turn.")
+@click.option(
+    "-z",
+    "--compression",
+    type=click.Choice([codec.name.lower() for codec in Compression]),
+    default="none",
+    show_default=True,
+)
+@click.option("-a", "--acks", type=click.Choice(list(_ACKS)), default="all", show_default=True)
+@click.option("-Z", "--empty-as-null", is_flag=True, help="An empty value, or key, is null.")
+@click.option(
+    "--from-file", type=click.File("rb"), metavar="PATH", help="Read this file instead of standard input."
+)
+@bootstrap_option
+@json_option
+def produce(
+    topic: str,
+    key_delimiter: str | None,
+    delimiter: str,
+    header: dict[str, str],
+    partition: int | None,
+    compression: str,
+    acks: str,
+    empty_as_null: bool,
+    from_file: BinaryIO | None,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Send lines from standard input or a file to TOPIC, one record each."""
+    end = unescape(delimiter)
+    if not end:
+        raise click.UsageError("--delimiter must not be empty")
+    make = record_maker(
+        key_delimiter=unescape(key_delimiter) if key_delimiter else None,
+        empty_as_null=empty_as_null,
+        headers=tuple((name, value.encode()) for name, value in header.items()),
+        now_ms=lambda: time.time_ns() // 1_000_000,
+    )
+    source: Any = from_file if from_file is not None else sys.stdin.buffer
+    started = time.monotonic()
+
+    async def operation(cluster: Cluster) -> int:
+        await cluster.topic(topic)  # a wrong name is said before anything is read
+        producer = Producer(
+            cluster,
+            acks=_ACKS[acks],
+            compression=Compression.named(compression),
+            first_partition=time.time_ns() % 1000,
+        )
+        with _progress(from_file) as advance:
+            records = (make(line) for line in _counted(split_records(source, end), len(end), advance))
+            await _pump(producer, topic, partition, records)
+        return producer.records_sent
+
+    sent = with_cluster(bootstrap, operation)
+    seconds = time.monotonic() - started
+    if as_json:
+        print_json({"topic": topic, "records": sent, "seconds": round(seconds, 3)})
+    else:
+        click.echo(f"sent {sent} records to {topic} in {seconds:.2f} s", err=True)
+
+
+async def _pump(producer: Producer, topic: str, partition: int | None, records: Iterator[NewRecord]) -> None:
+    """Reading blocks, so a thread reads; what it has is sent when batches are full or the input pauses."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[list[NewRecord] | BaseException | None] = asyncio.Queue(_QUEUE)
+
+    def put(item: list[NewRecord] | BaseException | None) -> None:
+        asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
+
+    def read() -> None:
+        batch: list[NewRecord] = []
+        due = time.monotonic() + _LINGER_SECONDS
+        try:
+            for record in records:
+                batch.append(record)
+                if len(batch) >= _SLICE or queue.empty() or time.monotonic() > due:
+                    put(batch)
+                    batch = []
+                    due = time.monotonic() + _LINGER_SECONDS
+            put(batch)
+            put(None)
+        except BaseException as error:
+            put(error)
+
+    # A daemon thread: a read that waits for a terminal must not keep a failed command alive.
+    import threading
+
+    threading.Thread(target=read, name="headrace-input", daemon=True).start()
+    while True:
+        try:
+            async with asyncio.timeout(_LINGER_SECONDS):
+                item = await queue.get()
+        except TimeoutError:
+            await producer.flush()
+            item = await queue.get()
+        if item is None:
+            break
+        if isinstance(item, BaseException):
+            raise item
+        for record in item:
+            await producer.send(topic, record, partition)
+    await producer.flush()
+
+
+def _counted(lines: Iterator[bytes], end: int, advance: Any) -> Iterator[bytes]:
+    if advance is None:
+        yield from lines
+        return
+    for line in lines:
+        advance(len(line) + end)
+        yield line
+
+
+@contextmanager
+def _progress(file: BinaryIO | None) -> Iterator[Any]:
+    """A bar on a terminal while a file is read; nothing otherwise."""
+    if file is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("sending", total=os.fstat(file.fileno()).st_size)
+        yield lambda size: progress.advance(task, size)

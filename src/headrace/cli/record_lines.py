@@ -1,0 +1,43 @@
+"""Input of `headrace produce`: bytes cut into records, and each into key and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from headrace.protocol.records import Headers, NewRecord
+
+_CHUNK = 1 << 16
+
+
+class ByteSource(Protocol):
+    def read1(self, size: int, /) -> bytes: ...
+
+
+def split_records(source: ByteSource, delimiter: bytes) -> Iterator[bytes]:
+    """What stands between delimiters; a rest without one counts too. Comes as soon as it is read."""
+    rest = b""
+    while chunk := source.read1(_CHUNK):
+        *complete, rest = (rest + chunk).split(delimiter)
+        yield from complete
+    if rest:
+        yield rest
+
+
+def record_maker(
+    *, key_delimiter: bytes | None, empty_as_null: bool, headers: Headers, now_ms: Callable[[], int]
+) -> Callable[[bytes], NewRecord]:
+    """How a line becomes a record. Without the delimiter in it, a line is a value without a key."""
+
+    def make(line: bytes) -> NewRecord:
+        key: bytes | None = None
+        value: bytes | None = line
+        if key_delimiter is not None:
+            before, found, after = line.partition(key_delimiter)
+            if found:
+                key, value = before, after
+        if empty_as_null:
+            key, value = key or None, value or None
+        return NewRecord(value, key, now_ms(), headers)
+
+    return make

@@ -1,0 +1,138 @@
+"""The three offset checkpoints of one log directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from threading import Lock
+
+from headrace.core.ids import TopicPartition
+from headrace.log import checkpoints, files
+from headrace.log.directory import LogDirectory
+from headrace.log.partition_log import PartitionLog
+
+
+class DirectoryCheckpoints:
+    """What the files hold, and the only writer of them.
+
+    Invariant: the recovery point of a partition on the disk is never above what has been synced and is still
+    there. A ticket that was taken before a truncation may be run after it, so what `lower_recovery_point`
+    and `forget` said since stands above what the ticket says.
+    """
+
+    __slots__ = ("_lock", "_lowered", "directory", "high_watermarks", "log_start_offsets", "recovery_points")
+
+    def __init__(self, directory: LogDirectory) -> None:
+        self.directory = directory
+        self.recovery_points: dict[TopicPartition, int] = {}
+        self.log_start_offsets: dict[TopicPartition, int] = {}
+        self.high_watermarks: dict[TopicPartition, int] = {}
+        self._lowered: dict[TopicPartition, int | None] = {}
+        """Since the last ticket was taken; None: the partition is gone."""
+        self._lock = Lock()
+
+    def load(self) -> None:
+        disk, path = self.directory.disk, self.directory.path
+        self.recovery_points = checkpoints.load_offsets(disk, f"{path}/{checkpoints.RECOVERY_POINTS}")
+        self.log_start_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.LOG_START_OFFSETS}")
+        self.high_watermarks = checkpoints.load_offsets(disk, f"{path}/{checkpoints.HIGH_WATERMARKS}")
+
+    def take(
+        self, logs: Iterable[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
+    ) -> CheckpointTicket:
+        recovery: dict[TopicPartition, int] = {}
+        starts: dict[TopicPartition, int] = {}
+        marks: dict[TopicPartition, int] = {}
+        for log in logs:
+            partition = log.topic_partition
+            recovery[partition] = log.recovery_point
+            if log.log_start_offset > log.segments[0].base_offset:
+                starts[partition] = log.log_start_offset
+            if high_watermarks is not None and partition in high_watermarks:
+                marks[partition] = high_watermarks[partition]
+        with self._lock:
+            self._lowered.clear()
+        self.directory.start_offsets_changed = False
+        return CheckpointTicket(self, recovery, starts, marks if high_watermarks is not None else None)
+
+    def lower_recovery_point(self, partition: TopicPartition, offset: int) -> None:
+        """Durably, before the log is cut. OSError if that cannot be done."""
+        with self._lock:
+            self._lowered[partition] = offset
+            if self.recovery_points.get(partition, 0) > offset:
+                self._write_recovery_points({**self.recovery_points, partition: offset})
+
+    def forget(self, partition: TopicPartition) -> None:
+        """A log of this name begins or ends: nothing that was said of another one holds for it."""
+        with self._lock:
+            self._lowered[partition] = None
+            if partition in self.recovery_points:
+                rest = {known: at for known, at in self.recovery_points.items() if known != partition}
+                self._write_recovery_points(rest)
+            if partition in self.log_start_offsets:
+                rest = {known: at for known, at in self.log_start_offsets.items() if known != partition}
+                self._write_log_starts(rest)
+
+    def write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
+        with self._lock:
+            for partition, offset in self._lowered.items():
+                if offset is None:
+                    offsets.pop(partition, None)
+                elif partition in offsets:
+                    offsets[partition] = min(offset, offsets[partition])
+            self._write_recovery_points(offsets)
+
+    def write_log_starts(self, offsets: dict[TopicPartition, int]) -> None:
+        with self._lock:
+            for partition, offset in self._lowered.items():
+                if offset is None:
+                    offsets.pop(partition, None)
+            self._write_log_starts(offsets)
+
+    def write_high_watermarks(self, offsets: dict[TopicPartition, int]) -> None:
+        with self._lock:
+            if offsets != self.high_watermarks:
+                self._write(checkpoints.HIGH_WATERMARKS, offsets)
+                self.high_watermarks = offsets
+
+    def _write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
+        if offsets != self.recovery_points:
+            self._write(checkpoints.RECOVERY_POINTS, offsets)
+            self.recovery_points = offsets
+
+    def _write_log_starts(self, offsets: dict[TopicPartition, int]) -> None:
+        if offsets != self.log_start_offsets:
+            self._write(checkpoints.LOG_START_OFFSETS, offsets)
+            self.log_start_offsets = offsets
+
+    def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
+        path = f"{self.directory.path}/{name}"
+        files.replace(self.directory.disk, path, checkpoints.format_offsets(offsets), sync=True)
+
+
+class CheckpointTicket:
+    """Offsets as they were on the loop, to be written by a thread."""
+
+    __slots__ = ("_owner", "_recovery", "_starts", "_watermarks")
+
+    def __init__(
+        self,
+        owner: DirectoryCheckpoints,
+        recovery: dict[TopicPartition, int],
+        starts: dict[TopicPartition, int],
+        watermarks: dict[TopicPartition, int] | None,
+    ) -> None:
+        self._owner = owner
+        self._recovery = recovery
+        self._starts = starts
+        self._watermarks = watermarks
+
+    def run(self) -> None:
+        """Write them. Raises StorageError, with the directory offline, if that fails."""
+        owner = self._owner
+        try:
+            owner.write_recovery_points(self._recovery)
+            owner.write_log_starts(self._starts)
+            if self._watermarks is not None:
+                owner.write_high_watermarks(self._watermarks)
+        except OSError as error:
+            raise owner.directory.fail(error, "write its checkpoint") from error

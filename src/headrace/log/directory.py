@@ -1,0 +1,114 @@
+"""One log directory: where it is, whether it still works, and the descriptors it lends to its segments.
+
+A directory that fails once is offline for good: what it holds is no longer known. Its partitions answer
+StorageError, the others go on. An error of fsync in particular is never tried again, because the system
+may have dropped the very pages it could not write.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, Protocol
+from uuid import UUID
+
+from headrace.core.errors import StorageError
+from headrace.core.ids import TopicPartition
+from headrace.core.ports import Disk, File
+
+if TYPE_CHECKING:
+    from headrace.log.segment_chain import SegmentChain
+
+MAX_OPEN_SEGMENTS: Final = 4096
+"""Segment descriptors that one directory keeps open."""
+
+_ADVICE: Final = {
+    errno.ENOSPC: "free space on it, then restart the broker",
+    errno.EDQUOT: "raise its quota, then restart the broker",
+    errno.EROFS: "mount it writable, then restart the broker",
+    errno.EACCES: "give the broker's user access to it, then restart the broker",
+    errno.EMFILE: "raise the limit of open files (ulimit -n), then restart the broker",
+    errno.EIO: "replace the disk, or check it, before it is used again",
+}
+
+
+class HoldsFile(Protocol):
+    def release(self) -> None:
+        """Let go of the descriptor; it is opened again when it is needed."""
+        ...
+
+
+class LogDirectory:
+    __slots__ = (
+        "_lent",
+        "_on_failure",
+        "dirty",
+        "disk",
+        "failure",
+        "lock",
+        "lower_recovery_point",
+        "max_open",
+        "path",
+        "start_offsets_changed",
+        "uuid",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        path: str,
+        uuid: UUID,
+        on_failure: Callable[[LogDirectory, StorageError], None] | None = None,
+        max_open: int = MAX_OPEN_SEGMENTS,
+    ) -> None:
+        self.disk = disk
+        self.path = path
+        self.uuid = uuid
+        self.failure: StorageError | None = None
+        self._on_failure = on_failure
+        self.max_open = max_open
+        self._lent: deque[HoldsFile] = deque()
+        self.dirty: set[SegmentChain] = set()
+        """Logs with something that is not synced."""
+        self.lock: File | None = None
+        self.start_offsets_changed = False
+        """Whether a log start has moved since its checkpoint was written."""
+        self.lower_recovery_point: Callable[[TopicPartition, int], None] = _no_checkpoint
+        """Called before a log is cut below its recovery point: the checkpoint must not promise more."""
+
+    @property
+    def is_online(self) -> bool:
+        return self.failure is None
+
+    def require_online(self) -> None:
+        if self.failure is not None:
+            raise StorageError(str(self.failure))
+
+    def fail(self, error: OSError, doing: str) -> StorageError:
+        """Take the directory offline, once; the error to raise for what was being done."""
+        advice = _ADVICE.get(error.errno or 0, "look at the disk before the broker is restarted")
+        failure = StorageError(f"log directory {self.path} is offline: {doing}: {error}; {advice}")
+        if self.failure is None:
+            self.failure = failure
+            if self._on_failure is not None:
+                self._on_failure(self, failure)
+        return failure
+
+    def unlock(self) -> None:
+        if self.lock is not None:
+            self.lock.close()
+            self.lock = None
+
+    def lend(self, holder: HoldsFile, path: str, *, create: bool) -> File:
+        """Open a segment file. The one that has been open for longest is let go when there are too many."""
+        file = self.disk.open(path, create=create)
+        lent = self._lent
+        lent.append(holder)
+        if len(lent) > self.max_open:
+            lent.popleft().release()
+        return file
+
+
+def _no_checkpoint(partition: TopicPartition, offset: int) -> None:
+    """A log that is opened by itself, without a manager, has no checkpoint to lower."""

@@ -1,0 +1,60 @@
+"""A flush in three steps, so that the event loop never waits for the disk.
+
+`SegmentChain.take_flush` notes on the loop what has to be synced; `run` does it, in a thread; `done`, on
+the loop again, moves the recovery point. Until then nothing that the ticket covers counts as durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from headrace.core.ports import Disk, File
+from headrace.log import files
+
+if TYPE_CHECKING:
+    from headrace.log.segment_chain import SegmentChain
+
+
+class FlushTicket:
+    """One flush of one log. `run` may be called from any thread, everything else belongs to the loop."""
+
+    __slots__ = ("_directories", "_disk", "_files", "_paths", "log", "offset", "truncations")
+
+    def __init__(
+        self,
+        log: SegmentChain,
+        disk: Disk,
+        open_files: Sequence[File],
+        paths: Sequence[str],
+        directories: Sequence[str],
+    ) -> None:
+        self.log = log
+        self.offset = log.end_offset
+        self.truncations = log.truncations
+        self._disk = disk
+        self._files = open_files
+        self._paths = paths
+        self._directories = directories
+
+    def run(self) -> None:
+        """Sync it all. An error is final: it takes the directory offline, and nothing is tried again."""
+        try:
+            for file in self._files:
+                file.sync()
+            for path in self._paths:
+                files.sync_path(self._disk, path)
+            for directory in self._directories:
+                self._disk.sync_dir(directory)
+        except FileNotFoundError:
+            return  # the partition was deleted meanwhile; `done` finds it closed
+        except OSError as error:
+            raise self.log.directory.fail(error, f"sync {self.log.topic_partition}") from error
+
+    def done(self) -> None:
+        """After `run` returned. What was truncated since does not become durable by it."""
+        self.log.flushed(self)
+
+    def failed(self) -> None:
+        """After `run` raised. The directory is offline already."""
+        self.log.flush_in_progress = False

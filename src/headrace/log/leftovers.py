@@ -1,0 +1,81 @@
+"""What an interrupted deletion, compaction or write leaves in a partition's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.core.ports import Disk
+from headrace.log import files
+
+
+def tidy(disk: Disk, folder: str) -> None:
+    """Finish what was interrupted.
+
+    `.deleted` and `.cleaned` files and temporary ones hold nothing that is needed. A `.log.swap` is the
+    finished result of a compaction: it takes its place, and the segments that it replaces, up to the next
+    one that begins beyond its last batch, go. Its indexes are rebuilt.
+    """
+    changed = False
+    swaps = []
+    names = disk.list(folder)
+    for name in names:
+        if name.endswith((files.DELETED, files.CLEANED, files.TEMPORARY)):
+            disk.remove(f"{folder}/{name}")
+            changed = True
+        elif name.endswith(files.SWAP):
+            parsed = files.parse_numbered(name)
+            if parsed is not None and parsed[1] == files.LOG:
+                swaps.append(parsed[0])
+            else:
+                disk.remove(f"{folder}/{name}")
+                changed = True
+    for base_offset in swaps:
+        _complete_swap(disk, folder, base_offset)
+        changed = True
+    _remove_orphans(disk, folder)
+    if changed:
+        disk.sync_dir(folder)
+
+
+def _complete_swap(disk: Disk, folder: str, base_offset: int) -> None:
+    from headrace.log import scan
+
+    swap = f"{folder}/{files.numbered(base_offset)}{files.LOG}{files.SWAP}"
+    file = disk.open(swap)
+    try:
+        walk = scan.CheckedWalk(file, 0, file.size(), base_offset)
+        for _ in walk:
+            pass
+    finally:
+        file.close()
+    if walk.fault is not None:
+        disk.remove(swap)  # it was not finished: the segments it should have replaced are all there
+        return
+    for offset in offsets_of(disk.list(folder), files.LOG):
+        if base_offset <= offset < walk.next_offset:
+            for suffix in files.SEGMENT_SUFFIXES:
+                remove(disk, f"{folder}/{files.numbered(offset)}{suffix}")
+    disk.rename(swap, swap.removesuffix(files.SWAP))
+
+
+def _remove_orphans(disk: Disk, folder: str) -> None:
+    """Indexes without their `.log`."""
+    names = disk.list(folder)
+    logs = set(offsets_of(names, files.LOG))
+    for suffix in files.SEGMENT_SUFFIXES[1:]:
+        for offset in offsets_of(names, suffix):
+            if offset not in logs:
+                remove(disk, f"{folder}/{files.numbered(offset)}{suffix}")
+
+
+def offsets_of(names: Iterable[str], suffix: str) -> list[int]:
+    """The offsets of the files that have exactly this suffix, ascending."""
+    found = (files.parse_numbered(name) for name in names if name.endswith(suffix))
+    return sorted(parsed[0] for parsed in found if parsed is not None and parsed[1:] == (suffix, ""))
+
+
+def remove(disk: Disk, path: str) -> None:
+    try:
+        disk.remove(path)
+    except FileNotFoundError:
+        return

@@ -1,0 +1,372 @@
+"""All logs of a broker, over several directories.
+
+The manager decides which directory a new partition goes to, opens everything at start (with threads), writes
+the checkpoints, and keeps the others going when one directory fails. A directory belongs to one process: it
+holds a lock on its `.lock` file.
+
+Synchronous. The slow parts (`open_all`, `FlushTicket.run`, `CheckpointTicket.run`, `shut_down`) may run in a
+thread; everything else belongs to the loop. `on_failure` may be called from any thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from headrace.core.errors import CorruptLog, StorageError, UnknownTopicOrPartition
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
+from headrace.core.ports import Disk
+from headrace.log import checkpoints, files
+from headrace.log.checkpoint_writer import CheckpointTicket, DirectoryCheckpoints
+from headrace.log.directory import LogDirectory
+from headrace.log.directory_identity import DirectoryIdentity, adopt_directory
+from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.partition_log import PartitionLog
+from headrace.log.producer_state import ProducerStates
+from headrace.log.recovery import open_log
+from headrace.log.segment import Segment
+
+if TYPE_CHECKING:
+    from headrace.config.topic import TopicConfig
+
+ConfigOf = Callable[[str], "TopicConfig"]
+"""The effective configuration of a topic, by its name."""
+
+
+class LogManager:
+    __slots__ = (
+        "_checkpoints",
+        "_config_of",
+        "_doomed",
+        "_new_uuid",
+        "broker_epoch_at_stop",
+        "directories",
+        "disk",
+        "identity",
+        "logs",
+        "quarantined",
+        "threads_per_directory",
+    )
+
+    def __init__(
+        self,
+        disk: Disk,
+        paths: Sequence[str],
+        identity: DirectoryIdentity,
+        config_of: ConfigOf,
+        *,
+        new_uuid: Callable[[], UUID],
+        threads_per_directory: int = 2,
+        on_failure: Callable[[LogDirectory, StorageError], None] | None = None,
+    ) -> None:
+        """Takes every directory: makes it if need be, locks it, checks whose it is (ConfigError if not ours).
+
+        A directory that cannot be used at all is offline from the start; StorageError if all are.
+        """
+        self.disk = disk
+        self.identity = identity
+        self.threads_per_directory = threads_per_directory
+        self._config_of = config_of
+        self._new_uuid = new_uuid
+        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.quarantined: dict[TopicPartition, CorruptLog] = {}
+        """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
+        self.broker_epoch_at_stop = -1
+        """From the clean-shutdown files; -1 when the last stop was not clean everywhere."""
+        self._doomed: list[tuple[int, LogDirectory, str]] = []
+        self.directories = [adopt_directory(disk, path, identity, new_uuid, on_failure) for path in paths]
+        self._checkpoints = {
+            directory.path: DirectoryCheckpoints(directory) for directory in self.directories
+        }
+        for directory in self.directories:
+            directory.lower_recovery_point = self._checkpoints[directory.path].lower_recovery_point
+        self._require_one_online()
+
+    # --- start ---
+
+    def open_all(
+        self, now_ms: int, progress: Callable[[int, int], None] | None = None
+    ) -> dict[TopicPartition, int]:
+        """Open, and where need be recover, every log; the high watermarks that were checkpointed."""
+        jobs, clean_epochs = [], []
+        for directory in self.online():
+            try:
+                clean = self._begin(directory)
+                names = self.disk.list(directory.path)
+            except OSError as error:
+                directory.fail(error, "read it")
+                continue
+            clean_epochs.append(clean)
+            jobs += self._jobs(directory, names, clean is not None, now_ms)
+        if clean_epochs and all(epoch is not None for epoch in clean_epochs):
+            self.broker_epoch_at_stop = max(epoch for epoch in clean_epochs if epoch is not None)
+        self._run(jobs, progress)
+        self._require_one_online()
+        watermarks: dict[TopicPartition, int] = {}
+        for directory in self.online():
+            saved = self._checkpoints[directory.path]
+            watermarks.update(saved.high_watermarks)
+            logs = [log for log in self.logs.values() if log.directory is directory]
+            try:
+                saved.write_recovery_points({log.topic_partition: log.recovery_point for log in logs})
+                self.disk.sync_dir(directory.path)
+            except OSError as error:
+                directory.fail(error, "write its checkpoint")
+        return watermarks
+
+    def _begin(self, directory: LogDirectory) -> int | None:
+        """Read the checkpoints. The broker epoch of a clean stop, or None; its file goes at once."""
+        self._checkpoints[directory.path].load()
+        path = f"{directory.path}/{checkpoints.CLEAN_SHUTDOWN}"
+        try:
+            epoch = checkpoints.parse_clean_shutdown(files.read_all(self.disk, path))
+        except FileNotFoundError:
+            return None
+        self.disk.remove(path)
+        self.disk.sync_dir(directory.path)
+        return epoch
+
+    def _jobs(
+        self, directory: LogDirectory, names: Iterable[str], clean: bool, now_ms: int
+    ) -> list[Callable[[], None]]:
+        jobs: list[Callable[[], None]] = []
+        saved = self._checkpoints[directory.path]
+        for name in names:
+            path = f"{directory.path}/{name}"
+            if name.endswith(files.DELETED_DIRECTORY):
+                self._doomed.append((now_ms, directory, path))
+                continue
+            partition = files.parse_directory(name)
+            if partition is None or not self.disk.is_dir(path):
+                continue
+            jobs.append(partial(self._open_one, directory, path, partition, saved, clean, now_ms))
+        return jobs
+
+    def _open_one(
+        self,
+        directory: LogDirectory,
+        path: str,
+        partition: TopicPartition,
+        saved: DirectoryCheckpoints,
+        clean: bool,
+        now_ms: int,
+    ) -> None:
+        try:
+            log = open_log(
+                directory,
+                path,
+                partition,
+                self._config_of(partition.topic),
+                clean=clean,
+                recovery_point=saved.recovery_points.get(partition, 0),
+                log_start_offset=saved.log_start_offsets.get(partition, 0),
+                now_ms=now_ms,
+            )
+        except CorruptLog as error:
+            self.quarantined[partition] = error
+            return
+        except StorageError:
+            return  # the directory is offline, and said so
+        if partition in self.logs or partition in self.quarantined:
+            other = self.logs[partition].path if partition in self.logs else "another directory"
+            self.quarantined[partition] = CorruptLog(
+                f"{partition} is in {path} and in {other}: move one of them away, then restart the broker"
+            )
+            self.logs.pop(partition, None)
+            return
+        self.logs[partition] = log
+
+    def _run(self, jobs: Sequence[Callable[[], None]], progress: Callable[[int, int], None] | None) -> None:
+        threads = self.threads_per_directory * max(len(self.online()), 1)
+        if threads <= 1 or len(jobs) <= 1:
+            for count, job in enumerate(jobs, 1):
+                job()
+                if progress is not None:
+                    progress(count, len(jobs))
+            return
+        with ThreadPoolExecutor(threads, thread_name_prefix="log-recovery") as pool:
+            for count, future in enumerate([pool.submit(job) for job in jobs], 1):
+                future.result()
+                if progress is not None:
+                    progress(count, len(jobs))
+
+    # --- directories ---
+
+    def online(self) -> list[LogDirectory]:
+        return [directory for directory in self.directories if directory.is_online]
+
+    def _require_one_online(self) -> None:
+        if not self.online():
+            raise StorageError(
+                "no log directory can be used: " + "; ".join(str(each.failure) for each in self.directories)
+            )
+
+    def _place(self) -> LogDirectory:
+        """The working directory with the fewest partitions; the first of them, if there are several."""
+        self._require_one_online()
+        counts = {directory.path: 0 for directory in self.online()}
+        for log in self.logs.values():
+            if log.directory.path in counts:
+                counts[log.directory.path] += 1
+        return min(self.online(), key=lambda directory: counts[directory.path])
+
+    # --- partitions ---
+
+    def get(self, partition: TopicPartition) -> PartitionLog:
+        """The log of a partition. StorageError: it cannot be served. UnknownTopicOrPartition: not here."""
+        log = self.logs.get(partition)
+        if log is None:
+            if partition in self.quarantined:
+                raise StorageError(str(self.quarantined[partition]))
+            raise UnknownTopicOrPartition(f"no log of {partition} is here")
+        if log.directory.failure is not None:
+            log.directory.require_online()
+        return log
+
+    def create(
+        self,
+        partition: TopicPartition,
+        topic_id: UUID,
+        now_ms: int,
+        *,
+        directory: LogDirectory | None = None,
+    ) -> PartitionLog:
+        """A new, empty log. Durable with its first flush: until then the metadata alone knows of it."""
+        if partition in self.logs or partition in self.quarantined:
+            raise StorageError(f"the log of {partition} is here already")
+        chosen = directory or self._place()
+        chosen.require_online()
+        path = f"{chosen.path}/{partition}"
+        try:
+            self._checkpoints[chosen.path].forget(partition)
+            self.disk.make_dirs(path)
+            if topic_id != NO_TOPIC_ID:
+                files.replace(
+                    self.disk,
+                    f"{path}/{files.PARTITION_METADATA}",
+                    checkpoints.format_partition_metadata(topic_id),
+                    sync=False,
+                )
+            log = self._empty_log(chosen, path, partition, topic_id, now_ms)
+        except OSError as error:
+            raise chosen.fail(error, f"create {partition}") from error
+        self.logs[partition] = log
+        return log
+
+    def _empty_log(
+        self, directory: LogDirectory, path: str, partition: TopicPartition, topic_id: UUID, now_ms: int
+    ) -> PartitionLog:
+        config = self._config_of(partition.topic)
+        segment = Segment(
+            directory,
+            path,
+            0,
+            created_ms=now_ms,
+            index_interval=config.index_interval_bytes,
+            max_index_bytes=config.segment_index_bytes,
+        )
+        segment.create_file()
+        segment.release()
+        log = PartitionLog(
+            directory,
+            path,
+            partition,
+            config,
+            segments=[segment],
+            epochs=LeaderEpochs(self.disk, f"{path}/{files.EPOCHS}"),
+            producers=ProducerStates(),
+            log_start_offset=0,
+            end_offset=0,
+            recovery_point=0,
+            topic_id=topic_id,
+        )
+        log.note_unsynced(f"{path}/{files.PARTITION_METADATA}")
+        log.mark_unsynced(now_ms)
+        return log
+
+    def delete(self, partition: TopicPartition, now_ms: int) -> None:
+        """Rename the partition's folder at once; its files go after file.delete.delay.ms."""
+        log = self.logs.pop(partition, None)
+        if log is None:
+            raise UnknownTopicOrPartition(f"no log of {partition} is here")
+        log.abandon()
+        directory = log.directory
+        directory.require_online()
+        doomed = f"{directory.path}/{files.deleted_directory_name(partition, self._new_uuid())}"
+        try:
+            self.disk.rename(log.path, doomed)
+            self.disk.sync_dir(directory.path)
+            self._checkpoints[directory.path].forget(partition)
+        except OSError as error:
+            raise directory.fail(error, f"delete {partition}") from error
+        self._doomed.append((now_ms + log.config.file_delete_delay_ms, directory, doomed))
+
+    def delete_expired_files(self, now_ms: int) -> int:
+        """Remove renamed segments and folders whose delay is over; how many things went."""
+        count = 0
+        for log in self.logs.values():
+            if log.directory.is_online:
+                count += log.delete_expired_files(now_ms)
+        waiting = []
+        for when, directory, path in self._doomed:
+            if when > now_ms or not directory.is_online:
+                waiting.append((when, directory, path))
+                continue
+            try:
+                self.disk.remove_tree(path)
+                count += 1
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                directory.fail(error, f"delete {path}")
+        self._doomed = waiting
+        return count
+
+    def due_flushes(self, now_ms: int) -> list[PartitionLog]:
+        """Logs whose flush settings, or a sealed segment, ask for a flush now."""
+        return [
+            log
+            for directory in self.online()
+            for log in list(directory.dirty)
+            if isinstance(log, PartitionLog) and log.flush_is_due(now_ms)
+        ]
+
+    # --- checkpoints and the end ---
+
+    def take_checkpoint(
+        self, high_watermarks: Mapping[TopicPartition, int] | None = None
+    ) -> list[CheckpointTicket]:
+        """What to write into the checkpoint files now, one ticket per directory; `run` may go to a thread."""
+        tickets = []
+        for directory in self.online():
+            logs = [log for log in self.logs.values() if log.directory is directory]
+            tickets.append(self._checkpoints[directory.path].take(logs, high_watermarks))
+        return tickets
+
+    def shut_down(
+        self, broker_epoch: int, high_watermarks: Mapping[TopicPartition, int] | None = None
+    ) -> None:
+        """Close every log and say so on the disk, in each directory that still works."""
+        for directory in self.online():
+            logs = [log for log in self.logs.values() if log.directory is directory]
+            try:
+                for log in logs:
+                    log.close()
+                self._checkpoints[directory.path].take(logs, high_watermarks).run()
+                path = f"{directory.path}/{checkpoints.CLEAN_SHUTDOWN}"
+                files.replace(self.disk, path, checkpoints.format_clean_shutdown(broker_epoch), sync=True)
+            except StorageError:
+                continue  # offline, and said so; without the file the next start recovers it
+            except OSError as error:
+                directory.fail(error, "write its clean-shutdown file")
+        self.release()
+
+    def release(self) -> None:
+        """Let go of every descriptor and lock, as a process that ends would."""
+        for log in self.logs.values():
+            log.abandon()
+        for directory in self.directories:
+            directory.unlock()

@@ -1,0 +1,118 @@
+"""The disk port over the operating system's own files."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+
+from headrace.core.ports import Buffer
+
+
+class OsFile:
+    """One descriptor. It is closed by `close`, or when the last reference goes.
+
+    A fetch that is still being sent keeps a reference to the file, so a segment may be dropped at any time:
+    the descriptor's number cannot be given to another file before the last byte has left.
+    """
+
+    __slots__ = ("_descriptor",)
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def pread(self, length: int, position: int) -> bytes:
+        data = os.pread(self._descriptor, length, position)
+        if len(data) == length or not data:
+            return data
+        parts = [data]
+        have = len(data)
+        while have < length:
+            data = os.pread(self._descriptor, length - have, position + have)
+            if not data:
+                break
+            parts.append(data)
+            have += len(data)
+        return b"".join(parts)
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        written = os.pwrite(self._descriptor, data, position)
+        if written == len(data):
+            return
+        with memoryview(data) as view:
+            while written < len(view):
+                with view[written:] as rest:
+                    written += os.pwrite(self._descriptor, rest, position + written)
+
+    def size(self) -> int:
+        return os.fstat(self._descriptor).st_size
+
+    def truncate(self, size: int) -> None:
+        os.ftruncate(self._descriptor, size)
+
+    def sync(self) -> None:
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def __del__(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+
+
+class OsDisk:
+    """Paths are given to the system as they are; every error is its OSError."""
+
+    __slots__ = ()
+
+    def open(self, path: str, *, create: bool = False) -> OsFile:
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        return OsFile(os.open(path, flags, 0o644))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)
+
+    def list(self, path: str) -> Sequence[str]:
+        return sorted(os.listdir(path))
+
+    def make_dirs(self, path: str) -> None:
+        os.makedirs(path, exist_ok=True)
+
+    def rename(self, old: str, new: str) -> None:
+        os.rename(old, new)
+
+    def remove(self, path: str) -> None:
+        os.remove(path)
+
+    def remove_tree(self, path: str) -> None:
+        shutil.rmtree(path)
+
+    def sync_dir(self, path: str) -> None:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def size(self, path: str) -> int:
+        return os.stat(path).st_size
+
+    def modified_ms(self, path: str) -> int:
+        return os.stat(path).st_mtime_ns // 1_000_000
+
+    def free_bytes(self, path: str) -> int:
+        found = os.statvfs(path)
+        return found.f_bavail * found.f_frsize
+
+    def total_bytes(self, path: str) -> int:
+        found = os.statvfs(path)
+        return found.f_blocks * found.f_frsize

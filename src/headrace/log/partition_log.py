@@ -1,0 +1,275 @@
+"""One partition on disk: a chain of segments, the epochs of its leaders, and its idempotent producers.
+
+Synchronous and without a clock: `now_ms` is given. One owner calls it; nothing here is safe for threads
+except `FlushTicket.run`. Every error of the disk takes the whole directory offline and is a StorageError.
+
+`read` answers like Kafka: the last batch of an answer may be cut off at `max_bytes`, which every client copes
+with, and which saves looking for its beginning. Only the first one is whole if it is to be sent at all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final, NamedTuple
+
+from headrace.core.errors import CorruptBatch, OffsetOutOfRange
+from headrace.core.ports import Buffer, FileRange
+from headrace.log import lookup, retention, truncation
+from headrace.log.empty_file import EMPTY_FILE
+from headrace.log.lookup import TimestampOffset
+from headrace.log.producer_replay import take_over
+from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
+from headrace.log.segment_chain import SegmentChain
+from headrace.protocol.batch import CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, assign, check
+
+LogSlice = FileRange
+EMPTY_SLICE: Final = LogSlice(EMPTY_FILE, 0, 0)
+
+
+class AppendResult(NamedTuple):
+    base_offset: int
+    last_offset: int
+    append_time_ms: int
+    """When the broker stamped the records; -1 if their own times stand."""
+    log_start_offset: int
+    duplicate: bool
+
+
+class PartitionLog(SegmentChain):
+    """What the broker uses: append, read, look up, shorten. The files themselves are the chain's work."""
+
+    __slots__ = ()
+
+    # --- appending ---
+
+    def append_as_leader(
+        self,
+        batch: bytearray | memoryview,
+        header: BatchHeader,
+        *,
+        leader_epoch: int,
+        now_ms: int,
+        from_client: bool = True,
+    ) -> AppendResult:
+        """Append one batch that `protocol.batch.check` has passed; its offsets are assigned in place."""
+        if from_client:
+            batch, header = self._rules.admit(batch, header, now_ms)
+        has_producer = header[9] >= 0
+        if has_producer and from_client:
+            known = self.producers.check(header)
+            if known is not None:
+                return AppendResult(
+                    known.first_offset, known.last_offset, -1, self.log_start_offset, duplicate=True
+                )
+        size = header[1] + LOG_OVERHEAD
+        delta = header[6]
+        max_timestamp = header[8]
+        base_offset = self.end_offset
+        last_offset = base_offset + delta
+        segment = self._active
+        try:
+            if (
+                segment.size + size > self._roll_bytes
+                or (max_timestamp if segment.rolls_by_timestamp else now_ms) > segment.roll_at
+                or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+                or segment.index_full
+            ) and segment.size:
+                segment = self._roll(now_ms)
+            assign(batch, 0, base_offset, leader_epoch)
+            segment.write(batch)
+            if not segment.size:
+                self._start_segment_clock(segment, max_timestamp, now_ms)
+            segment.note(size, base_offset, last_offset, max_timestamp)
+            if leader_epoch != self.latest_epoch:
+                self.begin_epoch(leader_epoch, base_offset)
+            self.end_offset = last_offset + 1
+            if has_producer:
+                if header[5] & CONTROL_FLAG:
+                    take_over(
+                        self.producers, segment, header._replace(base_offset=base_offset), lambda: batch
+                    )
+                else:
+                    self.producers.apply(header, base_offset)
+        except OSError as error:
+            raise self.directory.fail(error, f"append to {self.topic_partition}") from error
+        if self.dirty_since_ms < 0:
+            self.dirty_since_ms = now_ms
+            self.directory.dirty.add(self)
+        return AppendResult(
+            base_offset,
+            last_offset,
+            max_timestamp if self._rules.log_append_time else -1,
+            self.log_start_offset,
+            False,
+        )
+
+    def append_as_follower(self, batches: Buffer, *, now_ms: int = 0) -> int:
+        """Append what a leader sent, offsets and epochs as they are; a cut last batch is left out.
+
+        Raises CorruptBatch, with nothing appended, if a checksum is wrong or an offset goes back.
+        """
+        with memoryview(batches) as view:
+            checked = self._check_run(view)
+            try:
+                for at, header in checked:
+                    self._append_checked(view[at : at + header.size], header, now_ms)
+            except OSError as error:
+                raise self.directory.fail(error, f"append to {self.topic_partition}") from error
+        if checked and self.dirty_since_ms < 0:
+            self.dirty_since_ms = now_ms
+            self.directory.dirty.add(self)
+        return self.end_offset
+
+    def _check_run(self, view: memoryview) -> list[tuple[int, BatchHeader]]:
+        checked, at, expected = [], 0, self.end_offset
+        while len(view) - at >= HEADER_SIZE:
+            length = int.from_bytes(view[at + 8 : at + 12], "big", signed=True)
+            if length + LOG_OVERHEAD > len(view) - at and length > 0:
+                break
+            header = check(view, at)
+            if header.base_offset < expected:
+                raise CorruptBatch(f"offset {header.base_offset} where {expected} is the least")
+            checked.append((at, header))
+            expected = header.next_offset
+            at += header.size
+        return checked
+
+    def _append_checked(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
+        segment = self._active
+        if segment.size and (
+            segment.size + header.size > self._roll_bytes
+            or (header.max_timestamp if segment.rolls_by_timestamp else now_ms) > segment.roll_at
+            or header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+            or segment.index_full
+        ):
+            far = header.last_offset - self.end_offset > MAX_RELATIVE_OFFSET
+            segment = self._roll(now_ms, header.base_offset if far else None)
+        segment.write(batch)
+        if not segment.size:
+            self._start_segment_clock(segment, header.max_timestamp, now_ms)
+        segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
+        if header.leader_epoch > self.latest_epoch:
+            self.begin_epoch(header.leader_epoch, header.base_offset)
+        self.end_offset = header.next_offset
+        take_over(self.producers, segment, header, lambda: batch)
+
+    def begin_epoch(self, epoch: int, start_offset: int | None = None) -> None:
+        """A leader's epoch begins, by default at the end. An older one than the latest changes nothing."""
+        self.epochs.assign(epoch, self.end_offset if start_offset is None else start_offset)
+        self.latest_epoch = self.epochs.latest
+
+    # --- reading ---
+
+    def read(self, offset: int, max_bytes: int, *, limit: int, min_one: bool) -> LogSlice:
+        """Where the bytes from the batch that holds `offset` on are, up to `limit`, within one segment."""
+        segment = self._active
+        if offset < segment.base_offset:
+            return self._read_sealed(offset, max_bytes, limit, min_one)
+        end_offset = self.end_offset
+        if offset > end_offset or offset < self.log_start_offset:
+            raise self._out_of_range(offset)
+        if offset >= limit or offset == end_offset:
+            if self.directory.failure is not None:
+                self.directory.require_online()
+            return EMPTY_SLICE
+        try:
+            position = segment.position_of(offset)
+            end = segment.size if limit >= end_offset else segment.position_of(limit)
+            return self._slice(segment, position, end, max_bytes, min_one)
+        except OSError as error:
+            raise self.directory.fail(error, f"read {self.topic_partition}") from error
+
+    def _read_sealed(self, offset: int, max_bytes: int, limit: int, min_one: bool) -> LogSlice:
+        if offset < self.log_start_offset:
+            raise self._out_of_range(offset)
+        place = max(bisect_right(self._bases, offset) - 1, 0)
+        try:
+            while place < len(self.segments):
+                segment = self.segments[place]
+                if offset >= limit or segment.base_offset >= limit:
+                    break
+                position = segment.position_of(offset)
+                if position < segment.size:
+                    ends = self._bases[place + 1] if place + 1 < len(self._bases) else self.end_offset
+                    end = segment.size if limit >= ends else segment.position_of(limit)
+                    return self._slice(segment, position, end, max_bytes, min_one)
+                place += 1  # compaction left nothing at the end of that segment
+        except OSError as error:
+            raise self.directory.fail(error, f"read {self.topic_partition}") from error
+        self.directory.require_online()
+        return EMPTY_SLICE
+
+    def _slice(self, segment: Segment, position: int, end: int, max_bytes: int, min_one: bool) -> LogSlice:
+        if self.directory.failure is not None:
+            self.directory.require_online()
+        length = end - position
+        file = segment.file()
+        if length > max_bytes:
+            first = int.from_bytes(file.pread(4, position + 8), "big") + LOG_OVERHEAD
+            if first > max_bytes:
+                if not min_one:
+                    return EMPTY_SLICE
+                max_bytes = first
+            if length > max_bytes:
+                length = max_bytes
+        if length <= 0:
+            return EMPTY_SLICE
+        return LogSlice(file, position, length)
+
+    def _out_of_range(self, offset: int) -> OffsetOutOfRange:
+        return OffsetOutOfRange(
+            f"offset {offset} of {self.topic_partition} is outside "
+            f"[{self.log_start_offset}, {self.end_offset}]"
+        )
+
+    def offset_for_timestamp(self, timestamp: int, limit: int) -> TimestampOffset | None:
+        """The first record below `limit` whose time is at least `timestamp`."""
+        try:
+            return lookup.offset_for_timestamp(self, timestamp, limit)
+        except OSError as error:
+            raise self.directory.fail(error, f"look up a time in {self.topic_partition}") from error
+
+    def max_timestamp_offset(self, limit: int) -> TimestampOffset | None:
+        """The first record below `limit` with the largest time of all."""
+        try:
+            return lookup.max_timestamp_offset(self, limit)
+        except OSError as error:
+            raise self.directory.fail(error, f"look up a time in {self.topic_partition}") from error
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        return self.epochs.end_offset_for(epoch, self.end_offset)
+
+    # --- shortening ---
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop everything from `offset` on, durably; a batch that holds `offset` inside goes whole."""
+        try:
+            truncation.truncate_to(self, offset)
+        except OSError as error:
+            raise self.directory.fail(error, f"truncate {self.topic_partition}") from error
+
+    def truncate_fully_and_start_at(self, offset: int) -> None:
+        """Drop everything, durably, and go on at `offset`."""
+        try:
+            truncation.truncate_fully_and_start_at(self, offset)
+        except OSError as error:
+            raise self.directory.fail(error, f"truncate {self.topic_partition}") from error
+
+    def delete_records_before(self, offset: int) -> int:
+        """Move the log start up to `offset`; retention removes the segments. The log start that holds now.
+
+        The caller checks that `offset` is not above the high watermark, and writes the log-start checkpoint
+        before it answers: until then a crash brings the records back.
+        """
+        if offset > self.end_offset:
+            raise self._out_of_range(offset)
+        if offset > self.log_start_offset:
+            self.raise_log_start(offset)
+        return self.log_start_offset
+
+    def enforce_retention(self, now_ms: int, high_watermark: int) -> int:
+        """Remove the segments that time, size or the log start have passed; how many."""
+        try:
+            return retention.enforce(self, now_ms, high_watermark)
+        except OSError as error:
+            raise self.directory.fail(error, f"remove segments of {self.topic_partition}") from error

@@ -1,0 +1,292 @@
+"""Opening a log: what is on the disk becomes a PartitionLog, after a clean stop or after a crash.
+
+After a clean stop the files are trusted, and only the tail behind the last index entry is walked. After any
+other stop every segment from the recovery point on is walked batch by batch with its checksum; the log ends
+before the first byte that cannot be right, and the indexes of those segments are built anew. Indexes,
+checkpoints, epochs and snapshots that are missing or broken are rebuilt from the batches.
+
+A fault below the recovery point is another matter: those bytes were synced, so the disk has lost or changed
+what it had promised. That is CorruptLog, and the files stay as they are, unless `accept_loss` is given.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from headrace.core.errors import CorruptLog
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
+from headrace.log import checkpoints, files, leftovers, producer_replay, scan
+from headrace.log.directory import LogDirectory
+from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.partition_log import PartitionLog
+from headrace.log.producer_state import ProducerStates
+from headrace.log.segment import Segment
+
+if TYPE_CHECKING:
+    from headrace.config.topic import TopicConfig
+
+
+def open_log(
+    directory: LogDirectory,
+    path: str,
+    partition: TopicPartition,
+    config: TopicConfig,
+    *,
+    clean: bool,
+    recovery_point: int,
+    log_start_offset: int = 0,
+    now_ms: int,
+    accept_loss: bool = False,
+) -> PartitionLog:
+    """Raises CorruptLog, with the files untouched, if something that was synced is not there."""
+    loader = _Loader(directory, path, config, recovery_point, log_start_offset, now_ms, accept_loss)
+    try:
+        if not (clean and loader.load_clean()):
+            loader.recover()
+        return loader.finish(partition)
+    except OSError as error:
+        raise directory.fail(error, f"open {partition}") from error
+
+
+class _Loader:
+    """The state of one opening. Each step leaves `segments` a chain of whole batches up to `end_offset`."""
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        path: str,
+        config: TopicConfig,
+        recovery_point: int,
+        log_start_offset: int,
+        now_ms: int,
+        accept_loss: bool,
+    ) -> None:
+        self.directory = directory
+        self.disk = directory.disk
+        self.path = path
+        self.config = config
+        self.recovery_point = recovery_point
+        self.log_start_offset = log_start_offset
+        self.now_ms = now_ms
+        self.accept_loss = accept_loss
+        self.epochs = LeaderEpochs(self.disk, f"{path}/{files.EPOCHS}")
+        self.producers = ProducerStates()
+        leftovers.tidy(self.disk, path)
+        names = self.disk.list(path)
+        self.snapshots = leftovers.offsets_of(names, files.SNAPSHOT)
+        self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
+        self.end_offset = log_start_offset
+        self.has_epochs = self.epochs.load()
+        self.trusted = False
+
+    def _segment(self, base_offset: int) -> Segment:
+        segment = Segment(
+            self.directory,
+            self.path,
+            base_offset,
+            created_ms=self.now_ms,
+            index_interval=self.config.index_interval_bytes,
+            max_index_bytes=self.config.segment_index_bytes,
+        )
+        segment.size = self.disk.size(segment.path(files.LOG))
+        return segment
+
+    # --- after a clean stop ---
+
+    def load_clean(self) -> bool:
+        """Take the files as they are. False when the files are not what a clean stop leaves behind."""
+        for segment in self.segments:
+            if not segment.load_indexes():
+                return False
+            segment.forget_timestamps()
+        if not self.segments:
+            self.trusted = True
+            return True
+        active = self.segments[-1]
+        try:
+            self.end_offset = active.load_tail()
+        except CorruptLog:
+            return False
+        found = active.locate(self.end_offset - 1) if active.size else None
+        if active.size and (found is None or found.position + found.size != active.size):
+            return False
+        producer_replay.rebuild(
+            self.disk, self.producers, self.segments, self.path, self.snapshots, self.end_offset
+        )
+        self.trusted = True
+        return True
+
+    # --- after a crash ---
+
+    def recover(self) -> None:
+        first = self._first_to_walk()
+        for segment in self.segments[:first]:
+            if not segment.load_indexes():
+                self._rebuild_indexes(segment)
+            segment.forget_timestamps()
+        if not self.segments:
+            self._require_nothing_promised()
+            return
+        begin = self.segments[first].base_offset
+        self._check_promised(first)
+        producer_replay.rebuild(
+            self.disk, self.producers, self.segments[:first], self.path, self.snapshots, begin
+        )
+        if self.has_epochs:
+            self.epochs.truncate_from_end(begin)
+        self.end_offset = begin
+        for place in range(first, len(self.segments)):
+            segment = self.segments[place]
+            whole = segment.base_offset == self.end_offset or place == first
+            if not whole or not self._walk(segment):
+                self._drop_after(place if not whole else place + 1)
+                break
+        self.snapshots = [at for at in self.snapshots if self._keep_snapshot(at)]
+        if self.has_epochs:
+            self.epochs.write()
+
+    def _require_nothing_promised(self) -> None:
+        if self.recovery_point > self.log_start_offset and not self.accept_loss:
+            raise CorruptLog(
+                f"{self.path} has no segment, but everything below offset {self.recovery_point} had been "
+                "synced; restore the files from a replica or a backup"
+            )
+
+    def _first_to_walk(self) -> int:
+        """The segment that holds the recovery point, or the first one."""
+        place = 0
+        for index, segment in enumerate(self.segments):
+            if segment.base_offset <= self.recovery_point:
+                place = index
+        return place
+
+    def _check_promised(self, first: int) -> None:
+        """Walk without changing anything up to the recovery point: all of it must be there."""
+        if self.accept_loss:
+            return
+        segment = self.segments[first]
+        file = segment.file()
+        walk = scan.CheckedWalk(file, 0, segment.size, segment.base_offset)
+        for _ in walk:
+            if walk.next_offset >= self.recovery_point:
+                break
+        if walk.next_offset < self.recovery_point:
+            reason = walk.fault.reason if walk.fault else "the file ends there"
+            raise CorruptLog(
+                f"{segment.path(files.LOG)}: everything below offset {self.recovery_point} had been synced, "
+                f"but position {walk.position} (offset {walk.next_offset}) is wrong: {reason}. "
+                "The files are left as they are; restore them from a replica or a backup"
+            )
+
+    def _walk(self, segment: Segment) -> bool:
+        """Check every batch of a segment and rebuild what is derived from it. False: it was cut short."""
+        size, file = segment.size, segment.file()
+        segment.reset_indexes()
+        walk = scan.CheckedWalk(file, 0, size, segment.base_offset)
+        for _, header, batch in walk:
+            segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
+            self.epochs.note(header.leader_epoch, header.base_offset)
+            producer_replay.take_over(self.producers, segment, header, lambda found=batch: found)  # type: ignore[misc]  # mypy cannot infer a lambda with defaults
+        self.end_offset = walk.next_offset
+        segment.flush_indexes(final=True)
+        if walk.fault is not None:
+            file.truncate(walk.position)
+        file.sync()
+        segment.index.sync()
+        segment.times.sync()
+        return walk.fault is None
+
+    def _rebuild_indexes(self, segment: Segment) -> None:
+        """Of a segment below the recovery point: its batches are trusted, its indexes are not."""
+        size = segment.size
+        segment.reset_indexes()
+        for position, header in scan.headers(segment.file(), 0, size):
+            if position + header.size > size:
+                raise CorruptLog(f"{segment.path(files.LOG)} ends inside the batch at position {position}")
+            segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
+        segment.flush_indexes(final=True)
+        segment.index.sync()
+        segment.times.sync()
+
+    def _drop_after(self, place: int) -> None:
+        """Segments behind the end that was found hold nothing that follows it."""
+        for segment in self.segments[place:]:
+            for suffix in files.SEGMENT_SUFFIXES:
+                leftovers.remove(self.disk, segment.path(suffix))
+            segment.release()
+        del self.segments[place:]
+        self.disk.sync_dir(self.path)
+
+    def _keep_snapshot(self, offset: int) -> bool:
+        if offset <= self.end_offset:
+            return True
+        leftovers.remove(self.disk, f"{self.path}/{files.numbered(offset)}{files.SNAPSHOT}")
+        return False
+
+    # --- both ---
+
+    def finish(self, partition: TopicPartition) -> PartitionLog:
+        start = self.log_start_offset
+        if self.segments:
+            start = max(start, self.segments[0].base_offset)
+            if start > self.end_offset:  # the records before the log start were lost with the crash
+                self._drop_after(0)
+        if not self.segments:
+            self._begin_empty(start)
+        if not self.has_epochs:
+            self._rebuild_epochs()
+        self.epochs.truncate_from_end(self.end_offset)
+        log = PartitionLog(
+            self.directory,
+            self.path,
+            partition,
+            self.config,
+            segments=self.segments,
+            epochs=self.epochs,
+            producers=self.producers,
+            log_start_offset=start,
+            end_offset=self.end_offset,
+            recovery_point=self.end_offset,
+            topic_id=self._topic_id(),
+            snapshot_offsets=self.snapshots,
+        )
+        log.resume_clock(self.now_ms)
+        if not self.trusted:
+            files.sync_path(self.disk, self.epochs.path)
+            self.epochs.unsynced = False
+            self.disk.sync_dir(self.path)
+        for segment in self.segments:
+            segment.release()
+        return log
+
+    def _begin_empty(self, start: int) -> None:
+        segment = self._segment_file(start)
+        self.segments = [segment]
+        self.end_offset = start
+        self.producers.clear(start)
+        self.epochs.entries = []
+        self.has_epochs = True
+        for offset in self.snapshots:
+            leftovers.remove(self.disk, f"{self.path}/{files.numbered(offset)}{files.SNAPSHOT}")
+        self.snapshots = []
+
+    def _segment_file(self, base_offset: int) -> Segment:
+        file = self.disk.open(f"{self.path}/{files.numbered(base_offset)}{files.LOG}", create=True)
+        file.close()
+        return self._segment(base_offset)
+
+    def _rebuild_epochs(self) -> None:
+        self.epochs.entries = []
+        for segment in self.segments:
+            for _, header in scan.headers(segment.file(), 0, segment.size):
+                self.epochs.note(header.leader_epoch, header.base_offset)
+        self.epochs.write()
+
+    def _topic_id(self) -> UUID:
+        try:
+            return checkpoints.parse_partition_metadata(
+                files.read_all(self.disk, f"{self.path}/{files.PARTITION_METADATA}")
+            )
+        except (FileNotFoundError, checkpoints.CorruptCheckpoint):
+            return NO_TOPIC_ID

@@ -1,0 +1,240 @@
+"""One segment: `<base offset>.log` and its indexes. The last one of a log is active, the others are sealed.
+
+Invariants: batches lie one after the other from position 0 to `size`, with ascending offsets that are at
+least `base_offset`; a byte beyond `size` is not part of the log, whatever it says.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.core.ports import Buffer, File
+from headrace.log import files, scan
+from headrace.log.directory import LogDirectory
+from headrace.log.offset_index import OffsetIndex
+from headrace.log.time_index import NO_TIMESTAMP, TimeIndex
+from headrace.log.transaction_index import TransactionIndex
+
+MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
+_RECENT_BATCHES: Final = 16
+UNKNOWN_TIMESTAMP: Final = -2
+NEVER: Final = 1 << 63
+
+
+class Segment:
+    __slots__ = (
+        "_directory",
+        "_file",
+        "_folder",
+        "_older",
+        "_recent",
+        "_since_entry",
+        "base_offset",
+        "created_ms",
+        "index",
+        "index_full",
+        "index_interval",
+        "max_index_entries",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "roll_at",
+        "rolls_by_timestamp",
+        "size",
+        "times",
+    )
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        folder: str,
+        base_offset: int,
+        *,
+        created_ms: int,
+        index_interval: int = 4096,
+        max_index_bytes: int = 10 * 1024 * 1024,
+    ) -> None:
+        self._directory = directory
+        self._folder = folder
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        self.index_interval = index_interval
+        self.max_index_entries = max_index_bytes // TimeIndex.ENTRY.size - 1
+        self.index_full = False
+        self.size = 0
+        self.index = OffsetIndex(directory.disk, self.path(files.INDEX), base_offset)
+        self.times = TimeIndex(directory.disk, self.path(files.TIME_INDEX), base_offset)
+        self.times.last_timestamp = NO_TIMESTAMP
+        self.max_timestamp = NO_TIMESTAMP
+        """The largest so far; UNKNOWN_TIMESTAMP until somebody asks for that of a sealed segment."""
+        self.max_timestamp_offset = base_offset
+        self.roll_at = NEVER
+        """The segment is full of time when a timestamp (or, without any, the clock) passes this."""
+        self.rolls_by_timestamp = False
+        self._file: File | None = None
+        self._since_entry = 0
+        self._recent: dict[int, int] = {}
+        self._older: dict[int, int] = {}
+
+    # --- names and descriptors ---
+
+    def path(self, suffix: str) -> str:
+        return f"{self._folder}/{files.numbered(self.base_offset)}{suffix}"
+
+    @property
+    def transactions(self) -> TransactionIndex:
+        return TransactionIndex(self._directory.disk, self.path(files.TXN_INDEX))
+
+    def file(self) -> File:
+        file = self._file
+        if file is None:
+            file = self._file = self._directory.lend(self, self.path(files.LOG), create=False)
+        return file
+
+    def create_file(self) -> None:
+        """Make the `.log` of a new segment. A leftover under its name holds nothing of this log."""
+        file = self._file = self._directory.lend(self, self.path(files.LOG), create=True)
+        if file.size():
+            file.truncate(0)
+
+    def release(self) -> None:
+        """Drop the descriptor. Whoever still sends from it keeps it open until then."""
+        self._file = None
+
+    # --- writing ---
+
+    def write(self, data: Buffer) -> None:
+        """Put bytes behind the last batch; `note` then makes them part of the segment."""
+        (self._file or self.file()).pwrite(data, self.size)
+
+    def note(self, size: int, first_offset: int, last_offset: int, max_timestamp: int) -> None:
+        """Take the batch of `size` bytes that lies at the end into the segment and its indexes."""
+        position = self.size
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self._since_entry > self.index_interval:
+            self.index.append(last_offset, position)
+            self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+            self.index_full = self.index.count >= self.max_index_entries
+            self._since_entry = 0
+        self._since_entry += size
+        self.size = position + size
+        recent = self._recent
+        if len(recent) >= _RECENT_BATCHES:
+            self._older = recent
+            recent = self._recent = {}
+        recent[first_offset] = position
+
+    def start_clock(self, max_timestamp: int, now_ms: int, segment_ms: int) -> None:
+        """Called with the first batch: from its timestamp on, `segment_ms` later a new segment begins."""
+        self.rolls_by_timestamp = max_timestamp >= 0
+        self.roll_at = (max_timestamp if max_timestamp >= 0 else now_ms) + segment_ms
+
+    def flush_indexes(self, *, final: bool) -> None:
+        """Write waiting index entries; at the end of a segment also its largest timestamp."""
+        if final and self.max_timestamp >= 0:
+            self.times.maybe_append(self.max_timestamp, self.max_timestamp_offset)
+        self.index.flush()
+        self.times.flush()
+
+    def seal(self) -> None:
+        """No more batches will come."""
+        self.flush_indexes(final=True)
+        self._recent = {}
+        self._older = {}
+
+    def truncate_to(self, offset: int) -> int | None:
+        """Cut the segment before the batch that holds `offset`; its first offset, or None if none does."""
+        found = self.locate(offset)
+        if found is None:
+            return None
+        file = self.file()
+        file.truncate(found.position)
+        self.size = found.position
+        self.index.truncate_to(found.base_offset)
+        self.times.truncate_to(found.base_offset)
+        self.transactions.truncate_to(found.base_offset)
+        self._recent = {}
+        self._older = {}
+        self.index_full = False
+        self.load_tail()
+        file.sync()
+        return found.base_offset
+
+    # --- reading ---
+
+    def locate(self, offset: int) -> scan.FoundBatch | None:
+        """The first batch that reaches `offset`."""
+        return scan.find_batch(self.file(), self.index.lookup(offset), self.size, offset)
+
+    def position_of(self, offset: int) -> int:
+        """Where the first batch that reaches `offset` begins; `size` when none does."""
+        position = self._recent.get(offset)
+        if position is None:
+            position = self._older.get(offset)
+            if position is None:
+                found = self.locate(offset)
+                return self.size if found is None else found.position
+        return position
+
+    def largest_timestamp(self) -> int:
+        if self.max_timestamp == UNKNOWN_TIMESTAMP:
+            self.max_timestamp, self.max_timestamp_offset = self.times.last()
+        return self.max_timestamp
+
+    def retention_timestamp(self) -> int:
+        """What retention by time goes by: the largest timestamp, or without any the time of the file."""
+        largest = self.largest_timestamp()
+        return largest if largest >= 0 else self._directory.disk.modified_ms(self.path(files.LOG))
+
+    # --- loading ---
+
+    def load_tail(self) -> int:
+        """Learn the end offset and the largest timestamp from the indexes and the batches after them."""
+        last_offset, position = self.index.last()
+        self.max_timestamp, self.max_timestamp_offset = self.times.last()
+        end_offset = self.base_offset if position == 0 else last_offset + 1
+        since = 0
+        self._since_entry = 0
+        if not self.size:
+            return self.base_offset
+        for at, header in scan.headers(self.file(), position, self.size):
+            if header.max_timestamp > self.max_timestamp:
+                self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
+            end_offset = header.next_offset
+            since = at + header.size - position
+        self._since_entry = since
+        return end_offset
+
+    def reset_indexes(self) -> None:
+        """Empty indexes, to be filled by a walk over the batches."""
+        self.index.keep(0)
+        self.times.keep(0)
+        self.times.load_last()
+        self.transactions.reset()
+        self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
+        self._since_entry = 0
+        self.index_full = False
+        self._recent = {}
+        self._older = {}
+        self.size = 0
+
+    def load_indexes(self) -> bool:
+        """Take the index files as they are. False when they cannot be true: rebuild them."""
+        disk = self._directory.disk
+        for index in (self.index, self.times):
+            try:
+                size = disk.size(index.path)
+            except FileNotFoundError:
+                return False
+            if size % index.ENTRY.size:
+                return False
+            index.assume(size // index.ENTRY.size)
+        if not (self.index.is_sane(self.size) and self.times.is_sane()):
+            return False
+        self.times.load_last()
+        return True
+
+    def forget_timestamps(self) -> None:
+        """Of a sealed segment, until somebody asks."""
+        self.max_timestamp = UNKNOWN_TIMESTAMP

@@ -1,0 +1,369 @@
+"""The segments of one log and everything that keeps their files right: roll, flush, snapshot, delete, close.
+
+The recovery point is the offset below which everything is known to be on the disk. It moves up only when a
+sync has returned, and its checkpoint is lowered before anything below it is cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
+from headrace.log import files, producer_snapshot, scan
+from headrace.log.directory import LogDirectory
+from headrace.log.flush import FlushTicket
+from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.producer_state import ProducerEntry, ProducerStates
+from headrace.log.segment import Segment
+from headrace.log.validation import AppendRules
+from headrace.protocol.batch import HEADER_SIZE
+
+if TYPE_CHECKING:
+    from headrace.config.topic import TopicConfig
+
+NOT_DIRTY: Final = -1
+
+
+class SegmentChain:
+    """Invariants: log_start_offset <= end_offset and recovery_point <= end_offset; segments ascend, begin at
+    or before log_start_offset, and only the last one, the active one, is written to.
+    """
+
+    __slots__ = (
+        "_active",
+        "_bases",
+        "_expired_files",
+        "_roll_bytes",
+        "_rules",
+        "_unsynced",
+        "_unsynced_paths",
+        "closed",
+        "config",
+        "directory",
+        "dirty_since_ms",
+        "end_offset",
+        "epochs",
+        "flush_in_progress",
+        "latest_epoch",
+        "log_start_offset",
+        "path",
+        "producers",
+        "recovery_point",
+        "segments",
+        "snapshot_offsets",
+        "topic_id",
+        "topic_partition",
+        "truncations",
+    )
+
+    def __init__(
+        self,
+        directory: LogDirectory,
+        path: str,
+        topic_partition: TopicPartition,
+        config: TopicConfig,
+        *,
+        segments: list[Segment],
+        epochs: LeaderEpochs,
+        producers: ProducerStates,
+        log_start_offset: int,
+        end_offset: int,
+        recovery_point: int,
+        topic_id: UUID = NO_TOPIC_ID,
+        snapshot_offsets: Sequence[int] = (),
+    ) -> None:
+        self.directory = directory
+        self.path = path
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.segments = segments
+        self._bases = [segment.base_offset for segment in segments]
+        self._active = segments[-1]
+        self.epochs = epochs
+        self.producers = producers
+        self.snapshot_offsets = list(snapshot_offsets)
+        self.log_start_offset = log_start_offset
+        self.end_offset = end_offset
+        self.recovery_point = recovery_point
+        self.latest_epoch = epochs.latest
+        self._unsynced: list[Segment] = []
+        """Sealed segments that are not yet synced."""
+        self._unsynced_paths: list[str] | None = None
+        """Small files to sync, and a sign that the folder itself has changed; None: nothing has."""
+        self._expired_files: list[tuple[int, str]] | None = None
+        """(when, path) of renamed files that wait to be removed."""
+        self.dirty_since_ms = NOT_DIRTY
+        self.flush_in_progress = False
+        self.truncations = 0
+        """A flush that was taken before a truncation must not move the recovery point past it."""
+        self.closed = False
+        self.update_config(config)
+
+    # --- what it is ---
+
+    @property
+    def active_segment(self) -> Segment:
+        return self._active
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(segment.size for segment in self.segments)
+
+    @property
+    def unflushed_messages(self) -> int:
+        return self.end_offset - self.recovery_point
+
+    def active_producers(self) -> Iterator[ProducerEntry]:
+        return iter(self.producers)
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """What a reader of committed transactions may see: up to the oldest open transaction.
+
+        This is the place where transactions will also hold back those whose marker is above the high
+        watermark.
+        """
+        unstable = self.producers.first_unstable_offset
+        return high_watermark if unstable is None else min(unstable, high_watermark)
+
+    def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
+        return self.producers.expire(now_ms, expiration_ms)
+
+    def update_config(self, config: TopicConfig) -> None:
+        self.config: TopicConfig = config
+        self._rules = AppendRules(config)
+        self._roll_bytes: int = config.segment_bytes
+        self._active.index_interval = config.index_interval_bytes
+
+    # --- rolling ---
+
+    def roll(self, now_ms: int) -> None:
+        """Seal the active segment and begin a new one; an empty one is left as it is."""
+        if self._active.size:
+            try:
+                self._roll(now_ms)
+            except OSError as error:
+                raise self.directory.fail(error, f"roll {self.topic_partition}") from error
+
+    def _roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
+        """The new segment begins at the end offset: so a hole after a crash can be told from a real gap."""
+        sealed = self._active
+        sealed.seal()
+        self._unsynced.append(sealed)
+        self.take_snapshot()
+        self.mark_unsynced(now_ms)
+        return self.add_segment(self.end_offset if base_offset is None else base_offset, now_ms)
+
+    def add_segment(self, base_offset: int, now_ms: int) -> Segment:
+        segment = Segment(
+            self.directory,
+            self.path,
+            base_offset,
+            created_ms=now_ms,
+            index_interval=self.config.index_interval_bytes,
+            max_index_bytes=self.config.segment_index_bytes,
+        )
+        segment.create_file()
+        self.segments.append(segment)
+        self._bases.append(base_offset)
+        self._active = segment
+        return segment
+
+    def _start_segment_clock(self, segment: Segment, max_timestamp: int, now_ms: int) -> None:
+        """Spread the rolls of partitions that began together, by at most segment.jitter.ms."""
+        jitter = self.config.segment_jitter_ms
+        if jitter:
+            jitter = min(hash(self.topic_partition) % jitter, self.config.segment_ms)
+        segment.start_clock(max_timestamp, now_ms, self.config.segment_ms - jitter)
+
+    def resume_clock(self, now_ms: int) -> None:
+        """After a restart, the first batch of the active segment says when it began."""
+        active = self._active
+        for _, header in scan.headers(active.file(), 0, min(active.size, HEADER_SIZE)) if active.size else ():
+            self._start_segment_clock(active, header.max_timestamp, now_ms)
+
+    # --- producer snapshots ---
+
+    def take_snapshot(self) -> None:
+        """Write the producers as of the end offset, so that a restart need not read what lies before."""
+        offset = self.end_offset
+        if self.snapshot_offsets and self.snapshot_offsets[-1] >= offset:
+            return
+        path = self.snapshot_path(offset)
+        content = producer_snapshot.encode(self.producers.snapshot())
+        files.replace(self.directory.disk, path, content, sync=False)
+        self.snapshot_offsets.append(offset)
+        self.note_unsynced(path)
+
+    def snapshot_path(self, offset: int) -> str:
+        return f"{self.path}/{files.numbered(offset)}{files.SNAPSHOT}"
+
+    def drop_snapshots(self, *, before: int | None = None, above: int | None = None) -> None:
+        """Remove those that lie before an offset (the newest of them stays) or above one."""
+        offsets = self.snapshot_offsets
+        gone = [offset for offset in offsets if above is not None and offset > above]
+        if before is not None:
+            gone += [offset for offset in offsets if offset < before][:-1]
+        for offset in gone:
+            self.remove_file(self.snapshot_path(offset))
+            offsets.remove(offset)
+
+    # --- flushing ---
+
+    def mark_unsynced(self, now_ms: int) -> None:
+        if self.dirty_since_ms < 0:
+            self.dirty_since_ms = now_ms
+            self.directory.dirty.add(self)
+
+    def note_unsynced(self, path: str) -> None:
+        if self._unsynced_paths is None:
+            self._unsynced_paths = []
+        self._unsynced_paths.append(path)
+
+    def flush_is_due(self, now_ms: int) -> bool:
+        """Whether the topic's flush settings, or a segment that was sealed, ask for a flush now."""
+        if self.dirty_since_ms < 0 or self.flush_in_progress:
+            return False
+        return (
+            bool(self._unsynced)
+            or self.end_offset - self.recovery_point >= self.config.flush_messages
+            or now_ms - self.dirty_since_ms >= self.config.flush_ms
+        )
+
+    def take_flush(self) -> FlushTicket | None:
+        """What has to be synced so that everything up to now is durable. One at a time."""
+        if self.flush_in_progress or self.closed:
+            return None
+        self.directory.require_online()
+        try:
+            return self._take_flush()
+        except OSError as error:
+            raise self.directory.fail(error, f"flush {self.topic_partition}") from error
+
+    def _take_flush(self) -> FlushTicket:
+        sealed = self._unsynced
+        segments = [*sealed, self._active]
+        paths = self._unsynced_paths or []
+        directories = []
+        if self._unsynced_paths is not None:
+            directories = [self.path, self.directory.path]
+        for segment in sealed:
+            paths += [segment.index.path, segment.times.path, segment.path(files.TXN_INDEX)]
+        if self.epochs.unsynced:
+            paths.append(self.epochs.path)
+            directories = directories or [self.path]
+            self.epochs.unsynced = False
+        open_files = [segment.file() for segment in segments]
+        self._unsynced = []
+        self._unsynced_paths = None
+        self.dirty_since_ms = NOT_DIRTY
+        self.directory.dirty.discard(self)
+        self.flush_in_progress = True
+        return FlushTicket(self, self.directory.disk, open_files, paths, directories)
+
+    def flushed(self, ticket: FlushTicket) -> None:
+        """The ticket's sync has returned."""
+        self.flush_in_progress = False
+        if ticket.truncations == self.truncations and ticket.offset > self.recovery_point:
+            self.recovery_point = ticket.offset
+
+    def flush(self) -> None:
+        """Make everything durable before it returns."""
+        ticket = self.take_flush()
+        if ticket is not None:
+            ticket.run()
+            ticket.done()
+
+    # --- removing ---
+
+    def raise_log_start(self, offset: int) -> None:
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        self.latest_epoch = self.epochs.latest
+        self.directory.start_offsets_changed = True
+
+    def remove_file(self, path: str) -> None:
+        try:
+            self.directory.disk.remove(path)
+        except FileNotFoundError:
+            return
+        if self._unsynced_paths is None:
+            self._unsynced_paths = []
+
+    def drop_leading(self, count: int, now_ms: int) -> None:
+        """Remove the first `count` segments: renamed now, deleted after file.delete.delay.ms."""
+        gone = self.segments[:count]
+        del self.segments[:count]
+        del self._bases[:count]
+        when = now_ms + self.config.file_delete_delay_ms
+        for segment in gone:
+            self.expire_segment(segment, when)
+        self._unsynced = [segment for segment in self._unsynced if segment not in gone]
+        if self._unsynced_paths is None:
+            self._unsynced_paths = []
+        self.mark_unsynced(now_ms)
+
+    def drop_last(self) -> None:
+        """Remove the last segment at once; the one before it becomes the active one."""
+        segment = self.segments.pop()
+        self._bases.pop()
+        for suffix in files.SEGMENT_SUFFIXES:
+            self.remove_file(segment.path(suffix))
+        segment.release()
+        if segment in self._unsynced:
+            self._unsynced.remove(segment)
+        if self.segments:
+            self._active = self.segments[-1]
+            if self._active in self._unsynced:
+                self._unsynced.remove(self._active)
+
+    def expire_segment(self, segment: Segment, when_ms: int) -> None:
+        disk = self.directory.disk
+        if self._expired_files is None:
+            self._expired_files = []
+        for suffix in files.SEGMENT_SUFFIXES:
+            path = segment.path(suffix)
+            try:
+                disk.rename(path, path + files.DELETED)
+            except FileNotFoundError:
+                continue
+            self._expired_files.append((when_ms, path + files.DELETED))
+        segment.release()
+
+    def delete_expired_files(self, now_ms: int) -> int:
+        """Remove what was renamed long enough ago; how many files."""
+        waiting = self._expired_files
+        if not waiting:
+            return 0
+        due = [path for when, path in waiting if when <= now_ms]
+        try:
+            for path in due:
+                self.remove_file(path)
+        except OSError as error:
+            raise self.directory.fail(error, f"delete a segment of {self.topic_partition}") from error
+        self._expired_files = [entry for entry in waiting if entry[0] > now_ms] or None
+        return len(due)
+
+    # --- the end ---
+
+    def close(self) -> None:
+        """Stop cleanly: indexes, producers and epochs are on the disk and the recovery point is the end."""
+        if self.closed:
+            return
+        try:
+            self._active.flush_indexes(final=True)
+            self.take_snapshot()
+            self._unsynced.append(self._active)
+            self.flush_in_progress = False
+        except OSError as error:
+            raise self.directory.fail(error, f"close {self.topic_partition}") from error
+        self.flush()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of every descriptor and do nothing more: the directory is offline, or the log is deleted."""
+        self.closed = True
+        self.directory.dirty.discard(self)
+        for segment in self.segments:
+            segment.release()

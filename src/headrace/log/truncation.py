@@ -1,0 +1,67 @@
+"""Cutting the end off a log. Rare, and durable when it returns.
+
+What was cut must not come back after a power loss behind newer records, so the file is synced after it was
+shortened, removed segments are gone from the synced folder, and the recovery point is lowered on the disk
+first: it never promises what is no longer there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.log import files, producer_replay
+
+if TYPE_CHECKING:
+    from headrace.log.partition_log import PartitionLog
+
+
+def truncate_to(log: PartitionLog, offset: int) -> None:
+    if offset >= log.end_offset:
+        return
+    if offset <= log.log_start_offset and offset < log.segments[0].base_offset:
+        truncate_fully_and_start_at(log, offset)
+        return
+    log.truncations += 1
+    if offset < log.recovery_point:
+        log.recovery_point = max(offset, 0)
+        log.directory.lower_recovery_point(log.topic_partition, log.recovery_point)
+    while len(log.segments) > 1 and log.active_segment.base_offset >= offset:
+        log.drop_last()
+    active = log.active_segment
+    active.largest_timestamp()
+    cut_at = active.truncate_to(offset)
+    log.end_offset = offset if cut_at is None else cut_at
+    log.recovery_point = min(log.recovery_point, log.end_offset)
+    log.log_start_offset = min(log.log_start_offset, log.end_offset)
+    log.drop_snapshots(above=log.end_offset)
+    log.epochs.truncate_from_end(log.end_offset)
+    log.latest_epoch = log.epochs.latest
+    producer_replay.rebuild(
+        log.directory.disk, log.producers, log.segments, log.path, log.snapshot_offsets, log.end_offset
+    )
+    _sync_folder(log)
+
+
+def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
+    log.truncations += 1
+    log.recovery_point = offset
+    log.directory.lower_recovery_point(log.topic_partition, 0)
+    while log.segments:
+        log.drop_last()
+    log.drop_snapshots(above=-1)
+    log.epochs.clear()
+    log.latest_epoch = log.epochs.latest
+    log.producers.clear(offset)
+    log.end_offset = offset
+    log.log_start_offset = offset
+    log.directory.start_offsets_changed = True
+    log.add_segment(offset, 0)
+    _sync_folder(log)
+
+
+def _sync_folder(log: PartitionLog) -> None:
+    disk = log.directory.disk
+    if log.epochs.unsynced:
+        files.sync_path(disk, log.epochs.path)
+        log.epochs.unsynced = False
+    disk.sync_dir(log.path)

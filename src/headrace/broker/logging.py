@@ -92,7 +92,6 @@ def _formatter(*, in_colour: bool) -> logging.Formatter:
     shared: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
-        structlog.stdlib.ExtraAdder(),
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
     ]
@@ -101,10 +100,11 @@ def _formatter(*, in_colour: bool) -> logging.Formatter:
     else:
         last = [
             structlog.processors.format_exc_info,
-            structlog.processors.EventRenamer("event"),
             structlog.processors.JSONRenderer(default=str),
         ]
     formatter: logging.Formatter = structlog.stdlib.ProcessorFormatter(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last]
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+        # Records of the standard library bring their fields as `extra`.
+        foreign_pre_chain=[structlog.stdlib.ExtraAdder()],
     )
     return formatter

@@ -1,0 +1,151 @@
+"""Writes docs/configuration.md from the declarations: `python docs/tooling/configuration_reference.py`.
+
+A test compares the file with what this module would write.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from headrace.config.broker import BROKER_PROPERTIES
+from headrace.config.broker_properties.cluster import (
+    CoordinatorProperties,
+    ReplicationProperties,
+    TopicCreationProperties,
+)
+from headrace.config.broker_properties.identity import IdentityProperties
+from headrace.config.broker_properties.network import NetworkProperties
+from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
+from headrace.config.property import Property, Status
+from headrace.config.topic_properties import TOPIC_PROPERTIES
+from headrace.config.values import DOUBLE_MAX, INT_MAX, LONG_MAX
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "configuration.md"
+KAFKA_NAMES = HERE / "kafka-4.3.1-broker-properties.txt"
+
+SECTIONS: tuple[tuple[str, type], ...] = (
+    ("Identity, cluster, shutdown", IdentityProperties),
+    ("Listeners, sockets, requests", NetworkProperties),
+    ("The log", StorageProperties),
+    ("The cleaner", CleanerProperties),
+    ("Creating topics", TopicCreationProperties),
+    ("Replication", ReplicationProperties),
+    ("Groups and transactions", CoordinatorProperties),
+)
+
+INTRODUCTION = """\
+# Configuration
+
+This page is written from the declarations in `headrace/config` by
+`python docs/tooling/configuration_reference.py`; do not edit it by hand.
+
+A broker reads a file in the syntax of Java's properties, under Kafka's own names. Most files that were
+written for Kafka can be used as they are: an unknown name is reported, with the nearest known one, and
+ignored. A wrong value stops the start and says which property it is.
+
+**Where a topic's value comes from**, strongest first: the topic itself, this broker at run time, all
+brokers at run time, the broker's file, the default. Times in several units (`log.retention.ms`,
+`.minutes`, `.hours`) count from the finest to the coarsest that is set. Other names that are understood:
+{aliases}.
+
+**Stricter than Kafka, on purpose:**
+
+- An empty host in `listeners` is the loopback address, not every address. To be reachable from outside,
+  write the address out (`PLAINTEXT://0.0.0.0:9092`) and say in `advertised.listeners` what clients should
+  use. The broker repeats at its start what is reachable from outside.
+- The default data directory is not Kafka's, so that the two never share one, and it is warned of, because
+  it lies in `/tmp`.
+- Where Kafka sets no bound and nonsense would follow, such as a replication factor of 0, there is one.
+- `zookeeper.session.timeout.ms` is 6 s; in Kafka 3.9 it was 18 s.
+
+**Status.** *active* works. *later* is accepted, stored and described, but what it steers does not exist yet;
+setting it in a broker's file is reported at the start.
+
+**Changes at run time.** *cluster-wide* may be set for all brokers or for one, *per-broker* for one only,
+*read-only* needs the file and a restart. Every topic property may change at any time.
+"""
+
+
+def render() -> str:
+    aliases = ", ".join(
+        f"`{alias}` for `{declared.name}`"
+        for declared in BROKER_PROPERTIES.values()
+        for alias in declared.aliases
+    )
+    parts = [INTRODUCTION.format(aliases=aliases), "\n## Topic properties\n\n", _topic_table()]
+    for title, group in SECTIONS:
+        parts += [f"\n## Broker properties: {title}\n\n", _broker_table(group)]
+    parts.append(_absent())
+    return "".join(parts)
+
+
+def _topic_table() -> str:
+    lines = [
+        "| Name | Default | Accepted | Broker's default from | What it does | Status |",
+        "|---|---|---|---|---|---|",
+    ]
+    for declared in TOPIC_PROPERTIES.values():
+        if declared.internal:
+            continue
+        behind = ", ".join(f"`{name}`" for name, _ in declared.synonyms)
+        lines.append(
+            f"| `{declared.name}` | {_default(declared)} | {_accepted(declared)} | {behind} "
+            f"| {declared.prose} | {declared.status.value} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _broker_table(group: type) -> str:
+    lines = [
+        "| Name | Default | Accepted | Scope | At run time | What it does | Status |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for declared in vars(group).values():
+        if not isinstance(declared, Property):
+            continue
+        scope = "broker" if declared.topic_name is None else f"broker; topic as `{declared.topic_name}`"
+        lines.append(
+            f"| `{declared.name}` | {_default(declared)} | {_accepted(declared)} | {scope} "
+            f"| {declared.update.value} | {declared.prose} | {declared.status.value} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _default(declared: Property[object]) -> str:
+    if declared.default is None:
+        return "not set"
+    if declared.default in (INT_MAX, LONG_MAX, DOUBLE_MAX):
+        return "no limit"
+    return f"`{declared.default_text()}`" if declared.default_text() else "empty"
+
+
+def _accepted(declared: Property[object]) -> str:
+    kind = declared.type.name.lower()
+    if declared.allowed:
+        return f"{kind}: {', '.join(declared.allowed)}"
+    least, most = declared.at_least, declared.at_most
+    if least is not None and most is not None:
+        return f"{kind}, {least} to {most}"
+    return kind if least is None else f"{kind}, from {least}"
+
+
+def _absent() -> str:
+    """What Kafka describes for a broker and we do not know, by the first word of the name."""
+    groups: dict[str, list[str]] = {}
+    for name in KAFKA_NAMES.read_text().split():
+        if name not in BROKER_PROPERTIES:
+            groups.setdefault(name.partition(".")[0], []).append(name)
+    lines = [f"- {', '.join(f'`{name}`' for name in names)}" for names in groups.values()]
+    later = sum(declared.status is Status.LATER for declared in BROKER_PROPERTIES.values())
+    return (
+        "\n## What Kafka has and this broker does not know\n\n"
+        f"Of the broker properties above, {later} are for later. Apache Kafka 4.3.1 lists these as well when "
+        "a broker is described; here they are unknown names, reported and ignored in a file:\n\n"
+        + "\n".join(lines)
+        + "\n"
+    )
+
+
+if __name__ == "__main__":
+    PAGE.write_text(render())

@@ -1,0 +1,190 @@
+"""Every declaration against what Apache Kafka says of the same property."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.config.broker import ALIASES, BROKER_PROPERTIES, BrokerConfig
+from headrace.config.property import Property, Status, UpdateMode
+from headrace.config.topic_properties import TOPIC_PROPERTIES
+from headrace.config.values import ConfigType, format_value
+from headrace.core.errors import ConfigError
+from tests.unit.config import kafka_4_3_facts as kafka
+
+# Properties that Kafka 4.3 does not have; the defaults are those of Kafka 3.9 where it had them.
+NOT_IN_KAFKA_4 = {
+    "advertised.host.name": None,
+    "advertised.port": None,
+    "controlled.shutdown.max.retries": "3",
+    "controlled.shutdown.retry.backoff.ms": "5000",
+    "headrace.metrics.listener": "",
+    "host.name": None,
+    "port": None,
+    "zookeeper.connect": None,
+    "zookeeper.connection.timeout.ms": None,
+    # Kafka 3.9 waits 18 s; ours decides only about hosts that vanish in silence.
+    "zookeeper.session.timeout.ms": "6000",
+}
+
+# Where the default differs on purpose.
+OTHER_DEFAULTS = {
+    # Sharing Kafka's own default directory with a Kafka that runs would harm both.
+    "log.dir": "/tmp/headrace-logs",
+    # Kafka has no default and no meaning without a value; here they are optional.
+    "controller.listener.names": "",
+    "process.roles": "",
+}
+
+ALL = [
+    *(("topic", declared) for declared in TOPIC_PROPERTIES.values()),
+    *(("broker", declared) for declared in BROKER_PROPERTIES.values()),
+]
+IDS = [f"{scope}:{declared.name}" for scope, declared in ALL]
+
+
+def facts(scope: str, name: str) -> kafka.Row | None:
+    return (kafka.TOPIC if scope == "topic" else kafka.BROKER).get(name)
+
+
+@pytest.mark.parametrize(("scope", "declared"), ALL, ids=IDS)
+def test_default_and_type_are_kafkas(scope: str, declared: Property[object]) -> None:
+    known = facts(scope, declared.name)
+    if known is None:
+        assert scope == "broker"
+        assert declared.default_text() == NOT_IN_KAFKA_4[declared.name]
+        return
+    type_name, default, _, _ = known
+    assert declared.type.name == type_name
+    if scope == "broker" and declared.name in OTHER_DEFAULTS:
+        assert declared.default_text() == OTHER_DEFAULTS[declared.name] != default
+    else:
+        assert declared.default_text() == default
+
+
+@pytest.mark.parametrize(("scope", "declared"), ALL, ids=IDS)
+def test_bounds_are_at_least_as_strict_as_kafkas(scope: str, declared: Property[object]) -> None:
+    known = facts(scope, declared.name)
+    if known is None:
+        return
+    _, _, lowest, highest = known
+    if lowest is not None:
+        assert declared.at_least == float(lowest)
+    if highest is not None:
+        assert declared.at_most == float(highest)
+
+
+@pytest.mark.parametrize(("scope", "declared"), ALL, ids=IDS)
+def test_values_outside_the_bounds_are_refused(scope: str, declared: Property[object]) -> None:
+    step = 0.25 if declared.type is ConfigType.DOUBLE else 1
+    for bound, direction in ((declared.at_least, -1), (declared.at_most, 1)):
+        if bound is None:
+            continue
+        assert declared.parse(format_value(_typed(declared, bound))) == bound
+        with pytest.raises(ValueError, match=declared.name):
+            declared.parse(format_value(_typed(declared, bound + direction * step)))
+
+
+def _typed(declared: Property[object], number: float) -> float:
+    return float(number) if declared.type is ConfigType.DOUBLE else int(number)
+
+
+@pytest.mark.parametrize(("scope", "declared"), ALL, ids=IDS)
+def test_text_of_another_type_is_refused(scope: str, declared: Property[object]) -> None:
+    wrong = {
+        ConfigType.BOOLEAN: "yes",
+        ConfigType.INT: "12x",
+        ConfigType.SHORT: "40000",
+        ConfigType.LONG: "9223372036854775808",
+        ConfigType.DOUBLE: "half",
+    }.get(declared.type, "no such choice" if declared.allowed else None)
+    if wrong is None:
+        return
+    with pytest.raises(ValueError, match=declared.name):
+        declared.parse(wrong)
+
+
+@pytest.mark.parametrize(("scope", "declared"), ALL, ids=IDS)
+def test_default_is_accepted_as_text_and_comes_back(scope: str, declared: Property[object]) -> None:
+    text = declared.default_text()
+    if text is None:
+        return
+    assert declared.parse(f" {text} ") == declared.default
+
+
+@pytest.mark.parametrize("declared", BROKER_PROPERTIES.values(), ids=lambda declared: declared.name)
+def test_a_broker_file_may_set_each_property(declared: Property[object]) -> None:
+    text = {
+        "node.id": "7",
+        "broker.id": "7",
+        "listeners": "PLAINTEXT://127.0.0.1:9192",
+        "advertised.listeners": "PLAINTEXT://broker1:9192",
+        "log.dirs": "/data/a,/data/b",
+        "process.roles": "broker",
+        "headrace.metrics.listener": "127.0.0.1:9404",
+        "zookeeper.connect": "zk1:2181,zk2:2181/Cluster1",
+    }.get(declared.name)
+    if text is None:
+        text = declared.default_text() or ("rack" if declared.type is ConfigType.STRING else "5")
+    config = BrokerConfig.parse({declared.name: text})
+    assert config[declared.name] == declared.parse(text)
+    assert getattr(config, declared.attribute) == config[declared.name]
+    assert config.given[declared.name] == text
+    later = [
+        warning for warning in config.warnings if declared.name in warning and "does not exist yet" in warning
+    ]
+    assert bool(later) == (declared.status is Status.LATER)
+
+
+@pytest.mark.parametrize("declared", BROKER_PROPERTIES.values(), ids=lambda declared: declared.name)
+def test_what_may_change_at_run_time_is_what_kafka_lets_change(declared: Property[object]) -> None:
+    expected = UpdateMode.READ_ONLY
+    if declared.name in kafka.PER_BROKER:
+        expected = UpdateMode.PER_BROKER
+    elif declared.name in kafka.CLUSTER_WIDE:
+        expected = UpdateMode.CLUSTER_WIDE
+    assert declared.update is expected
+
+
+@pytest.mark.parametrize(("scope", "declared"), ALL, ids=IDS)
+def test_prose_is_there_and_short(scope: str, declared: Property[object]) -> None:
+    assert declared.prose.endswith(".")
+    assert 10 < len(declared.prose) < 240
+
+
+def test_every_topic_property_of_kafka_is_declared() -> None:
+    assert set(TOPIC_PROPERTIES) == set(kafka.TOPIC)
+
+
+def test_every_synonym_is_a_broker_property_that_points_back() -> None:
+    for declared in TOPIC_PROPERTIES.values():
+        for name, _ in declared.synonyms:
+            assert BROKER_PROPERTIES[name].topic_name == declared.name
+    for behind in BROKER_PROPERTIES.values():
+        if behind.topic_name is not None:
+            assert behind.name in [name for name, _ in TOPIC_PROPERTIES[behind.topic_name].synonyms]
+
+
+def test_attribute_names_are_the_names_with_underscores() -> None:
+    for name, declared in BROKER_PROPERTIES.items():
+        assert declared.attribute == name.replace(".", "_")
+        assert getattr(BrokerConfig, declared.attribute) is declared
+
+
+def test_a_secret_is_not_repeated_in_the_complaint() -> None:
+    secret: Property[object] = Property(
+        "x.password", ConfigType.PASSWORD, None, "A secret.", allowed=("right",)
+    )
+    with pytest.raises(ValueError, match="hidden"):
+        secret.parse("hunter2")
+
+
+def test_aliases_lead_to_declared_names() -> None:
+    assert ALIASES == {
+        "log.segment.ms": "log.roll.ms",
+        "controlled.shutdown.enabled": "controlled.shutdown.enable",
+    }
+
+
+def test_a_wrong_value_stops_the_broker_and_names_the_property() -> None:
+    with pytest.raises(ConfigError, match=r"log\.segment\.bytes=100: the least is 1048576"):
+        BrokerConfig.parse({"log.segment.bytes": "100"})

@@ -36,7 +36,7 @@ from headrace.controller.operations import (
     Result,
 )
 from headrace.controller.topics import MOST_PARTITIONS, TopicDefaults, topic_sizes
-from headrace.core.errors import HeadraceError, NotController
+from headrace.core.errors import HeadraceError, NotController, ServerError
 from headrace.core.ids import BrokerEpoch, ControllerEpoch
 from headrace.core.ports import Clock, Random
 from headrace.core.ports_coordination import Coordination, OfficeLost
@@ -218,6 +218,8 @@ class Controller:
                 self._resign(NotController(str(error)), together)
             except HeadraceError as error:
                 self._resign(error, together)
+            except Exception as error:  # Committed but not applied: the image may not be used any more.
+                self._resign(ServerError(f"the metadata cannot be applied: {error!r}"), together)
         self._refuse(list(self._queue), self._over)
         self._queue.clear()
 

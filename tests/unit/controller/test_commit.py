@@ -1,0 +1,137 @@
+"""The pen: unknown outcomes are settled by reading, and a copy of the log never has a gap or a double."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from headrace.controller.codec import encode_metadata_batch, encode_record
+from headrace.controller.commit import MOST_ATTEMPTS, Pen, ensure_held
+from headrace.coordination.local import LocalCoordination
+from headrace.core.errors import CorruptLog
+from headrace.core.ids import BrokerId, ControllerEpoch
+from headrace.core.ports_coordination import CommittedBatch, CommitUnknown, OfficeLost
+from headrace.protocol.batch import read_header
+from headrace.protocol.stored.no_op_record import NoOpRecord
+from tests.unit.controller.cluster import FixedClock
+from tests.unit.coordination.memory_journal import MemoryJournal
+
+VALUE = encode_record(NoOpRecord())
+
+
+class Doubtful(LocalCoordination):
+    """Each of the next commits is told as unknown: True if it did land, False if it did not."""
+
+    def __init__(self, journal: MemoryJournal) -> None:
+        super().__init__(journal)
+        self.doubts: list[bool] = []
+        self.tries = 0
+
+    async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
+        self.tries += 1
+        if not self.doubts:
+            await super().append(sequence, batch, epoch)
+            return
+        if self.doubts.pop(0):
+            await super().append(sequence, batch, epoch)
+        raise CommitUnknown("the connection was lost")
+
+
+class Copy:
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+
+    def end(self) -> int:
+        return read_header(self.batches[-1]).next_offset if self.batches else 0
+
+    def append(self, batch: bytes) -> None:
+        self.batches.append(batch)
+
+
+async def pen_for(port: LocalCoordination, copy: Copy | None = None) -> Pen:
+    pen = Pen(port, FixedClock(), copy)
+    await pen.take_office(BrokerId(1))
+    return pen
+
+
+async def committed(port: LocalCoordination) -> Sequence[CommittedBatch]:
+    return await port.read(0)
+
+
+async def test_an_unknown_commit_that_landed_is_not_written_again() -> None:
+    port = Doubtful(MemoryJournal())
+    pen = await pen_for(port)
+    port.doubts = [True]
+    await pen.write([VALUE, VALUE])
+    assert port.tries == 1
+    assert pen.end == 2
+    await pen.write([VALUE])
+    assert [batch.sequence for batch in await committed(port)] == [0, 2]
+
+
+async def test_an_unknown_commit_that_did_not_land_is_tried_again() -> None:
+    port = Doubtful(MemoryJournal())
+    pen = await pen_for(port)
+    port.doubts = [False, True]
+    await pen.write([VALUE])
+    assert port.tries == 2
+    assert [batch.sequence for batch in await committed(port)] == [0]
+
+
+async def test_it_is_not_tried_for_ever() -> None:
+    port = Doubtful(MemoryJournal())
+    pen = await pen_for(port)
+    port.doubts = [False] * 99
+    with pytest.raises(CommitUnknown):
+        await pen.write([VALUE])
+    assert port.tries == MOST_ATTEMPTS
+
+
+async def test_another_controllers_batch_at_our_sequence_means_we_are_deposed() -> None:
+    port = Doubtful(MemoryJournal())
+    pen = await pen_for(port)
+    rival_epoch = await port.take_office(BrokerId(2))
+    rival = encode_metadata_batch([VALUE], base_offset=0, controller_epoch=rival_epoch, timestamp_ms=0)
+    await port.append(0, rival, rival_epoch)
+    port.doubts = [False]
+    with pytest.raises(OfficeLost):
+        await pen.write([VALUE])
+    assert [batch.batch for batch in await committed(port)] == [rival]
+
+
+async def test_the_copy_holds_each_batch_once() -> None:
+    port, copy = LocalCoordination(MemoryJournal()), Copy()
+    pen = await pen_for(port, copy)
+    await pen.write([VALUE])
+    await pen.write([VALUE])
+    assert [read_header(batch).base_offset for batch in copy.batches] == [0, 1]
+    ensure_held(copy, 1, copy.batches[1])
+    ensure_held(copy, 0, copy.batches[0])
+    assert len(copy.batches) == 2
+
+
+async def test_a_copy_that_lags_is_brought_up_to_date_when_the_log_is_read() -> None:
+    journal = MemoryJournal()
+    first = await pen_for(LocalCoordination(journal))
+    for _ in range(3):
+        await first.write([VALUE])
+    copy = Copy()
+    copy.append(journal.batches[0])
+    second = await pen_for(LocalCoordination(journal), copy)
+    assert [batch async for batch in second.committed_tail()] == journal.batches
+    assert copy.batches == journal.batches
+    assert second.end == 3
+
+
+def test_a_copy_never_has_a_gap() -> None:
+    batch = encode_metadata_batch([VALUE], base_offset=5, controller_epoch=0, timestamp_ms=0)
+    with pytest.raises(CorruptLog):
+        ensure_held(Copy(), 5, batch)
+
+
+async def test_a_gap_in_what_is_committed_is_found() -> None:
+    batch = encode_metadata_batch([VALUE], base_offset=5, controller_epoch=0, timestamp_ms=0)
+    pen = await pen_for(LocalCoordination(MemoryJournal([batch])))
+    with pytest.raises(CorruptLog):
+        _ = [found async for found in pen.committed_tail()]

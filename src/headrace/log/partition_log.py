@@ -10,6 +10,7 @@ with, and which saves looking for its beginning. Only the first one is whole if 
 from __future__ import annotations
 
 from bisect import bisect_right
+from struct import Struct
 from typing import Final, NamedTuple
 
 from headrace.core.errors import CorruptBatch, OffsetOutOfRange
@@ -20,10 +21,14 @@ from headrace.log.lookup import TimestampOffset
 from headrace.log.producer_replay import take_over
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
 from headrace.log.segment_chain import SegmentChain
-from headrace.protocol.batch import CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, assign, check
+from headrace.protocol.batch import CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, check
 
 LogSlice = FileRange
 EMPTY_SLICE: Final = LogSlice(EMPTY_FILE, 0, 0)
+_ASSIGN: Final = Struct(">qii").pack_into
+"""Base offset, batch length, leader epoch: the head of a batch, outside its checksum."""
+_NEW: Final = tuple.__new__
+"""Makes a named tuple in half the time that its own constructor takes."""
 
 
 class AppendResult(NamedTuple):
@@ -75,8 +80,8 @@ class PartitionLog(SegmentChain):
                 or segment.index_full
             ) and segment.size:
                 segment = self._roll(now_ms)
-            assign(batch, 0, base_offset, leader_epoch)
-            segment.write(batch)
+            _ASSIGN(batch, 0, base_offset, header[1], leader_epoch)
+            (segment.open_file or segment.file()).pwrite(batch, segment.size)
             if not segment.size:
                 self._start_segment_clock(segment, max_timestamp, now_ms)
             segment.note(size, base_offset, last_offset, max_timestamp)
@@ -95,13 +100,8 @@ class PartitionLog(SegmentChain):
         if self.dirty_since_ms < 0:
             self.dirty_since_ms = now_ms
             self.directory.dirty.add(self)
-        return AppendResult(
-            base_offset,
-            last_offset,
-            max_timestamp if self._rules.log_append_time else -1,
-            self.log_start_offset,
-            False,
-        )
+        stamped = max_timestamp if self._rules.log_append_time else -1
+        return _NEW(AppendResult, (base_offset, last_offset, stamped, self.log_start_offset, False))
 
     def append_as_follower(self, batches: Buffer, *, now_ms: int = 0) -> int:
         """Append what a leader sent, offsets and epochs as they are; a cut last batch is left out.
@@ -144,7 +144,7 @@ class PartitionLog(SegmentChain):
         ):
             far = header.last_offset - self.end_offset > MAX_RELATIVE_OFFSET
             segment = self._roll(now_ms, header.base_offset if far else None)
-        segment.write(batch)
+        segment.file().pwrite(batch, segment.size)
         if not segment.size:
             self._start_segment_clock(segment, header.max_timestamp, now_ms)
         segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)

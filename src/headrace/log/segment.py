@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.core.ports import Buffer, File
+from headrace.core.ports import File
 from headrace.log import files, scan
 from headrace.log.directory import LogDirectory
 from headrace.log.offset_index import OffsetIndex
@@ -24,7 +24,6 @@ NEVER: Final = 1 << 63
 class Segment:
     __slots__ = (
         "_directory",
-        "_file",
         "_folder",
         "_older",
         "_recent",
@@ -37,6 +36,7 @@ class Segment:
         "max_index_entries",
         "max_timestamp",
         "max_timestamp_offset",
+        "open_file",
         "roll_at",
         "rolls_by_timestamp",
         "size",
@@ -70,7 +70,8 @@ class Segment:
         self.roll_at = NEVER
         """The segment is full of time when a timestamp (or, without any, the clock) passes this."""
         self.rolls_by_timestamp = False
-        self._file: File | None = None
+        self.open_file: File | None = None
+        """The descriptor while there is one; the hot path looks here before it calls `file`."""
         self._since_entry = 0
         self._recent: dict[int, int] = {}
         self._older: dict[int, int] = {}
@@ -85,26 +86,22 @@ class Segment:
         return TransactionIndex(self._directory.disk, self.path(files.TXN_INDEX))
 
     def file(self) -> File:
-        file = self._file
+        file = self.open_file
         if file is None:
-            file = self._file = self._directory.lend(self, self.path(files.LOG), create=False)
+            file = self.open_file = self._directory.lend(self, self.path(files.LOG), create=False)
         return file
 
     def create_file(self) -> None:
         """Make the `.log` of a new segment. A leftover under its name holds nothing of this log."""
-        file = self._file = self._directory.lend(self, self.path(files.LOG), create=True)
+        file = self.open_file = self._directory.lend(self, self.path(files.LOG), create=True)
         if file.size():
             file.truncate(0)
 
     def release(self) -> None:
         """Drop the descriptor. Whoever still sends from it keeps it open until then."""
-        self._file = None
+        self.open_file = None
 
     # --- writing ---
-
-    def write(self, data: Buffer) -> None:
-        """Put bytes behind the last batch; `note` then makes them part of the segment."""
-        (self._file or self.file()).pwrite(data, self.size)
 
     def note(self, size: int, first_offset: int, last_offset: int, max_timestamp: int) -> None:
         """Take the batch of `size` bytes that lies at the end into the segment and its indexes."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 SLICE_SERIES = 64
-"""Series rendered between two turns of the loop: about a third of a millisecond."""
+"""Series rendered between two turns of the loop: less than a millisecond."""
 HEAD_LIMIT = 8192
 HEAD_TIMEOUT_SECONDS = 5.0
 CONNECTIONS = 16

@@ -23,9 +23,11 @@ class Clock(Protocol):
 
 
 class Random(Protocol):
-    def randrange(self, stop: int) -> int: ...
+    def randrange(self, start: int, /) -> int:
+        """At least 0 and below `start`."""
+        ...
 
-    def randbytes(self, length: int) -> bytes: ...
+    def randbytes(self, n: int) -> bytes: ...
 
 
 class File(Protocol):

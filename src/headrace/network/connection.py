@@ -7,7 +7,6 @@ Raw non-blocking socket on the event loop. Two rules bound what one peer can cos
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 from collections import deque
@@ -49,18 +48,19 @@ class Connection:
         "_writing",
         "active_tick",
         "closed",
+        "listener",
         "peer_host",
         "state",
     )
 
-    def __init__(
-        self, endpoint: Endpoint, sock: socket.socket, peer_host: str, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, sock: socket.socket, peer_host: str, listener: str = "") -> None:
         self._endpoint = endpoint
         self._sock = sock
         self._descriptor = sock.fileno()
-        self._loop = loop
+        self._loop = endpoint.loop
         self.peer_host = peer_host
+        self.listener = listener
+        """Name of the listener that the peer came in by: it is told the addresses of that one."""
         self.closed = False
         self.active_tick = endpoint.tick
         self.state: object | None = None
@@ -79,7 +79,7 @@ class Connection:
         self._serving = False
         self._reading = True
         self._writing = False
-        loop.add_reader(self._descriptor, self._on_readable)
+        self._loop.add_reader(self._descriptor, self._on_readable)
 
     # --- reading -------------------------------------------------------------------------------------
 

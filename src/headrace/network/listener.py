@@ -55,7 +55,7 @@ class Endpoint:
         self.accepted = 0
         self.refused = 0
         self._per_host: Counter[str] = Counter()
-        self._listening: list[socket.socket] = []
+        self._listening: dict[socket.socket, str] = {}
         self._max_connections = max_connections
         self._max_connections_per_ip = max_connections_per_ip
         self._max_idle_ticks = max_idle_seconds / TICK_SECONDS
@@ -63,8 +63,8 @@ class Endpoint:
         self._receive_buffer_bytes = receive_buffer_bytes
         self._timer: asyncio.TimerHandle | None = loop.call_later(TICK_SECONDS, self._on_tick)
 
-    def listen(self, host: str, port: int) -> int:
-        """Accept connections at host:port; 0 takes a free port. Returns the port."""
+    def bind(self, host: str, port: int, listener: str = "") -> int:
+        """Take host:port, 0 for a free port, and return the port. Peers wait until `start_accepting`."""
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
@@ -77,10 +77,13 @@ class Endpoint:
         except OSError:
             sock.close()
             raise
-        self._listening.append(sock)
-        self.loop.add_reader(sock.fileno(), self._on_acceptable, sock)
+        self._listening[sock] = listener
         bound: int = sock.getsockname()[1]
         return bound
+
+    def start_accepting(self) -> None:
+        for sock in self._listening:
+            self._resume_accepting(sock)
 
     def _on_acceptable(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTS_PER_EVENT):
@@ -93,7 +96,7 @@ class Endpoint:
                     self._pause_accepting(listening)
                     return
                 raise
-            self._adopt(sock, address[0])
+            self._adopt(sock, address[0], self._listening[listening])
 
     def _pause_accepting(self, listening: socket.socket) -> None:
         """Out of descriptors: serve those who are here; new ones wait in the backlog for a moment."""
@@ -105,7 +108,7 @@ class Endpoint:
         if listening in self._listening:
             self.loop.add_reader(listening.fileno(), self._on_acceptable, listening)
 
-    def _adopt(self, sock: socket.socket, host: str) -> None:
+    def _adopt(self, sock: socket.socket, host: str, listener: str) -> None:
         if (
             len(self.connections) >= self._max_connections
             or self._per_host[host] >= self._max_connections_per_ip
@@ -120,7 +123,7 @@ class Endpoint:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
         self.accepted += 1
         self._per_host[host] += 1
-        self.connections.add(Connection(self, sock, host, self.loop))
+        self.connections.add(Connection(self, sock, host, listener))
 
     def forget(self, connection: Connection) -> None:
         self.connections.discard(connection)

@@ -88,7 +88,8 @@ async def endpoint(script: Script) -> AsyncIterator[Endpoint]:
 
 
 async def connect(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    port = endpoint.listen("127.0.0.1", 0)
+    port = endpoint.bind("127.0.0.1", 0)
+    endpoint.start_accepting()
     return await asyncio.open_connection("127.0.0.1", port)
 
 
@@ -248,7 +249,8 @@ async def test_an_abandoned_answer_is_told(endpoint: Endpoint, script: Script) -
 
 
 async def test_connections_above_the_limit_are_refused(endpoint: Endpoint) -> None:
-    port = endpoint.listen("127.0.0.1", 0)
+    port = endpoint.bind("127.0.0.1", 0)
+    endpoint.start_accepting()
     writers = []
     for _ in range(3):
         _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -1,0 +1,34 @@
+"""What an API is: a key, the versions that are served, the request's class, and who handles it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from headrace.network.connection import Connection
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.message import Message
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+class Call(NamedTuple):
+    """Who asks, and in which version."""
+
+    version: int
+    client_id: str | None
+    connection: Connection
+
+
+Handler = Callable[["Broker", Any, Call], Message | Awaitable[Message]]
+"""Answers at once where it can; only what must wait for a commit is awaitable."""
+
+
+class Api(NamedTuple):
+    key: ApiKey
+    lowest: int
+    highest: int
+    request: type[Message]
+    handle: Handler | None
+    """None for Produce and Fetch, which the dispatcher serves from the raw frame."""

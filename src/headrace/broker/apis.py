@@ -1,0 +1,52 @@
+"""Every API that this broker serves, in one list. What is not here is not advertised and not answered."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.broker.api import Api
+from headrace.broker.handlers import (
+    alter_configs,
+    api_versions,
+    create_partitions,
+    create_topics,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_log_dirs,
+    describe_producers,
+    describe_topic_partitions,
+    elect_leaders,
+    fetch,
+    incremental_alter_configs,
+    init_producer_id,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+    produce,
+)
+
+APIS: Final[tuple[Api, ...]] = (
+    produce.API,
+    fetch.API,
+    list_offsets.API,
+    metadata.API,
+    api_versions.API,
+    create_topics.API,
+    delete_topics.API,
+    delete_records.API,
+    init_producer_id.API,
+    offset_for_leader_epoch.API,
+    describe_configs.API,
+    alter_configs.API,
+    describe_log_dirs.API,
+    create_partitions.API,
+    elect_leaders.API,
+    incremental_alter_configs.API,
+    describe_cluster.API,
+    describe_producers.API,
+    describe_topic_partitions.API,
+)
+
+BY_KEY: Final[dict[int, Api]] = {int(api.key): api for api in APIS}

@@ -1,0 +1,126 @@
+"""From frames to handlers and back: headers, versions, times and faults are dealt with here, once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.handlers import api_versions, fetch, produce
+from headrace.broker.logging import get_logger
+from headrace.core.errors import HeadraceError, InvalidRequest, UnsupportedVersion
+from headrace.metrics.registry import RequestMetrics
+from headrace.network.answer import Answer, Pending
+from headrace.network.connection import Connection
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.headers import RequestHeader, frame_response, read_request_header
+from headrace.protocol.message import Message
+from headrace.protocol.primitives import Reader
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+_PRODUCE: Final = int(ApiKey.PRODUCE)
+_FETCH: Final = int(ApiKey.FETCH)
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+
+
+class Dispatcher:
+    """The frame handler of every connection."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._log = get_logger("headrace.requests")
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._metrics: dict[tuple[int, int], RequestMetrics] = {}
+
+    def __call__(self, connection: Connection, frame: memoryview) -> Answer:
+        started = perf_counter_ns()
+        header, at = read_request_header(frame)
+        key, version = header[0], header[1]
+        api = self._broker.apis.get(key)
+        if api is None:
+            raise InvalidRequest(f"API {key} is not served here")
+        if not api.lowest <= version <= api.highest:
+            return self._unsupported(api, header)
+        try:
+            if key == _PRODUCE:
+                answer = produce.serve(self._broker, version, header[2], frame, at)
+            elif key == _FETCH:
+                answer = fetch.serve(self._broker, version, header[2], frame, at)
+            else:
+                return self._serve(api, header, Reader(frame, at), connection, started)
+        except HeadraceError:
+            raise
+        except Exception as error:
+            raise self._fault(api, header, error) from error
+        self._observe(api, version, started)
+        return answer
+
+    def _unsupported(self, api: Api, header: RequestHeader) -> Answer:
+        if api.key == _API_VERSIONS:
+            return [frame_response(api_versions.unsupported(), 0, header.correlation_id)]
+        raise UnsupportedVersion(
+            f"{api.key.name} {header.api_version} is not served: {api.lowest} to {api.highest} are"
+        )
+
+    def _serve(
+        self, api: Api, header: RequestHeader, reader: Reader, connection: Connection, started: int
+    ) -> Answer:
+        request = api.request.decode(reader, header.api_version)
+        reader.finish()
+        if api.handle is None:
+            raise InvalidRequest(f"{api.key.name} is served from its frame")
+        call = Call(header.api_version, header.client_id, connection)
+        result = api.handle(self._broker, request, call)
+        if isinstance(result, Message):
+            self._observe(api, header.api_version, started)
+            return [frame_response(result, header.api_version, header.correlation_id)]
+        pending = Pending(exclusive=True)
+        task = asyncio.ensure_future(self._finish(api, header, result, connection, pending, started))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return pending
+
+    async def _finish(
+        self,
+        api: Api,
+        header: RequestHeader,
+        result: Awaitable[Message],
+        connection: Connection,
+        pending: Pending,
+        started: int,
+    ) -> None:
+        try:
+            response = await result
+            frame = frame_response(response, header.api_version, header.correlation_id)
+        except Exception as error:
+            self._fault(api, header, error)
+            connection.close()
+            return
+        self._observe(api, header.api_version, started)
+        pending.complete([frame])
+
+    def _observe(self, api: Api, version: int, started: int) -> None:
+        metrics = self._metrics.get((api[0], version))
+        if metrics is None:
+            name = "".join(word.capitalize() for word in api.key.name.split("_"))
+            metrics = self._metrics[(api[0], version)] = self._broker.metrics.request(name, version)
+        metrics.observe((perf_counter_ns() - started) // 1000)
+
+    def _fault(self, api: Api, header: RequestHeader, error: Exception) -> HeadraceError:
+        """Our own mistake, or a refusal that has no place in the answer: the peer loses its connection."""
+        if isinstance(error, HeadraceError):
+            self._log.warning("request refused", api=api.key.name, client=header.client_id, error=str(error))
+            return error
+        self._log.error(
+            "request failed", api=api.key.name, version=header.api_version, error=repr(error), exc_info=error
+        )
+        return HeadraceError(f"{api.key.name} failed: {error!r}")
+
+    async def drain(self) -> None:
+        """Wait for requests that are being carried out."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)

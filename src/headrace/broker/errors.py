@@ -1,0 +1,71 @@
+"""Domain errors become wire codes here, once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.core import errors
+from headrace.protocol.error_codes import ErrorCode
+
+_CODES: Final[dict[type[Exception], ErrorCode]] = {
+    errors.InvalidRequest: ErrorCode.INVALID_REQUEST,
+    errors.UnsupportedVersion: ErrorCode.UNSUPPORTED_VERSION,
+    errors.CorruptBatch: ErrorCode.CORRUPT_MESSAGE,
+    errors.InvalidRecord: ErrorCode.INVALID_RECORD,
+    errors.InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
+    errors.MessageTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    errors.BatchLargerThanSegment: ErrorCode.RECORD_LIST_TOO_LARGE,
+    errors.UnsupportedCompression: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    errors.UnknownProducerId: ErrorCode.UNKNOWN_PRODUCER_ID,
+    errors.OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
+    errors.InvalidTopic: ErrorCode.INVALID_TOPIC_EXCEPTION,
+    errors.TopicExists: ErrorCode.TOPIC_ALREADY_EXISTS,
+    errors.UnknownTopicOrPartition: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    errors.UnknownTopicId: ErrorCode.UNKNOWN_TOPIC_ID,
+    errors.InconsistentTopicId: ErrorCode.INCONSISTENT_TOPIC_ID,
+    errors.InvalidPartitions: ErrorCode.INVALID_PARTITIONS,
+    errors.InvalidReplicationFactor: ErrorCode.INVALID_REPLICATION_FACTOR,
+    errors.InvalidReplicaAssignment: ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+    errors.InvalidConfig: ErrorCode.INVALID_CONFIG,
+    errors.InvalidRequiredAcks: ErrorCode.INVALID_REQUIRED_ACKS,
+    errors.PolicyViolation: ErrorCode.POLICY_VIOLATION,
+    errors.UnknownServerId: ErrorCode.BROKER_ID_NOT_REGISTERED,
+    errors.FetchSessionNotFound: ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+    errors.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+    errors.FetchSessionTopicIdError: ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+    errors.InvalidTransactionState: ErrorCode.INVALID_TXN_STATE,
+    errors.NotLeader: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    errors.FencedLeaderEpoch: ErrorCode.FENCED_LEADER_EPOCH,
+    errors.UnknownLeaderEpoch: ErrorCode.UNKNOWN_LEADER_EPOCH,
+    errors.LeaderNotAvailable: ErrorCode.LEADER_NOT_AVAILABLE,
+    errors.NotController: ErrorCode.NOT_CONTROLLER,
+    errors.CoordinatorNotAvailable: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    errors.NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
+    errors.ElectionNotNeeded: ErrorCode.ELECTION_NOT_NEEDED,
+    errors.RequestTimedOut: ErrorCode.REQUEST_TIMED_OUT,
+    errors.OffsetNotAvailable: ErrorCode.OFFSET_NOT_AVAILABLE,
+    errors.StorageError: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.CorruptLog: ErrorCode.KAFKA_STORAGE_ERROR,
+}
+
+
+def code_of(error: BaseException | None) -> ErrorCode:
+    """The wire code of a domain error; of a subclass, that of its nearest known base."""
+    if error is None:
+        return ErrorCode.NONE
+    for base in type(error).__mro__:
+        code = _CODES.get(base)
+        if code is not None:
+            return code
+    return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def text_of(error: BaseException | None) -> str | None:
+    """What a client may read; the details of our own faults stay in our log."""
+    if error is None:
+        return None
+    if isinstance(error, errors.ServerError) or not isinstance(error, errors.HeadraceError):
+        return "the broker could not do this; its log says why"
+    return str(error) or None

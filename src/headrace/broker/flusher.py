@@ -1,0 +1,64 @@
+"""Group commit: one fdatasync per log at a time, in a thread; whoever waits is told when it is durable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+
+from headrace.core.errors import HeadraceError, StorageError
+from headrace.log.flush import FlushTicket
+from headrace.log.partition_log import PartitionLog
+
+OnDurable = Callable[[HeadraceError | None], None]
+
+
+class Flusher:
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor) -> None:
+        self.loop = loop
+        self._threads = threads
+        self._waiting: dict[PartitionLog, list[tuple[int, OnDurable]]] = {}
+        self._running: set[asyncio.Future[None]] = set()
+
+    def flush(self, log: PartitionLog, then: OnDurable | None = None) -> None:
+        """Make everything that is appended now durable. Requests that come meanwhile share the next sync."""
+        if then is not None:
+            self._waiting.setdefault(log, []).append((log.end_offset, then))
+        if not log.flush_in_progress:
+            self._start(log)
+
+    def _start(self, log: PartitionLog) -> None:
+        ticket = log.take_flush()
+        if ticket is None:
+            self._tell(log, log.recovery_point, None)
+            return
+        future = self.loop.run_in_executor(self._threads, ticket.run)
+        self._running.add(future)
+        future.add_done_callback(lambda done: self._on_synced(ticket, log, done))
+
+    def _on_synced(self, ticket: FlushTicket, log: PartitionLog, done: asyncio.Future[None]) -> None:
+        self._running.discard(done)
+        error = done.exception()
+        if error is None:
+            ticket.done()
+            self._tell(log, ticket.offset, None)
+            if log in self._waiting:
+                self._start(log)
+            return
+        failure = error if isinstance(error, StorageError) else StorageError(str(error))
+        ticket.failed()
+        self._tell(log, None, failure)
+
+    def _tell(self, log: PartitionLog, offset: int | None, error: HeadraceError | None) -> None:
+        """Tell those who wait for what lies below `offset`, or everybody (None)."""
+        waiting = self._waiting.pop(log, [])
+        rest = [item for item in waiting if offset is not None and item[0] > offset]
+        if rest:
+            self._waiting[log] = rest
+        for end, then in waiting:
+            if offset is None or end <= offset:
+                then(error)
+
+    async def drain(self) -> None:
+        while self._running:
+            await asyncio.wait(self._running)

@@ -1,0 +1,59 @@
+"""What a scrape reads of the broker's state, gathered when it is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.metrics.registry import BrokerGauges, PartitionGauges
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+RUNNING: Final = 3
+
+
+def connect_gauges(broker: Broker) -> None:
+    broker.metrics.read_gauges = lambda: _gauges(broker)
+    broker.metrics.read_partitions = lambda: _partitions(broker)
+
+
+def _gauges(broker: Broker) -> BrokerGauges:
+    image = broker.image
+    leaders = under_min = at_min = 0
+    for partition in broker.partitions:
+        if partition.is_leader:
+            leaders += 1
+            spare = partition.in_sync_count - partition.log.config.min_insync_replicas
+            under_min += spare < 0
+            at_min += spare == 0
+    fenced = sum(registration.fenced for registration in image.brokers.values())
+    return BrokerGauges(
+        partition_count=len(broker.partitions),
+        leader_count=leaders,
+        under_min_isr_partitions=under_min,
+        at_min_isr_partitions=at_min,
+        offline_log_directories=sum(not directory.is_online for directory in broker.logs.directories),
+        is_active_controller=broker.controller.in_office,
+        global_topic_count=len(image.topics_by_name),
+        global_partition_count=image.partition_count,
+        active_brokers=len(image.brokers) - fenced,
+        fenced_brokers=fenced,
+        waiting_fetches=len(broker.waiting_fetches),
+        fetch_sessions=len(broker.fetch_sessions),
+        fetch_session_partitions=broker.fetch_sessions.partition_count,
+        broker_state=RUNNING,
+    )
+
+
+def _partitions(broker: Broker) -> list[PartitionGauges]:
+    return [
+        PartitionGauges(
+            topic=partition.topic_partition.topic,
+            partition=partition.topic_partition.partition,
+            size_bytes=partition.log.size_bytes,
+            log_start_offset=partition.log.log_start_offset,
+            log_end_offset=partition.log.end_offset,
+            segments=len(partition.log.segments),
+        )
+        for partition in broker.partitions
+    ]

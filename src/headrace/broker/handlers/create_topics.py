@@ -1,0 +1,80 @@
+"""CreateTopics.
+
+Versions 2-7. 4: -1 takes the broker's defaults for partitions and replication. 5: flexible, and the answer
+describes what was made. 7: topic ids.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.configs import topic_entries
+from headrace.broker.errors import code_of, text_of
+from headrace.controller.operations import CreatedTopic, NewTopic
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.messages.create_topics_request import CreateTopicsRequest
+from headrace.protocol.messages.create_topics_response import (
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsResponse,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle(broker: Broker, request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
+    wanted = [
+        NewTopic(
+            name=topic.name,
+            num_partitions=topic.num_partitions,
+            replication_factor=topic.replication_factor,
+            assignments=[(item.partition_index, item.broker_ids) for item in topic.assignments],
+            configs=[(config.name, config.value) for config in topic.configs],
+        )
+        for topic in request.topics
+    ]
+    outcomes = await broker.controller.create_topics(wanted, validate_only=request.validate_only)
+    overrides = {
+        topic.name: {name: value for name, value in topic.configs if value is not None} for topic in wanted
+    }
+    return CreateTopicsResponse(
+        topics=[
+            _result(broker, outcome, overrides.get(outcome.name, {}), call.version) for outcome in outcomes
+        ]
+    )
+
+
+def _result(
+    broker: Broker, outcome: CreatedTopic, overrides: dict[str, str], version: int
+) -> CreatableTopicResult:
+    if outcome.error is not None:
+        return CreatableTopicResult(
+            name=outcome.name,
+            error_code=code_of(outcome.error),
+            error_message=text_of(outcome.error),
+            configs=[],
+        )
+    result = CreatableTopicResult(
+        name=outcome.name,
+        topic_id=outcome.topic_id,
+        error_message=None,
+        num_partitions=outcome.num_partitions,
+        replication_factor=outcome.replication_factor,
+    )
+    if version >= 5:
+        result.configs = [
+            CreatableTopicConfigs(
+                name=entry.name,
+                value=entry.value,
+                read_only=entry.read_only,
+                config_source=entry.source,
+                is_sensitive=entry.sensitive,
+            )
+            for entry in topic_entries(broker, overrides)
+        ]
+    return result
+
+
+API: Final = Api(ApiKey.CREATE_TOPICS, 2, 7, CreateTopicsRequest, handle)

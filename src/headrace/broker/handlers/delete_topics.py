@@ -1,0 +1,52 @@
+"""DeleteTopics.
+
+Versions 1-6. 4: flexible. 5: error messages. 6: by topic id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.errors import code_of, text_of
+from headrace.controller.operations import DoomedTopic
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.delete_topics_request import DeleteTopicsRequest
+from headrace.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle(broker: Broker, request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
+    if call.version >= 6:
+        doomed = [DoomedTopic(topic.name, topic.topic_id) for topic in request.topics]
+    else:
+        doomed = [DoomedTopic(name) for name in request.topic_names]
+    if not broker.config.delete_topic_enable:
+        code = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= 3 else ErrorCode.INVALID_REQUEST
+        text = "delete.topic.enable is false on this broker"
+        return DeleteTopicsResponse(
+            responses=[
+                DeletableTopicResult(
+                    name=item.name, topic_id=item.topic_id, error_code=code, error_message=text
+                )
+                for item in doomed
+            ]
+        )
+    outcomes = await broker.controller.delete_topics(doomed)
+    return DeleteTopicsResponse(
+        responses=[
+            DeletableTopicResult(
+                name=outcome.name,
+                topic_id=outcome.topic_id,
+                error_code=code_of(outcome.error),
+                error_message=text_of(outcome.error),
+            )
+            for outcome in outcomes
+        ]
+    )
+
+
+API: Final = Api(ApiKey.DELETE_TOPICS, 1, 6, DeleteTopicsRequest, handle)

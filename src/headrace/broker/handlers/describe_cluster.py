@@ -1,0 +1,43 @@
+"""DescribeCluster: brokers, controller and cluster id.
+
+Versions 0-2. 1: the endpoint's type (only brokers here). 2: fenced brokers on request.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from headrace.protocol.messages.describe_cluster_response import (
+    DescribeClusterBroker,
+    DescribeClusterResponse,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+BROKERS: Final = 1
+CONTROLLERS: Final = 2
+
+
+def handle(broker: Broker, request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+    if call.version >= 1 and request.endpoint_type != BROKERS:
+        if request.endpoint_type == CONTROLLERS:
+            code, text = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker endpoint, not a controller's"
+        else:
+            code, text = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "the endpoint type must be brokers"
+        return DescribeClusterResponse(error_code=code, error_message=text)
+    return DescribeClusterResponse(
+        cluster_id=broker.cluster_id,
+        controller_id=broker.controller_id,
+        brokers=[
+            DescribeClusterBroker(broker_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
+            for node in broker.nodes(call.connection.listener)
+        ],
+    )
+
+
+API: Final = Api(ApiKey.DESCRIBE_CLUSTER, 0, 2, DescribeClusterRequest, handle)

@@ -1,0 +1,72 @@
+"""DescribeConfigs: every property with its value, its source and what lies beneath.
+
+Versions 1-4. 1: synonyms and sources. 3: types and documentation. 4: flexible.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.configs import describe_resource
+from headrace.broker.errors import code_of, text_of
+from headrace.config.describe import ConfigEntry
+from headrace.core.errors import HeadraceError
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from headrace.protocol.messages.describe_configs_response import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+def handle(broker: Broker, request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:  # noqa: ARG001 - every handler has this shape
+    return DescribeConfigsResponse(
+        results=[_describe(broker, resource, request) for resource in request.resources]
+    )
+
+
+def _describe(
+    broker: Broker, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+) -> DescribeConfigsResult:
+    keys = resource.configuration_keys
+    result = DescribeConfigsResult(
+        error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
+    )
+    try:
+        # Null and an empty list both ask for everything, as Kafka has it.
+        entries = describe_resource(
+            broker, resource.resource_type, resource.resource_name, set(keys) if keys else None
+        )
+    except HeadraceError as error:
+        result.error_code, result.error_message = code_of(error), text_of(error)
+        return result
+    result.configs = [_entry(entry, request) for entry in entries]
+    return result
+
+
+def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=entry.name,
+        value=entry.value,
+        read_only=entry.read_only,
+        config_source=entry.source,
+        is_sensitive=entry.sensitive,
+        synonyms=[
+            DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
+            for synonym in (entry.synonyms if request.include_synonyms else ())
+        ],
+        config_type=entry.type,
+        documentation=entry.documentation if request.include_documentation else None,
+    )
+
+
+API: Final = Api(ApiKey.DESCRIBE_CONFIGS, 1, 4, DescribeConfigsRequest, handle)

@@ -1,0 +1,61 @@
+"""DescribeLogDirs: what lies in each log directory, and how much room it has.
+
+Versions 1-4. 2: flexible. 3: a top-level error. 4: total and usable bytes. A directory that failed answers
+KAFKA_STORAGE_ERROR.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from headrace.protocol.messages.describe_log_dirs_response import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:  # noqa: ARG001 - every handler has this shape
+    wanted = None
+    if request.topics is not None:
+        wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
+    by_directory: dict[str, dict[str, list[DescribeLogDirsPartition]]] = {
+        directory.path: defaultdict(list) for directory in broker.logs.directories
+    }
+    for log in broker.logs.logs.values():
+        name, index = log.topic_partition
+        if wanted is None or (name, index) in wanted:
+            by_directory[log.directory.path][name].append(
+                DescribeLogDirsPartition(partition_index=index, partition_size=log.size_bytes)
+            )
+    results = []
+    for directory in broker.logs.directories:
+        if not directory.is_online:
+            results.append(
+                DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
+            )
+            continue
+        results.append(
+            DescribeLogDirsResult(
+                log_dir=directory.path,
+                topics=[
+                    DescribeLogDirsTopic(name=name, partitions=partitions)
+                    for name, partitions in by_directory[directory.path].items()
+                ],
+                total_bytes=broker.disk.total_bytes(directory.path),
+                usable_bytes=broker.disk.free_bytes(directory.path),
+            )
+        )
+    return DescribeLogDirsResponse(results=results)
+
+
+API: Final = Api(ApiKey.DESCRIBE_LOG_DIRS, 1, 4, DescribeLogDirsRequest, handle)

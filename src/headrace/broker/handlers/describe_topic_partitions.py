@@ -1,0 +1,101 @@
+"""DescribeTopicPartitions: topics in pages, with eligible leader replicas.
+
+Version 0 (KIP-966). The answer holds at most `max.request.partition.size.limit` partitions; a cursor says
+where the next page begins.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.handlers.metadata import INTERNAL_TOPICS
+from headrace.controller.topic_names import check_topic_name
+from headrace.core.errors import InvalidTopic
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
+from headrace.protocol.messages.describe_topic_partitions_response import (
+    Cursor,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+    from headrace.controller.topic_image import TopicImage
+
+MAX_PARTITIONS: Final = 2000
+
+
+def handle(
+    broker: Broker,
+    request: DescribeTopicPartitionsRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> DescribeTopicPartitionsResponse:
+    names = sorted({topic.name for topic in request.topics}) or broker.image.topic_names()
+    first = 0
+    if request.cursor is not None:
+        cursor = request.cursor
+        names = [name for name in names if name >= cursor.topic_name]
+        if names and names[0] == cursor.topic_name:
+            first = cursor.partition_index
+    room = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
+    response = DescribeTopicPartitionsResponse()
+    for name in names:
+        topic = broker.image.topic(name)
+        if topic is None:
+            response.topics.append(_unknown(name))
+            continue
+        if room == 0:
+            response.next_cursor = Cursor(topic_name=name, partition_index=first)
+            break
+        end = min(len(topic), first + room)
+        response.topics.append(_describe(broker, topic, first, end))
+        room -= end - first
+        if end < len(topic):
+            response.next_cursor = Cursor(topic_name=name, partition_index=end)
+            break
+        first = 0
+    return response
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    try:
+        check_topic_name(name)
+    except InvalidTopic:
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
+
+
+def _describe(
+    broker: Broker, topic: TopicImage, first: int, end: int
+) -> DescribeTopicPartitionsResponseTopic:
+    return DescribeTopicPartitionsResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[_partition(broker, topic, index) for index in range(first, end)],
+    )
+
+
+def _partition(broker: Broker, topic: TopicImage, index: int) -> DescribeTopicPartitionsResponsePartition:
+    leader = topic.leaders[index]
+    replicas = topic.replicas(index)
+    exceptional = topic.exceptional(index)
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=topic.leader_epochs[index],
+        replica_nodes=list(replicas),
+        isr_nodes=list(topic.isr(index)),
+        eligible_leader_replicas=list(exceptional.elr),
+        last_known_elr=list(exceptional.last_known_elr),
+        offline_replicas=[replica for replica in replicas if not broker.is_alive(replica)],
+    )
+
+
+API: Final = Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, DescribeTopicPartitionsRequest, handle)

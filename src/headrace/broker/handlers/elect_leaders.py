@@ -1,0 +1,51 @@
+"""ElectLeaders: hand leadership back to preferred replicas, or elect an unclean one.
+
+Versions 0-2. 1: unclean elections. 2: flexible.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.errors import code_of, text_of
+from headrace.core.errors import ElectionNotNeeded
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
+from headrace.protocol.messages.elect_leaders_response import (
+    ElectLeadersResponse,
+    PartitionResult,
+    ReplicaElectionResult,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle(broker: Broker, request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:  # noqa: ARG001 - every handler has this shape
+    asked = None
+    if request.topic_partitions is not None:
+        asked = [(topic.topic, index) for topic in request.topic_partitions for index in topic.partitions]
+    outcomes = await broker.controller.elect_leaders(request.election_type, asked)
+    results: dict[str, list[PartitionResult]] = defaultdict(list)
+    for outcome in outcomes:
+        # Whoever asks for everything is told only of what changed or failed.
+        if asked is None and isinstance(outcome.error, ElectionNotNeeded):
+            continue
+        results[outcome.topic].append(
+            PartitionResult(
+                partition_id=outcome.partition,
+                error_code=code_of(outcome.error),
+                error_message=text_of(outcome.error),
+            )
+        )
+    return ElectLeadersResponse(
+        replica_election_results=[
+            ReplicaElectionResult(topic=topic, partition_result=partitions)
+            for topic, partitions in results.items()
+        ]
+    )
+
+
+API: Final = Api(ApiKey.ELECT_LEADERS, 0, 2, ElectLeadersRequest, handle)

@@ -1,0 +1,143 @@
+"""Metadata: which topics exist, who leads their partitions, where the brokers are.
+
+Versions 0-12. 1: null asks for all topics, 0 does it with an empty list. 4: the client may forbid
+auto-creation. 7: leader epochs. 9: flexible. 10: topic ids. 12: asking by topic id.
+Not done: authorised operations (no authoriser yet), and 13 with its rebootstrap error.
+A topic that is created by the question is in the answer at once; Apache Kafka makes the client ask twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.errors import code_of
+from headrace.controller.operations import NewTopic
+from headrace.controller.topic_names import check_topic_name
+from headrace.core.errors import HeadraceError, InvalidTopic
+from headrace.core.ids import NO_TOPIC_ID
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from headrace.protocol.messages.metadata_response import (
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+    from headrace.controller.topic_image import TopicImage
+
+INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+def handle(
+    broker: Broker, request: MetadataRequest, call: Call
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    if request.topics is None or (call.version == 0 and not request.topics):
+        known = broker.image.topics_by_name.values()
+        return _answer(broker, call, [_known(broker, topic) for topic in known])
+    if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
+        missing = _missing(broker, request.topics)
+        if missing:
+            return _create_first(broker, call, request.topics, missing)
+    return _answer(broker, call, _topics(broker, request.topics))
+
+
+def _missing(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> list[str]:
+    missing = []
+    for topic in asked:
+        if topic.name is not None and broker.image.topic(topic.name) is None and _legal(topic.name):
+            missing.append(topic.name)
+    return missing
+
+
+def _legal(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except InvalidTopic:
+        return False
+    return True
+
+
+async def _create_first(
+    broker: Broker, call: Call, asked: list[MetadataRequestTopic], missing: list[str]
+) -> MetadataResponse:
+    outcomes = await broker.controller.create_topics([NewTopic(name) for name in missing])
+    errors = {outcome.name: outcome.error for outcome in outcomes if outcome.error is not None}
+    return _answer(broker, call, _topics(broker, asked, errors))
+
+
+def _topics(
+    broker: Broker,
+    asked: Iterable[MetadataRequestTopic],
+    errors: dict[str, HeadraceError] | None = None,
+) -> list[MetadataResponseTopic]:
+    answers = []
+    for topic in asked:
+        if topic.name is None:
+            answers.append(_by_id(broker, topic))
+            continue
+        image = broker.image.topic(topic.name)
+        if image is not None:
+            answers.append(_known(broker, image))
+        else:
+            answers.append(_unknown(topic.name, errors))
+    return answers
+
+
+def _by_id(broker: Broker, asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    image = broker.image.topic_by_id(asked.topic_id)
+    if image is not None:
+        return _known(broker, image)
+    return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
+
+
+def _unknown(name: str, errors: dict[str, HeadraceError] | None) -> MetadataResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not _legal(name):
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif errors and name in errors:
+        code = code_of(errors[name])
+    return MetadataResponseTopic(error_code=code, name=name, topic_id=NO_TOPIC_ID)
+
+
+def _known(broker: Broker, topic: TopicImage) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.name in INTERNAL_TOPICS,
+        partitions=[_partition(broker, topic, index) for index in range(len(topic))],
+    )
+
+
+def _partition(broker: Broker, topic: TopicImage, index: int) -> MetadataResponsePartition:
+    leader = topic.leaders[index]
+    replicas = topic.replicas(index)
+    return MetadataResponsePartition(
+        error_code=ErrorCode.NONE if leader >= 0 else ErrorCode.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=leader,
+        leader_epoch=topic.leader_epochs[index],
+        replica_nodes=list(replicas),
+        isr_nodes=list(topic.isr(index)),
+        offline_replicas=[replica for replica in replicas if not broker.is_alive(replica)],
+    )
+
+
+def _answer(broker: Broker, call: Call, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+    return MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
+            for node in broker.nodes(call.connection.listener)
+        ],
+        cluster_id=broker.cluster_id,
+        controller_id=broker.controller_id,
+        topics=topics,
+    )
+
+
+API: Final = Api(ApiKey.METADATA, 0, 12, MetadataRequest, handle)

@@ -1,0 +1,120 @@
+"""Produce: the hot path in. Served from the raw frame; no record is decoded.
+
+Versions 3-11 are served; 0-2 are advertised because librdkafka before 2.12 looks for them before it
+compresses, and refused as Apache Kafka refuses them. 7: zstd. 8: error details. 9: flexible. 11: the
+transactional client's newer errors. Not done: 12 and 13 (transactions, topic ids).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api
+from headrace.broker.errors import code_of, text_of
+from headrace.core.errors import (
+    HeadraceError,
+    InvalidRecord,
+    InvalidRequiredAcks,
+    InvalidTransactionState,
+    UnsupportedCompression,
+    UnsupportedVersion,
+)
+from headrace.network.answer import NO_ANSWER, Answer, Pending
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.batch import LOG_OVERHEAD, TRANSACTIONAL_FLAG, check
+from headrace.protocol.compression import Compression
+from headrace.protocol.messages.produce_request import ProduceRequest
+from headrace.protocol.produce_codec import PartitionResult, encode_produce_response, parse_produce
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+    from headrace.log.partition_log import PartitionLog
+
+FIRST_SERVED: Final = 3
+FIRST_WITH_ZSTD: Final = 7
+ACKS: Final = (-1, 0, 1)
+
+Results = list[tuple[str, list[PartitionResult]]]
+
+
+def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int) -> Answer:
+    if version < FIRST_SERVED:
+        raise UnsupportedVersion(f"Produce {version} is too old: the least is {FIRST_SERVED}")
+    request = parse_produce(frame, at, version)
+    acks = request.acks
+    now_ms = broker.clock.wall_ms()
+    results: Results = []
+    unsynced: list[PartitionLog] | None = None
+    failed: HeadraceError | None = None
+    for topic, partitions in request.topics:
+        answers = []
+        for index, start, end in partitions:
+            try:
+                answer, flush_due = _append(broker, topic, index, frame[start:end], version, acks, now_ms)
+                if flush_due is not None:
+                    unsynced = [*(unsynced or ()), flush_due]
+            except HeadraceError as error:
+                failed = error
+                broker.metrics.topic(topic).failed_produce_requests += 1
+                answer = PartitionResult(index, code_of(error), error_message=text_of(error))
+            answers.append(answer)
+        results.append((topic, answers))
+    if unsynced is not None:
+        return _answer_when_durable(broker, version, correlation_id, results, unsynced, acks)
+    if acks == 0:
+        if failed is not None:
+            # Nobody reads an answer to acks=0: the only way to tell the producer is to hang up.
+            raise failed
+        return NO_ANSWER
+    return [encode_produce_response(version, correlation_id, results)]
+
+
+def _append(
+    broker: Broker, topic: str, index: int, records: memoryview, version: int, acks: int, now_ms: int
+) -> tuple[PartitionResult, PartitionLog | None]:
+    if acks not in ACKS:
+        raise InvalidRequiredAcks(f"acks={acks}: only -1, 0 and 1 mean something")
+    partition = broker.partitions.get(topic, index)
+    header = check(records)
+    size = header[1] + LOG_OVERHEAD
+    attributes = header[5]
+    if size != len(records):
+        raise InvalidRecord("a produce request holds exactly one batch for each partition")
+    if attributes & TRANSACTIONAL_FLAG:
+        raise InvalidTransactionState("transactions are not there yet")
+    if version < FIRST_WITH_ZSTD and attributes & 7 == Compression.ZSTD:
+        raise UnsupportedCompression("zstd needs Produce 7 or later")
+    result = partition.append(records, header, acks=acks, now_ms=now_ms)
+    metrics = partition.metrics
+    metrics.produce_requests += 1
+    metrics.messages_in += header[12]
+    metrics.bytes_in += size
+    return (
+        PartitionResult(index, 0, result[0], result[2], result[3]),
+        partition.log if partition.must_sync_before_ack else None,
+    )
+
+
+def _answer_when_durable(
+    broker: Broker, version: int, correlation_id: int, results: Results, logs: list[PartitionLog], acks: int
+) -> Answer:
+    """Hold the answer until every log that asked for a flush (flush.messages) has been synced."""
+    pending = Pending(exclusive=False)
+    remaining = len(logs)
+
+    def on_durable(error: HeadraceError | None) -> None:
+        nonlocal remaining
+        remaining -= 1
+        if error is not None:
+            code = code_of(error)
+            for _, answers in results:
+                answers[:] = [PartitionResult(item.partition, item.error_code or code) for item in answers]
+        if remaining == 0 and acks != 0:
+            pending.complete([encode_produce_response(version, correlation_id, results)])
+
+    for log in logs:
+        broker.flusher.flush(log, on_durable)
+    return NO_ANSWER if acks == 0 else pending
+
+
+API: Final = Api(ApiKey.PRODUCE, 0, 11, ProduceRequest, None)

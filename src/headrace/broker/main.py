@@ -1,0 +1,104 @@
+"""A broker as a process: limits, signals, start, serve, stop."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import resource
+import signal
+from collections.abc import Callable
+from typing import NamedTuple
+
+from headrace.broker.broker import Broker
+from headrace.broker.gauges import connect_gauges
+from headrace.broker.logging import configure, get_logger
+from headrace.broker.metrics_server import MetricsServer
+from headrace.broker.system import SystemClock, system_random
+from headrace.config.broker import BrokerConfig
+from headrace.core.errors import ConfigError
+from headrace.log.os_disk import OsDisk
+
+
+class ReadyInfo(NamedTuple):
+    bootstrap: str
+    metrics: str | None
+    """URL, where metrics are served."""
+
+
+class RunningBroker:
+    """A broker with everything around it, on the running event loop."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+        self.broker = Broker(config, clock=SystemClock(), disk=OsDisk(), random=system_random())
+        self._metrics: MetricsServer | None = None
+
+    async def start(self) -> ReadyInfo:
+        broker = self.broker
+        try:
+            await broker.start()
+        except OSError as error:
+            raise ConfigError(_cannot_bind(self._config, error)) from error
+        connect_gauges(broker)
+        url = None
+        if self._config.metrics_address is not None:
+            self._metrics = MetricsServer(broker.metrics, broker.clock, lambda: _health(broker))
+            host, port = await self._metrics.start(*self._config.metrics_address)
+            url = f"http://{host}:{port}/metrics"
+        first = broker.endpoints[0]
+        return ReadyInfo(f"{first.host}:{first.port}", url)
+
+    async def stop(self) -> None:
+        if self._metrics is not None:
+            await self._metrics.stop()
+        await self.broker.stop()
+
+
+def run_broker(config: BrokerConfig, *, on_ready: Callable[[ReadyInfo], None] | None = None) -> int:
+    """Serve until SIGTERM or SIGINT. Returns the exit code."""
+    configure()
+    raise_descriptor_limit()
+    return asyncio.run(_run(config, on_ready))
+
+
+async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | None) -> int:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    log = get_logger("headrace.broker")
+    running = RunningBroker(config)
+    ready = await running.start()
+    # What exists now lives as long as the broker: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    log.info(
+        "ready",
+        bootstrap=ready.bootstrap,
+        broker_id=running.broker.broker_id,
+        partitions=len(running.broker.partitions),
+    )
+    if on_ready is not None:
+        on_ready(ready)
+    await stop.wait()
+    log.info("stopping")
+    await running.stop()
+    log.info("stopped")
+    return 0
+
+
+def raise_descriptor_limit() -> None:
+    """Each partition and each connection needs a descriptor: take as many as the system allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _cannot_bind(config: BrokerConfig, error: OSError) -> str:
+    where = ", ".join(f"{listener.host}:{listener.port}" for listener in config.bound_listeners)
+    return f"cannot listen at {where}: {error.strerror}: stop what listens there, or change listeners"
+
+
+def _health(broker: Broker) -> str | None:
+    offline = [directory.path for directory in broker.logs.directories if not directory.is_online]
+    return f"offline log directories: {', '.join(offline)}" if offline else None

@@ -1,0 +1,84 @@
+"""What a broker does by the clock: retention, flushes that are due, checkpoints, removal of dead files."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.hosting import high_watermarks
+from headrace.core.errors import StorageError
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+TICK_SECONDS: Final = 1.0
+PARTITIONS_PER_TURN: Final = 50
+"""Between two turns of the loop, so that thousands of partitions do not hold up a produce."""
+
+
+class Maintenance:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._task: asyncio.Task[None] | None = None
+        self._due: dict[str, float] = {}
+
+    def start(self) -> None:
+        self._task = asyncio.ensure_future(self._run())
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+            self._task = None
+
+    async def _run(self) -> None:
+        broker = self._broker
+        while True:
+            await asyncio.sleep(TICK_SECONDS)
+            try:
+                self._flush()
+                broker.logs.delete_expired_files(broker.clock.wall_ms())
+                if self._is_due("retention", lambda: broker.config.log_retention_check_interval_ms):
+                    await self._enforce_retention()
+                if self._is_due("checkpoint", lambda: broker.config.log_flush_offset_checkpoint_interval_ms):
+                    await self.checkpoint()
+            except StorageError as error:
+                broker.log.error("maintenance met a failed directory", error=str(error))
+
+    def _is_due(self, name: str, interval_ms: Callable[[], int]) -> bool:
+        now = self._broker.clock.monotonic()
+        due = self._due.setdefault(name, now + interval_ms() / 1000)
+        if now < due:
+            return False
+        self._due[name] = now + interval_ms() / 1000
+        return True
+
+    def _flush(self) -> None:
+        broker = self._broker
+        for log in broker.logs.due_flushes(broker.clock.wall_ms()):
+            broker.flusher.flush(log)
+
+    async def _enforce_retention(self) -> None:
+        broker = self._broker
+        for count, partition in enumerate(broker.partitions, 1):
+            log = partition.log
+            if not log.directory.is_online or log.closed:
+                continue
+            now_ms = broker.clock.wall_ms()
+            removed = log.enforce_retention(now_ms, partition.high_watermark)
+            log.expire_producers(now_ms, broker.config.producer_id_expiration_ms)
+            if removed:
+                broker.log.info(
+                    "segments removed by retention",
+                    partition=str(partition.topic_partition),
+                    segments=removed,
+                    log_start_offset=log.log_start_offset,
+                )
+            if count % PARTITIONS_PER_TURN == 0:
+                await asyncio.sleep(0)
+
+    async def checkpoint(self) -> None:
+        broker = self._broker
+        for ticket in broker.logs.take_checkpoint(high_watermarks(broker)):
+            await broker.loop.run_in_executor(None, ticket.run)

@@ -1,0 +1,100 @@
+"""Opens the log directories of a broker: identity, locks, recovery, and the metadata log among them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from headrace.broker.metadata_journal import METADATA_PARTITION
+from headrace.config.broker import BrokerConfig
+from headrace.config.topic import TopicConfig, resolve_topic
+from headrace.core.errors import StorageError
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
+from headrace.core.ports import Disk
+from headrace.core.ports_coordination import ClusterIdMissing
+from headrace.log.checkpoints import encode_uuid
+from headrace.log.directory import LogDirectory
+from headrace.log.directory_identity import DirectoryIdentity, read_meta_properties
+from headrace.log.files import parse_directory
+from headrace.log.manager import LogManager
+from headrace.log.partition_log import PartitionLog
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+class Storage(NamedTuple):
+    logs: LogManager
+    metadata_log: PartitionLog
+    cluster_id: str
+    high_watermarks: dict[TopicPartition, int]
+
+
+async def open_storage(broker: Broker) -> Storage:
+    """Blocking work (locks, recovery) happens in a thread; the loop only waits."""
+    loop = broker.loop
+
+    def on_failure(directory: LogDirectory, error: StorageError) -> None:
+        loop.call_soon_threadsafe(_report, broker, directory, error)
+
+    return await loop.run_in_executor(None, _open, broker, on_failure)
+
+
+def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> None:
+    broker.log.error("log directory offline", directory=directory.path, error=str(error))
+
+
+def _open(broker: Broker, on_failure: object) -> Storage:
+    config = broker.static_config
+    cluster_id = _cluster_id(broker.disk, config) or encode_uuid(_new_uuid(broker))
+    logs = LogManager(
+        broker.disk,
+        config.data_directories,
+        DirectoryIdentity(cluster_id, broker.broker_id),
+        lambda topic: _config_before_metadata(config, topic),
+        new_uuid=lambda: _new_uuid(broker),
+        threads_per_directory=config.num_recovery_threads_per_data_dir,
+        on_failure=on_failure,  # type: ignore[arg-type]  # a callback passed through an executor
+    )
+    now_ms = broker.clock.wall_ms()
+    watermarks = logs.open_all(now_ms)
+    if METADATA_PARTITION in logs.logs:
+        metadata_log = logs.get(METADATA_PARTITION)
+    elif METADATA_PARTITION in logs.quarantined:
+        raise logs.quarantined[METADATA_PARTITION]
+    else:
+        metadata_log = logs.create(METADATA_PARTITION, NO_TOPIC_ID, now_ms, directory=logs.online()[0])
+    for partition, error in logs.quarantined.items():
+        broker.log.error("partition quarantined", partition=str(partition), error=str(error))
+    return Storage(logs, metadata_log, cluster_id, watermarks)
+
+
+def _new_uuid(broker: Broker) -> UUID:
+    return UUID(bytes=broker.random.randbytes(16), version=4)
+
+
+def _cluster_id(disk: Disk, config: BrokerConfig) -> str | None:
+    """What the directories say; None when they are empty, so that a new cluster may begin in them."""
+    holds_data = False
+    for path in config.data_directories:
+        known = read_meta_properties(disk, path).get("cluster.id")
+        if known:
+            return known
+        if disk.is_dir(path):
+            holds_data = holds_data or any(parse_directory(name) for name in disk.list(path))
+    if holds_data:
+        raise ClusterIdMissing(
+            "the log directories hold partitions but no meta.properties: start with the directories that hold"
+            " it, or with empty ones (`headrace log adopt` brings partitions in)"
+        )
+    return None
+
+
+def _config_before_metadata(config: BrokerConfig, topic: str) -> TopicConfig:
+    """Logs are opened before the metadata can be read; what a topic overrides is applied afterwards."""
+    resolved = resolve_topic(config, {}, {}, {})
+    if topic == METADATA_PARTITION.topic:
+        # The metadata log is the truth: nothing of it is ever removed.
+        return replace(resolved, retention_ms=-1, retention_bytes=-1, cleanup_policy=frozenset({"delete"}))
+    return resolved

@@ -1,0 +1,153 @@
+"""A real broker inside a test's own process: on a free port, soon ready, gone afterwards.
+
+with Cluster() as cluster:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from headrace.broker.broker import Broker
+from headrace.broker.main import ReadyInfo, RunningBroker
+from headrace.config.broker import BrokerConfig
+from headrace.core.errors import HeadraceError
+
+T = TypeVar("T")
+START_SECONDS = 30.0
+
+
+class Cluster:
+    """One broker, on an event loop of its own in a thread. Data is in `directory`, or in a temporary one."""
+
+    def __init__(
+        self, properties: Mapping[str, str] | None = None, *, directory: str | Path | None = None
+    ) -> None:
+        """`properties` are Kafka's broker properties; those that make it a test broker have defaults."""
+        self._properties = dict(properties or {})
+        self._kept = directory is not None
+        self._directory = str(directory) if directory is not None else ""
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._running: RunningBroker | None = None
+        self._ready: ReadyInfo | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """HOST:PORT for any Kafka client."""
+        return self._require_ready().bootstrap
+
+    @property
+    def metrics_url(self) -> str | None:
+        return self._require_ready().metrics
+
+    @property
+    def directory(self) -> str:
+        return self._directory
+
+    @property
+    def broker(self) -> Broker:
+        """The broker itself. It belongs to its loop: touch it through `call`."""
+        if self._running is None:
+            raise HeadraceError("the cluster is not running: use it inside `with Cluster() as cluster:`")
+        return self._running.broker
+
+    def start(self) -> Self:
+        if not self._directory:
+            self._directory = tempfile.mkdtemp(prefix="headrace-test-")
+        started = threading.Event()
+        failures: list[BaseException] = []
+        self._thread = threading.Thread(
+            target=self._serve, args=(started, failures), name="headrace-broker", daemon=True
+        )
+        self._thread.start()
+        if not started.wait(START_SECONDS):
+            raise HeadraceError(f"the broker did not start within {START_SECONDS:.0f} s")
+        if failures:
+            self._thread.join()
+            self._remove_data()
+            raise failures[0]
+        return self
+
+    def stop(self) -> None:
+        """A clean stop. The data stays if the directory was given."""
+        if self._loop is None or self._running is None:
+            return
+        self.run(self._running.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._thread is not None:
+            self._thread.join(START_SECONDS)
+        self._running = self._ready = self._loop = None
+        self._remove_data()
+
+    def restart(self) -> None:
+        """Stop cleanly and start again over the same data; the port may change."""
+        kept, self._kept = self._kept, True
+        self.stop()
+        self._kept = kept
+        self.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the broker's loop and wait for it."""
+        if self._loop is None:
+            raise HeadraceError("the cluster is not running")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(START_SECONDS)
+
+    def call(self, function: Callable[[], T]) -> T:
+        """Call a function on the broker's loop and wait for its result."""
+
+        async def work() -> T:
+            return function()
+
+        return self.run(work())
+
+    def _serve(self, started: threading.Event, failures: list[BaseException]) -> None:
+        loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(loop)
+        try:
+            self._ready = loop.run_until_complete(self._start_broker())
+            self._loop = loop
+        except BaseException as error:
+            failures.append(error)
+        started.set()
+        if not failures:
+            loop.run_forever()
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+    async def _start_broker(self) -> ReadyInfo:
+        config = BrokerConfig.parse(
+            {
+                "broker.id": "1",
+                "listeners": "PLAINTEXT://127.0.0.1:0",
+                "log.dirs": self._directory,
+                **self._properties,
+            }
+        )
+        self._running = RunningBroker(config)
+        return await self._running.start()
+
+    def _require_ready(self) -> ReadyInfo:
+        if self._ready is None:
+            raise HeadraceError("the cluster is not running: use it inside `with Cluster() as cluster:`")
+        return self._ready
+
+    def _remove_data(self) -> None:
+        if not self._kept:
+            shutil.rmtree(self._directory, ignore_errors=True)
+            self._directory = ""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

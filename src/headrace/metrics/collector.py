@@ -16,7 +16,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
-from headrace.metrics.histogram import BUCKETS, quantiles_us, upper_bound_us
+from headrace.metrics.histogram import BUCKETS, LatencyHistogram, quantiles_us, upper_bound_us
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
@@ -146,7 +146,7 @@ class BrokerCollector:
         """
         for name, field, text in _TOPIC_COUNTERS:
             yield from self._topic_family(name, field, text, size)
-        yield from self._requests()
+        yield from self._requests(size)
         yield from self._connections()
         yield from self._gauges()
         rows: list[PartitionGauges] = []
@@ -172,7 +172,7 @@ class BrokerCollector:
                 family.add_sample(f"{family.name}_total", labels, value)
             yield family
 
-    def _requests(self) -> Iterator[Metric]:
+    def _requests(self, size: int) -> Iterator[Metric]:
         requests = CounterMetricFamily(
             "kafka_network_requestmetrics_requests", "Requests answered.", labels=("request", "version")
         )
@@ -186,30 +186,17 @@ class BrokerCollector:
             for error, count in list(by_name.items()):
                 errors.add_metric((api, error), count)
         yield errors
-        yield from self._times()
+        yield from self._times(size)
 
-    def _times(self) -> Iterator[Metric]:
+    def _times(self, size: int) -> Iterator[Metric]:
         self._turn_window()
-        total_time = SummaryMetricFamily(
-            "kafka_network_requestmetrics_totaltimems",
-            "Milliseconds from the last byte of a request to the first of its answer. Quantiles are those of "
-            "the last one to two minutes.",
-            labels=("request",),
-        )
-        buckets = HistogramMetricFamily(
-            "headrace_request_time_seconds",
-            "The same in seconds, as a histogram that can be summed over brokers.",
-            labels=("request",),
-        )
-        for api, times in self._metrics.request_times():
-            total_time.add_metric((api,), count_value=times.count, sum_value=times.sum_us / 1000)
-            recent = self._recent(api, times.counts)
-            for quantile, us in zip(QUANTILES, quantiles_us(recent, QUANTILES), strict=True):
-                labels = {"request": api, "quantile": str(quantile)}
-                total_time.add_sample(total_time.name, labels, us / 1000)
-            buckets.add_metric((api,), _cumulative(times.counts), sum_value=times.sum_us / 1e6)
-        yield total_time
-        yield buckets
+        apis = self._metrics.request_times()
+        # An API has some sixteen series in each of the two families.
+        step = max(1, size // 16)
+        for start in range(0, len(apis) or 1, step):
+            yield self._summary(apis[start : start + step])
+        for start in range(0, len(apis) or 1, step):
+            yield _histogram(apis[start : start + step])
         flushes = self._metrics.log_flushes
         yield SummaryMetricFamily(
             "kafka_log_logflushstats_logflushrateandtimems",
@@ -217,6 +204,20 @@ class BrokerCollector:
             count_value=flushes.count,
             sum_value=flushes.sum_us / 1000,
         )
+
+    def _summary(self, apis: list[tuple[str, LatencyHistogram]]) -> Metric:
+        family = SummaryMetricFamily(
+            "kafka_network_requestmetrics_totaltimems",
+            "Milliseconds from the last byte of a request to the first of its answer. Quantiles are those of "
+            "the last one to two minutes.",
+            labels=("request",),
+        )
+        for api, times in apis:
+            family.add_metric((api,), count_value=times.count, sum_value=times.sum_us / 1000)
+            recent = self._recent(api, times.counts)
+            for quantile, us in zip(QUANTILES, quantiles_us(recent, QUANTILES), strict=True):
+                family.add_sample(family.name, {"request": api, "quantile": str(quantile)}, us / 1000)
+        return family
 
     def _turn_window(self) -> None:
         now = self._now()
@@ -281,6 +282,17 @@ class BrokerCollector:
             ),
         ):
             yield CounterMetricFamily(name, text, value=value)
+
+
+def _histogram(apis: list[tuple[str, LatencyHistogram]]) -> Metric:
+    family = HistogramMetricFamily(
+        "headrace_request_time_seconds",
+        "Seconds from the last byte of a request to the first of its answer.",
+        labels=("request",),
+    )
+    for api, times in apis:
+        family.add_metric((api,), _cumulative(times.counts), sum_value=times.sum_us / 1e6)
+    return family
 
 
 def _cumulative(counts: list[int]) -> list[tuple[str, float]]:

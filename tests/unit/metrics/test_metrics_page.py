@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from headrace.metrics.collector import BrokerCollector
+from headrace.metrics.registry import BrokerMetrics, PartitionGauges
+
+PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
+
+
+def test_the_page_lists_what_is_exported_and_nothing_else() -> None:
+    metrics = BrokerMetrics()
+    metrics.read_partitions = lambda: [PartitionGauges("t", 0, 1, 2, 3, 4)]
+    exported = {
+        f"{family.name}_total" if family.type == "counter" else family.name
+        for family in BrokerCollector(metrics, lambda: 0.0).collect()
+    }
+    listed = set(re.findall(r"^\| `((?:kafka|headrace)_\w+)`", PAGE.read_text(), re.MULTILINE))
+    assert listed == exported

@@ -133,7 +133,7 @@ def _read_index(path: Path) -> Iterator[Entry]:
     base = _base_offset(path)
     last = -1
     for at, (relative, position) in _fixed_entries(path, _OFFSET_ENTRY):
-        if at and relative == 0 and position == 0:
+        if relative == 0 and position == 0:
             return  # the rest was reserved and never written
         if relative <= last:
             yield _fault(f"entry {at}: offset {base + relative} after {base + last}")
@@ -146,7 +146,7 @@ def _read_time_index(path: Path) -> Iterator[Entry]:
     base = _base_offset(path)
     last = -1
     for at, (timestamp, relative) in _fixed_entries(path, _TIME_ENTRY):
-        if at and timestamp == 0 and relative == 0:
+        if timestamp == 0 and relative == 0:
             return
         if timestamp < last:
             yield _fault(f"entry {at}: time {timestamp} after {last}")

@@ -19,22 +19,25 @@ import org.apache.kafka.common.utils.Exit;
  */
 public final class ToolRunner {
     private static final class ToolExit extends RuntimeException {
-        final int status;
-
-        ToolExit(int status) {
-            super(null, null, false, false);
-            this.status = status;
+        ToolExit() {
+            super("the tool has ended", null, false, false);
         }
     }
+
+    /** Some tools catch what their exit throws and leave a second time: the first status is the true one. */
+    private static Integer firstStatus;
 
     public static void main(String[] ignored) throws Exception {
         PrintStream answers = System.out;
         PrintStream log = System.err;
         Exit.setExitProcedure((status, message) -> {
-            if (message != null) {
+            if (message != null && firstStatus == null) {
                 System.err.println(message);
             }
-            throw new ToolExit(status);
+            if (firstStatus == null) {
+                firstStatus = status;
+            }
+            throw new ToolExit();
         });
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         List<String> request;
@@ -65,13 +68,14 @@ public final class ToolRunner {
     }
 
     private static int run(List<String> request) {
+        firstStatus = null;
         try {
             Method main = Class.forName(request.get(0)).getMethod("main", String[].class);
             main.invoke(null, (Object) request.subList(1, request.size()).toArray(new String[0]));
-            return 0;
+            return firstStatus == null ? 0 : firstStatus;
         } catch (InvocationTargetException error) {
             if (error.getCause() instanceof ToolExit) {
-                return ((ToolExit) error.getCause()).status;
+                return firstStatus;
             }
             error.getCause().printStackTrace();
             return 1;

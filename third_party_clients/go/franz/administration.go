@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -33,13 +34,13 @@ func (p program) create(r driver.Request) (driver.Answer, error) {
 	for name, value := range r.Configs {
 		configs[name] = kadm.StringPtr(value)
 	}
-	_, err := p.admin.CreateTopic(background, r.Partitions, 1, configs, r.Topic)
-	return nil, err
+	result, err := p.admin.CreateTopic(background, r.Partitions, 1, configs, r.Topic)
+	return nil, errors.Join(err, result.Err)
 }
 
 func (p program) delete(r driver.Request) (driver.Answer, error) {
-	_, err := p.admin.DeleteTopic(background, r.Topic)
-	return nil, err
+	result, err := p.admin.DeleteTopic(background, r.Topic)
+	return nil, errors.Join(err, result.Err)
 }
 
 func (p program) describe(r driver.Request) (driver.Answer, error) {
@@ -150,16 +151,16 @@ func (p program) describeCluster(driver.Request) (driver.Answer, error) {
 }
 
 func (p program) describeLogDirs(r driver.Request) (driver.Answer, error) {
-	var asked kadm.TopicsSet
-	asked.Add(r.Topic)
-	brokers, err := p.admin.DescribeAllLogDirs(background, asked)
+	brokers, err := p.admin.DescribeAllLogDirs(background, nil)
 	if err != nil {
 		return nil, err
 	}
 	replicas := []any{}
 	brokers.Each(func(directory kadm.DescribedLogDir) {
 		directory.Topics.Each(func(one kadm.DescribedLogDirPartition) {
-			replicas = append(replicas, map[string]any{"partition": one.Partition, "size": one.Size})
+			if one.Topic == r.Topic {
+				replicas = append(replicas, map[string]any{"partition": one.Partition, "size": one.Size})
+			}
 		})
 	})
 	return driver.Answer{"replicas": replicas}, nil

@@ -36,6 +36,7 @@ func (p program) client(options ...kgo.Opt) (*kgo.Client, error) {
 
 func (p program) produce(r driver.Request) (driver.Answer, error) {
 	options := []kgo.Opt{
+		kgo.AllowAutoTopicCreation(),
 		kgo.RequiredAcks(acks[r.Acks]),
 		kgo.ProducerBatchCompression(codecs[r.Compression]),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()),

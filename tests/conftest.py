@@ -1,0 +1,23 @@
+"""Options that all tests share."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--target",
+        choices=("headrace", "kafka"),
+        default=os.environ.get("HEADRACE_TARGET", "headrace"),
+        help="which broker the compatibility suite runs against; kafka proves that the suite itself is right",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Third-party clients are test subjects: what their own modules do is not ours to mend.
+    for module in ("kafka", "aiokafka", "confluent_kafka"):
+        for category in ("DeprecationWarning", "ResourceWarning", "PendingDeprecationWarning"):
+            config.addinivalue_line("filterwarnings", f"ignore::{category}:{module}(\\.|$)")

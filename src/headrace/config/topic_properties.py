@@ -207,6 +207,7 @@ PREALLOCATE = boolean(
     "preallocate",
     False,
     "Reserve the whole segment on disk when it is created.",
+    status=Status.LATER,
     synonyms=(("log.preallocate", 1),),
 )
 REMOTE_LOG_COPY_DISABLE = boolean(

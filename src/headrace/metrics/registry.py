@@ -170,6 +170,13 @@ class BrokerMetrics:
             found = self._topics[name] = TopicMetrics()
         return found
 
+    def known_topic(self, name: str) -> TopicMetrics:
+        """For a name that a peer sent: a topic that is not there gets no series, only a place in the totals.
+
+        Otherwise a peer that asks for names at random would fill the memory with counters.
+        """
+        return self._topics.get(name, self._departed)
+
     def forget_topic(self, name: str) -> None:
         """For a deleted topic: its series end, but the broker's own totals never go back."""
         gone = self._topics.pop(name, None)

@@ -78,6 +78,18 @@ def test_a_deleted_topic_ends_but_the_total_does_not_go_back() -> None:
     assert (name, (("topic", "a"),)) not in series
 
 
+def test_a_name_that_no_topic_has_gets_no_series() -> None:
+    metrics = BrokerMetrics()
+    metrics.topic("a")
+    metrics.known_topic("a").failed_produce_requests += 1
+    metrics.known_topic("x").failed_produce_requests += 1
+    metrics.known_topic("y").failed_produce_requests += 1
+    assert [name for name, _ in metrics.topics()] == ["a"]
+    series = scrape(BrokerCollector(metrics, Hand()))
+    name = "kafka_server_brokertopicmetrics_failedproducerequests_total"
+    assert (value(series, name), value(series, name, topic="a")) == (3, 1)
+
+
 def test_a_topic_keeps_its_object() -> None:
     metrics = BrokerMetrics()
     assert metrics.topic("a") is metrics.topic("a")

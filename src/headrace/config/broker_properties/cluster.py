@@ -95,8 +95,10 @@ class ReplicationProperties:
     replica_high_watermark_checkpoint_interval_ms = int64(
         "replica.high.watermark.checkpoint.interval.ms",
         5_000,
-        "How often the high watermark of each partition is written down.",
+        "How often the high watermark of each partition is written down. So far that happens together with "
+        "the recovery points, by log.flush.offset.checkpoint.interval.ms.",
         at_least=1,
+        status=Status.LATER,
     )
     auto_leader_rebalance_enable = boolean(
         "auto.leader.rebalance.enable",

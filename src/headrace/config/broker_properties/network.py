@@ -83,6 +83,7 @@ class NetworkProperties:
         50,
         "Connections that may wait to be accepted. The system's own limit also holds.",
         at_least=1,
+        status=Status.LATER,
     )
     connections_max_idle_ms = int64(
         "connections.max.idle.ms",
@@ -92,7 +93,7 @@ class NetworkProperties:
     max_connections = int32(
         "max.connections",
         INT_MAX,
-        "Connections that the broker holds at once. More wait in the backlog.",
+        "Connections that the broker holds at once. More are closed as they come.",
         at_least=0,
         update=UpdateMode.CLUSTER_WIDE,
     )
@@ -162,12 +163,15 @@ class NetworkProperties:
     max_request_partition_size_limit = int32(
         "max.request.partition.size.limit",
         2_000,
-        "Partitions in one answer to DescribeTopicPartitions.",
+        "Partitions in one answer to DescribeTopicPartitions. So far the answer is cut at the default, "
+        "whatever it says.",
         at_least=1,
+        status=Status.LATER,
     )
     request_timeout_ms = int32(
         "request.timeout.ms",
         30_000,
         "How long the broker waits for the answer to a request of its own.",
         at_least=1,
+        status=Status.LATER,
     )

@@ -121,8 +121,10 @@ class StorageProperties:
     log_flush_start_offset_checkpoint_interval_ms = int32(
         "log.flush.start.offset.checkpoint.interval.ms",
         60_000,
-        "How often the first offset of each log is written down.",
+        "How often the first offset of each log is written down. So far that happens together with the "
+        "recovery points, by log.flush.offset.checkpoint.interval.ms.",
         at_least=0,
+        status=Status.LATER,
     )
     log_segment_delete_delay_ms = topic.FILE_DELETE_DELAY_MS.at_broker_level("log.segment.delete.delay.ms")
     log_preallocate = topic.PREALLOCATE.at_broker_level("log.preallocate")

@@ -1,0 +1,56 @@
+"""A property that is called active is read by somebody."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import headrace
+from headrace.config.broker import BROKER_PROPERTIES
+from headrace.config.property import Property, Status
+from headrace.config.topic_properties import TOPIC_PROPERTIES
+
+# Worked out inside the package itself: others read bound_listeners, told_listeners, data_directories and
+# metrics_address, or the topic property that the broker's gives the default of.
+WORKED_OUT_HERE = {
+    "advertised.host.name",
+    "advertised.listeners",
+    "advertised.port",
+    "broker.id",
+    "controller.listener.names",
+    "headrace.metrics.listener",
+    "host.name",
+    "internal.segment.bytes",
+    "listener.security.protocol.map",
+    "listeners",
+    "log.dir",
+    "log.dirs",
+    "node.id",
+    "port",
+    "process.roles",
+}
+# Read by a name that is put together.
+BY_CODEC = {"compression.gzip.level", "compression.lz4.level", "compression.zstd.level"}
+
+ACTIVE = [
+    declared
+    for declared in [*TOPIC_PROPERTIES.values(), *BROKER_PROPERTIES.values()]
+    if declared.status is Status.ACTIVE
+    and declared.topic_name is None
+    and declared.name not in WORKED_OUT_HERE | BY_CODEC
+]
+
+
+@pytest.fixture(scope="module")
+def words() -> set[str]:
+    root = Path(headrace.__file__).parent
+    skipped = ("config", "messages", "stored")
+    texts = [path.read_text() for path in root.rglob("*.py") if not set(skipped) & set(path.parts[:-1])]
+    return set(re.findall(r"\w+", "\n".join(texts)))
+
+
+@pytest.mark.parametrize("declared", ACTIVE, ids=lambda declared: declared.name)
+def test_an_active_property_is_read(declared: Property[object], words: set[str]) -> None:
+    assert declared.attribute in words, f"nobody reads {declared.name}; mark it LATER"

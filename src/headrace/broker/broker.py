@@ -17,7 +17,6 @@ from headrace.broker.flusher import Flusher
 from headrace.broker.hosting import Hosting
 from headrace.broker.logging import get_logger
 from headrace.broker.maintenance import Maintenance
-from headrace.broker.metadata_journal import MetadataJournal
 from headrace.broker.partitions import PartitionTable
 from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.storage import open_storage
@@ -27,6 +26,7 @@ from headrace.controller.declared_schema import DeclaredSchema
 from headrace.controller.features import SUPPORTED
 from headrace.controller.image import Endpoint as AdvertisedEndpoint
 from headrace.controller.image import MetadataImage
+from headrace.controller.log_journal import LogJournal
 from headrace.controller.shell import Controller
 from headrace.controller.topics import TopicDefaults
 from headrace.coordination.local import LocalCoordination
@@ -138,7 +138,7 @@ class Broker:
         self.endpoints = self._bind()
         storage = await open_storage(self)
         self.logs, self.cluster_id = storage.logs, storage.cluster_id
-        journal = MetadataJournal(storage.metadata_log, self.flusher, self.clock)
+        journal = LogJournal(storage.metadata_log, now_ms=self.clock.wall_ms)
         coordination = LocalCoordination(journal, cluster_id=storage.cluster_id)
         self.controller = Controller(
             coordination,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from headrace.broker.metadata_journal import METADATA_PARTITION
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
 from headrace.core.errors import StorageError
@@ -22,6 +21,8 @@ from headrace.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+
+METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 
 
 class Storage(NamedTuple):

@@ -6,48 +6,28 @@ It is also this broker's copy, so that what is committed is held by the copy at 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Final
 
 from headrace.core.errors import CorruptLog, StorageError
-from headrace.core.ports import Buffer, File
+from headrace.log.partition_log import PartitionLog
 from headrace.protocol.batch import iterate
 
+METADATA_LOG_CONFIGS: Final[Mapping[str, str]] = {
+    "cleanup.policy": "delete",
+    "retention.ms": "-1",
+    "retention.bytes": "-1",
+    "segment.ms": str((1 << 63) - 1),
+    "segment.jitter.ms": "0",
+    "preallocate": "false",
+}
+"""Nothing in the metadata log is removed by age or size, whatever the broker's defaults are."""
+
 READ_BYTES = 1024 * 1024
+BUSY_FLUSH_S = 0.001
 
 Offload = Callable[[Callable[[], None]], Awaitable[None]]
 """Runs a blocking call so that the event loop goes on; a simulation runs it in place."""
-
-
-class Slice(Protocol):
-    @property
-    def file(self) -> File: ...
-    @property
-    def position(self) -> int: ...
-    @property
-    def length(self) -> int: ...
-
-
-class Flush(Protocol):
-    """One sync: `run` blocks and belongs in a thread, the others on the loop."""
-
-    def run(self) -> None: ...
-    def done(self) -> None: ...
-    def failed(self, error: StorageError) -> None: ...
-
-
-class MetadataLog(Protocol):
-    """As much of a PartitionLog as this needs."""
-
-    @property
-    def log_start_offset(self) -> int: ...
-    @property
-    def end_offset(self) -> int: ...
-    @property
-    def latest_epoch(self) -> int: ...
-    def append_as_follower(self, batches: Buffer, *, now_ms: int = 0) -> int: ...
-    def read(self, offset: int, max_bytes: int, *, limit: int, min_one: bool) -> Slice: ...
-    def take_flush(self) -> Flush | None: ...
 
 
 async def offload_to_thread(call: Callable[[], None]) -> None:
@@ -58,7 +38,7 @@ class LogJournal:
     __slots__ = ("_log", "_now_ms", "_offload")
 
     def __init__(
-        self, log: MetadataLog, *, now_ms: Callable[[], int], offload: Offload = offload_to_thread
+        self, log: PartitionLog, *, now_ms: Callable[[], int], offload: Offload = offload_to_thread
     ) -> None:
         if log.log_start_offset != 0:
             raise CorruptLog(
@@ -78,9 +58,11 @@ class LogJournal:
         self._log.append_as_follower(batch, now_ms=self._now_ms())
 
     async def sync(self) -> None:
-        flush = self._log.take_flush()
-        if flush is None:
-            return
+        while (flush := self._log.take_flush()) is None:
+            if self._log.closed:
+                raise StorageError("the metadata log is closed")
+            # A flush that began before our append is under way; it does not cover what we appended.
+            await asyncio.sleep(BUSY_FLUSH_S)
         try:
             await self._offload(flush.run)
         except StorageError as error:

@@ -65,8 +65,8 @@ class LogJournal:
             await asyncio.sleep(BUSY_FLUSH_S)
         try:
             await self._offload(flush.run)
-        except StorageError as error:
-            flush.failed(error)
+        except StorageError:
+            flush.failed()
             raise
         flush.done()
 

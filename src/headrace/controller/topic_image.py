@@ -156,11 +156,11 @@ class TopicImage:
         self.leaders.append(state.leader)
         self.leader_epochs.append(state.leader_epoch)
         self.partition_epochs.append(state.partition_epoch)
-        blank = self._blank
-        self._replicas.extend(blank)
-        self._isr.extend(blank)
-        self._directories.extend(blank)
-        self._write(partition, state)
+        _append_row(self._replicas, self._stride, state.replicas)
+        _append_row(self._isr, self._stride, state.isr)
+        _append_row(self._directories, self._stride, self._numbers(state.directories))
+        if state.exceptional != ORDINARY:
+            self._exceptional[partition] = state.exceptional
 
     def put(self, partition: int, state: PartitionState) -> None:
         self._widen(max(len(state.replicas), len(state.isr)))
@@ -175,15 +175,14 @@ class TopicImage:
         self.leader_epochs[partition] += 1
         self.partition_epochs[partition] += 1
 
-    @property
-    def _blank(self) -> array[int]:
-        return array("i", (-1,)) * self._stride
+    def _numbers(self, directories: Sequence[UUID]) -> list[int]:
+        number = self._table.number
+        return [number(directory) for directory in directories]
 
     def _write(self, partition: int, state: PartitionState) -> None:
         _set_row(self._replicas, partition, self._stride, state.replicas)
         _set_row(self._isr, partition, self._stride, state.isr)
-        number = self._table.number
-        _set_row(self._directories, partition, self._stride, [number(d) for d in state.directories])
+        _set_row(self._directories, partition, self._stride, self._numbers(state.directories))
         if state.exceptional == ORDINARY:
             self._exceptional.pop(partition, None)
         else:
@@ -197,8 +196,7 @@ class TopicImage:
             rows = [_row(column, partition, self._stride) for partition in range(len(self))]
             del column[:]
             for row in rows:
-                column.extend(row)
-                column.extend([-1] * (stride - len(row)))
+                _append_row(column, stride, row)
         self._stride = stride
 
 
@@ -207,6 +205,12 @@ def _row(column: array[int], partition: int, stride: int) -> tuple[int, ...]:
     if row and row[-1] == NO_BROKER:
         return row[: row.index(NO_BROKER)]
     return row
+
+
+def _append_row(column: array[int], stride: int, values: Sequence[int]) -> None:
+    column.extend(values)
+    if len(values) < stride:
+        column.extend([-1] * (stride - len(values)))
 
 
 def _set_row(column: array[int], partition: int, stride: int, values: Sequence[int]) -> None:

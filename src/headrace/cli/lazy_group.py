@@ -47,6 +47,13 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # click would make an error of it
+            silence_output()
+            raise click.exceptions.Exit(0) from None
+
     def main(self, *args: Any, **kwargs: Any) -> Any:
         run: Callable[..., Any] = super().main
         if not kwargs.pop("standalone_mode", True):
@@ -74,8 +81,7 @@ def leave(error: BaseException) -> NoReturn:
     if isinstance(error, click.Abort | KeyboardInterrupt):
         sys.exit(INTERRUPTED)
     if isinstance(error, BrokenPipeError):
-        # Whoever read our output has seen enough. Python would complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_output()
         sys.exit(0)
     if isinstance(error, ClientFailure):
         report(str(error), error.hint)
@@ -88,6 +94,11 @@ def leave(error: BaseException) -> NoReturn:
         report(f"{name}{error.strerror or error}")
         sys.exit(FAILED)
     raise error
+
+
+def silence_output() -> None:
+    """Whoever read our output has seen enough. Python would complain once more when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def report(text: str, hint: str = "") -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from headrace.client.cluster import Cluster
+if TYPE_CHECKING:
+    from headrace.client.cluster import Cluster  # a broker uses these options, but not the client
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -46,6 +46,9 @@ def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 def with_cluster(bootstrap: str, operation: Callable[[Cluster], Awaitable[T]]) -> T:
     """Run `operation` with a client, to its end."""
+    import asyncio
+
+    from headrace.client.cluster import Cluster
 
     async def run() -> T:
         async with Cluster(bootstrap, client_id="headrace-cli") as cluster:

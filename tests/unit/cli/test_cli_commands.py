@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.cli.main import cli
+
+
+def run(*args: str, **options: object) -> Result:
+    return CliRunner().invoke(cli, args, prog_name="headrace", **options)
+
+
+def closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def test_help_lists_every_command() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    for name in ("up", "broker", "topic", "config", "produce", "consume", "log", "completion"):
+        assert f"\n  {name} " in result.stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout.startswith("headrace, version ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("up",),
+        ("broker",),
+        ("topic", "create"),
+        ("topic", "list"),
+        ("topic", "describe"),
+        ("topic", "alter"),
+        ("topic", "delete"),
+        ("topic", "trim"),
+        ("topic", "offsets"),
+        ("config", "list"),
+        ("config", "get"),
+        ("config", "set"),
+        ("config", "unset"),
+        ("produce",),
+        ("consume",),
+        ("log", "dump"),
+        ("log", "adopt"),
+        ("completion",),
+    ],
+)
+def test_every_command_has_help(command: tuple[str, ...]) -> None:
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert "Usage: headrace " + " ".join(command) in result.stdout
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("nope",),
+        ("topic",),
+        ("topic", "create"),
+        ("topic", "create", "t", "--partitions", "0"),
+        ("topic", "create", "t", "--config", "no-equals"),
+        ("config", "list"),
+        ("config", "list", "--topic", "t", "--broker", "1"),
+        ("produce", "t", "--delimiter", ""),
+        ("produce", "t", "-z", "brotli"),
+        ("broker", "--config", "/no/such/file"),
+        ("completion", "tcsh"),
+    ],
+)
+def test_usage_errors_exit_with_2(args: tuple[str, ...]) -> None:
+    result = run(*args)
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def test_a_usage_error_is_a_line_and_a_hint() -> None:
+    result = run("topic", "create")
+    assert result.stderr.splitlines() == [
+        "error: Missing argument 'NAME...'.",
+        "hint: `headrace topic create --help` shows what can be said",
+    ]
+
+
+def test_no_broker_is_a_line_and_a_hint() -> None:
+    port = closed_port()
+    result = run("topic", "list", "-b", f"127.0.0.1:{port}")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    first, second = result.stderr.splitlines()
+    assert first == f"error: nothing listens at 127.0.0.1:{port}: is the broker running?"
+    assert second.startswith("hint: start one with `headrace up`")
+
+
+def test_bootstrap_comes_from_the_environment() -> None:
+    port = closed_port()
+    result = run("topic", "list", env={"HEADRACE_BOOTSTRAP": f"127.0.0.1:{port}"})
+    assert str(port) in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("up", "--brokers", "2"), "clusters are not there yet"),
+        (("consume", "t", "-o", "banana"), "'banana' is not a place in a log"),
+        (("consume", "t", "-f", "%q"), "%q is not a field"),
+        (("topic", "list", "-b", "host:port"), "'host:port' is not an address"),
+    ],
+)
+def test_failures_exit_with_1(args: tuple[str, ...], text: str) -> None:
+    result = run(*args)
+    assert result.exit_code == 1
+    assert f"error: {text}" in result.stderr or text in result.stderr
+    assert "hint: " in result.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts_call_headrace(shell: str) -> None:
+    result = run("completion", shell)
+    assert result.exit_code == 0
+    assert "_HEADRACE_COMPLETE" in result.stdout
+
+
+def test_completion_completes() -> None:
+    environment = {
+        **os.environ,
+        "_HEADRACE_COMPLETE": "bash_complete",
+        "COMP_WORDS": "headrace to",
+        "COMP_CWORD": "1",
+    }
+    code = "from headrace.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "plain,topic\n"
+
+
+def test_commands_import_only_what_they_need() -> None:
+    code = (
+        "import sys, json; import headrace.cli.main as m; from click import Context\n"
+        "c = Context(m.cli); before = set(sys.modules)\n"
+        "m.cli.get_command(c, 'broker'); m.cli.get_command(c, 'up')\n"
+        "print(json.dumps(sorted(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    loaded = set(json.loads(done.stdout))
+    assert "headrace.cli.up" in loaded
+    for name in (
+        "rich",
+        "asyncio",
+        "lz4",
+        "cramjam",
+        "headrace.cli.topic",
+        "headrace.protocol.records",
+        "tempfile",
+    ):
+        assert name not in loaded
+
+
+def test_a_defect_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("defect")
+
+    monkeypatch.setattr("headrace.cli.topic.with_cluster", broken)
+    result = run("topic", "list")
+    assert isinstance(result.exception, ZeroDivisionError)
+
+
+def test_os_errors_name_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied", "/data/x")
+
+    monkeypatch.setattr("headrace.cli.topic.with_cluster", broken)
+    result = run("topic", "list")
+    assert result.exit_code == 1
+    assert result.stderr == "error: /data/x: Permission denied\n"

@@ -1,0 +1,263 @@
+"""Two thousand crashes of a log on a disk that loses, tears and flips.
+
+What was synced is there after the restart; what is corrupt is never served; everything that is derived from
+the batches (indexes, producers, epochs) agrees with them. A failing seed says how to run it alone.
+"""
+
+from __future__ import annotations
+
+import os
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from headrace.core.errors import CorruptLog, StorageError
+from headrace.core.ids import TopicPartition
+from headrace.log import scan
+from headrace.log.directory_identity import DirectoryIdentity
+from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.manager import LogManager
+from headrace.log.producer_replay import apply_batch
+from headrace.log.producer_state import ProducerStates
+from headrace.protocol.batch import BatchHeader, check
+from headrace.protocol.records import NewRecord, Record, decode_records, encode_batch
+from headrace.testing.disk import SimulatedDisk
+from tests.unit.log.material import NOW, topic_config, whole_batches
+
+SEEDS = int(os.environ.get("HEADRACE_CRASH_SEEDS", "2000"))
+CHUNKS = 8
+PARTITION = TopicPartition("t", 0)
+LIVES = 3
+
+
+class Campaign:
+    """One seed: a few lives of one log, each ended by a crash, and what must be true of it."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.disk = SimulatedDisk(seed)
+        self.config = topic_config(
+            segment_bytes=self.random.choice((400, 700, 3000)),
+            index_interval_bytes=self.random.choice((0, 150, 600)),
+        )
+        self.records: dict[int, tuple[bytes, int]] = {}
+        """What was appended last at each offset: value and timestamp."""
+        self.end = 0
+        self.synced = 0
+        self.promised = 0
+        """The recovery point on the disk: damage below it is noticed as such."""
+        self.start = self.start_on_disk = 0
+        self.epoch = 0
+        self.sequences: dict[int, int] = {}
+        self.flipped_log = False
+        self.manager = self.open_manager()
+        self.log = self.manager.create(PARTITION, UUID(int=5), NOW)
+
+    def open_manager(self) -> LogManager:
+        manager = LogManager(
+            self.disk,
+            ["/data"],
+            DirectoryIdentity("c", 1),
+            lambda _: self.config,
+            new_uuid=lambda: UUID(int=self.random.getrandbits(128)),
+            threads_per_directory=1,
+        )
+        manager.open_all(NOW)
+        return manager
+
+    # --- a life ---
+
+    def step(self) -> None:
+        act = self.random.choices(
+            (self.append, self.flush, self.checkpoint, self.roll, self.truncate, self.delete, self.new_epoch),
+            (60, 12, 8, 6, 4, 4, 4),
+        )[0]
+        act()
+
+    def append(self) -> None:
+        count = self.random.randint(1, 3)
+        values = [self.random.randbytes(self.random.randint(1, 120)) for _ in range(count)]
+        times = [NOW + self.random.randint(0, 10_000) for _ in values]
+        fields = {}
+        producer = self.random.randint(0, 4)
+        if producer < 3:
+            sequence = self.sequences.get(producer, 0)
+            fields = {"producer_id": producer, "producer_epoch": 0, "base_sequence": sequence}
+            self.sequences[producer] = sequence + count
+        batch = encode_batch(
+            [NewRecord(value, None, when) for value, when in zip(values, times, strict=True)], **fields
+        )
+        header = check(batch)
+        done = self.log.append_as_leader(batch, header, leader_epoch=self.epoch, now_ms=NOW)
+        assert done.base_offset == self.end
+        for offset, found in enumerate(zip(values, times, strict=True), self.end):
+            self.records[offset] = found
+        self.end += count
+        if fields and self.random.random() < 0.2:
+            again = self.log.append_as_leader(batch, header, leader_epoch=self.epoch, now_ms=NOW)
+            assert again.duplicate
+            assert again.base_offset == done.base_offset
+
+    def flush(self) -> None:
+        self.log.flush()
+        assert self.log.recovery_point == self.end
+        self.synced = self.end
+
+    def checkpoint(self) -> None:
+        start, promised = self.log.log_start_offset, self.log.recovery_point
+        for ticket in self.manager.take_checkpoint({}):
+            ticket.run()
+        self.start_on_disk, self.promised = start, promised
+
+    def roll(self) -> None:
+        self.log.roll(NOW)
+
+    def truncate(self) -> None:
+        if self.end > self.start:
+            self.log.truncate_to(self.random.randint(self.start, self.end))
+            self.end = self.log.end_offset
+            self.synced = min(self.synced, self.end)
+            self.promised = min(self.promised, self.end)
+            self.sequences = {}
+            for entry in self.log.active_producers():
+                self.sequences[entry.producer_id] = entry.last_sequence + 1
+
+    def delete(self) -> None:
+        self.start = self.log.delete_records_before(self.random.randint(self.start, self.end))
+        self.log.enforce_retention(NOW, self.end)
+        self.log.delete_expired_files(NOW + self.random.choice((0, 100_000)))
+
+    def new_epoch(self) -> None:
+        self.epoch += 1
+
+    # --- the crash ---
+
+    def crash(self) -> None:
+        self.disk.crash()
+        if self.random.random() < 0.5:
+            self.flip()
+
+    def flip(self) -> None:
+        """A bit somewhere, as often as not in a `.log`; never in the checkpoints of the whole directory."""
+        under = self.disk.files(f"/data/{PARTITION}/")
+        logs = [path for path in under if path.endswith(".log") and self.disk.size(path)]
+        others = [path for path in under if not path.endswith(".log") and self.disk.size(path)]
+        chosen = self.random.choice((logs, others)) or logs or others
+        if chosen:
+            path = self.random.choice(chosen)
+            self.disk.flip(path, self.random.randrange(self.disk.size(path) * 8))
+            self.flipped_log |= path.endswith(".log")
+
+    def restart(self) -> bool:
+        """False when the partition was put aside, which only damage to its synced batches may do."""
+        self.manager = self.open_manager()
+        if PARTITION in self.manager.quarantined:
+            assert self.flipped_log, self.manager.quarantined[PARTITION]
+            with pytest.raises(StorageError):
+                self.manager.get(PARTITION)
+            return False
+        if PARTITION not in self.manager.logs:
+            assert self.synced == 0, "the whole partition is gone"
+            return False
+        self.log = self.manager.get(PARTITION)
+        return True
+
+    # --- what must be true ---
+
+    def verify(self) -> bool:
+        """False when a corrupt batch was met by the check of a cold read, and so not served."""
+        log = self.log
+        assert log.end_offset >= (self.promised if self.flipped_log else self.synced)
+        assert log.end_offset <= max(self.end, log.log_start_offset)
+        assert self.start_on_disk <= log.log_start_offset <= max(self.start, log.end_offset)
+        try:
+            served = self.serve()
+        except CorruptLog:
+            assert self.flipped_log
+            return False
+        offsets = [record.offset for record in served]
+        assert offsets == list(range(log.log_start_offset, log.end_offset))
+        for record in served:
+            assert (record.value, record.timestamp) == self.records[record.offset]
+        self.verify_derived(served)
+        self.end = log.end_offset
+        self.synced = self.promised = log.recovery_point
+        self.start = log.log_start_offset
+        return True
+
+    def serve(self) -> list[Record]:
+        """Everything, asked for at each batch, and checked as a cold read is."""
+        served: list[Record] = []
+        self.headers: list[BatchHeader] = []
+        at = self.log.log_start_offset
+        while at < self.log.end_offset:
+            found = self.log.read(at, 1 << 20, limit=self.log.end_offset, min_one=True)
+            scan.verify_range(found.file, found.position, found.length)
+            batches = whole_batches(found.file.pread(found.length, found.position))
+            assert batches, f"nothing is served at {at}"
+            for header, inside in batches:
+                served += [record for record in inside if record.offset >= self.log.log_start_offset]
+                self.headers.append(header)
+                at = header.next_offset
+        return served
+
+    def verify_derived(self, served: list[Record]) -> None:
+        log = self.log
+        for header in self.headers:
+            found = log.read(
+                max(header.base_offset, log.log_start_offset), 1, limit=log.end_offset, min_one=True
+            )
+            assert found.length == header.size
+        when = NOW + self.random.randint(0, 10_000)
+        expected = next((record for record in served if record.timestamp >= when), None)
+        looked_up = log.offset_for_timestamp(when, log.end_offset)
+        assert (looked_up and looked_up.offset) == (expected and expected.offset)
+        if self.flipped_log or log.log_start_offset > 0:
+            return  # epochs and producers also know what lies before the log start
+        states, epochs = ProducerStates(), LeaderEpochs(self.disk, "/nowhere")
+        for header in self.headers:
+            apply_batch(states, header, bytes)
+            epochs.note(header.leader_epoch, header.base_offset)
+        assert epochs.entries == log.epochs.entries
+        known = {entry.producer_id: entry.as_snapshot() for entry in log.active_producers()}
+        assert known == {entry.producer_id: entry.as_snapshot() for entry in states}
+
+    def go_on(self) -> None:
+        self.flipped_log = False
+        self.epoch = max(self.epoch, self.log.latest_epoch) + 1
+        self.sequences = {entry.producer_id: entry.last_sequence + 1 for entry in self.log.active_producers()}
+
+
+def run_seed(seed: int) -> None:
+    campaign = Campaign(seed)
+    for _ in range(LIVES):
+        for _ in range(campaign.random.randint(3, 18)):
+            campaign.step()
+        campaign.crash()
+        if not campaign.restart() or not campaign.verify():
+            return
+        campaign.go_on()
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_crash_loses_nothing_that_was_synced(chunk: int) -> None:
+    for seed in range(chunk, SEEDS, CHUNKS):
+        try:
+            run_seed(seed)
+        except Exception as error:
+            error.add_note(f"replay: python -c 'from {__name__} import run_seed; run_seed({seed})'")
+            raise
+
+
+def test_the_records_of_a_seed_are_readable() -> None:
+    """The campaign's own reading is not blind: a batch that was changed fails it."""
+    campaign = Campaign(1)
+    campaign.append()
+    campaign.flush()
+    found = campaign.log.read(0, 1 << 20, limit=campaign.end, min_one=True)
+    batch = bytearray(found.file.pread(found.length, found.position))
+    assert [record.offset for record in decode_records(batch)] == list(range(campaign.end))
+    campaign.disk.flip(f"/data/{PARTITION}/{0:020d}.log", 8 * (len(batch) - 1))
+    campaign.flipped_log = True
+    assert campaign.verify() is False

@@ -87,7 +87,7 @@ def measure(options: argparse.Namespace) -> int:
     ours = Side(subject(options.subject, jars), directory / "ours", scale)
     theirs = Side(apache_kafka.ApacheKafka(jars), directory / "theirs", scale)
     runs = 1 if options.quick else options.runs
-    settings = runner.Settings(runs, 0 if options.quick else options.warm, tell)
+    settings = runner.Settings(runs, 0 if options.quick else options.warm, tell, judged=not options.quick)
     when = datetime.now(UTC)
     try:
         found, failures = runner.run_all(cases, ours, theirs, settings)

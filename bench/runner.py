@@ -5,14 +5,14 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confluent_kafka import KafkaException
 
 from bench.broker import BrokerFailed
 from bench.case import Case, Sample, Side
 from bench.load_generator import LoadFailed
-from bench.quantity import Comparison, compare
+from bench.quantity import Comparison, Goal, compare
 from bench.warm_up import warm_up
 
 FAILURES = (KafkaException, BrokerFailed, LoadFailed, OSError, RuntimeError, subprocess.SubprocessError)
@@ -23,13 +23,17 @@ class CaseResult:
     case: Case
     ours: list[Sample]
     theirs: list[Sample]
+    judged: bool = True
 
     def noise_cores(self) -> list[float]:
         """How many cores other processes used during each run that could tell."""
         return [sample["noise_cores"] for sample in [*self.ours, *self.theirs] if "noise_cores" in sample]
 
     def comparisons(self) -> list[Comparison]:
-        return compare(self.case.name, self.case.title, self.case.quantities, self.ours, self.theirs)
+        quantities = self.case.quantities
+        if not self.judged:
+            quantities = tuple(replace(quantity, goal=Goal.NONE) for quantity in quantities)
+        return compare(self.case.name, self.case.title, quantities, self.ours, self.theirs)
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Settings:
     runs: int
     warm_runs: int
     tell: Callable[[str], None]
+    # A load too small to warm the JVM must not end in a verdict.
+    judged: bool = True
 
 
 def run_case(case: Case, ours: Side, theirs: Side, settings: Settings) -> CaseResult:
@@ -53,7 +59,7 @@ def run_case(case: Case, ours: Side, theirs: Side, settings: Settings) -> CaseRe
             sample = case.run(side)
             samples[side.name].append(sample)
             settings.tell(f"  run {number + 1}, {side.name}: {describe(case, sample)}")
-    return CaseResult(case, samples[ours.name], samples[theirs.name])
+    return CaseResult(case, samples[ours.name], samples[theirs.name], settings.judged)
 
 
 def describe(case: Case, sample: Sample) -> str:

@@ -59,6 +59,17 @@ brokers at run time, the broker's file, the default. Times in several units (`lo
 - Where Kafka sets no bound and nonsense would follow, such as a replication factor of 0, there is one.
 - `zookeeper.session.timeout.ms` is 6 s; in Kafka 3.9 it was 18 s.
 
+**Where DescribeConfigs and AlterConfigs differ from Apache Kafka 4.3.1**, found by asking both the same:
+
+- `listeners` and `listener.security.protocol.map` cannot change while the broker runs.
+- `log.retention.ms=0` is refused for all brokers, not only for one.
+- `log.cleaner.threads` may rise by any amount; Kafka refuses more than double at once.
+- `min.insync.replicas` may be set for one broker; Kafka refuses that and stores a value for all brokers when
+  its storage is formatted.
+- Where `log.retention.ms` is set at run time, Kafka shows `log.retention.minutes` of the file as not set.
+- `advertised.listeners` is shown as it is in the file, so as not set where the listeners are used.
+- An error has our own words beside Kafka's code.
+
 **Status.** *active* works. *later* is accepted, stored and described, but what it steers does not exist yet;
 setting it in a broker's file is reported at the start.
 

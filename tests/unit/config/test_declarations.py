@@ -139,7 +139,8 @@ def test_a_broker_file_may_set_each_property(declared: Property[object]) -> None
 def test_what_may_change_at_run_time_is_what_kafka_lets_change(declared: Property[object]) -> None:
     expected = UpdateMode.READ_ONLY
     if declared.name in kafka.PER_BROKER:
-        expected = UpdateMode.PER_BROKER
+        # Kafka opens and closes listeners while it runs. Here that would change nothing, so it is refused.
+        assert declared.name in ("listeners", "listener.security.protocol.map")
     elif declared.name in kafka.CLUSTER_WIDE:
         expected = UpdateMode.CLUSTER_WIDE
     assert declared.update is expected

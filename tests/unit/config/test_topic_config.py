@@ -198,6 +198,7 @@ def test_topic_rules_over_two_settings() -> None:
         ("log.retention.ms", "0", True),
         ("log.roll.ms", "0", False),
         ("listeners", "PLAINTEXT://:9", False),
+        ("listeners", "PLAINTEXT://:9", True),
     ],
 )
 def test_broker_settings_that_kafka_refuses_at_run_time(name: str, text: str, for_one_broker: bool) -> None:
@@ -214,8 +215,17 @@ def test_broker_settings_that_kafka_refuses_at_run_time(name: str, text: str, fo
         ("log.segment.ms", "5", True),
         ("min.insync.replicas", "2", False),
         ("unclean.leader.election.enable", "true", False),
-        ("listeners", "PLAINTEXT://:9", True),
     ],
 )
 def test_broker_settings_that_kafka_takes_at_run_time(name: str, text: str, for_one_broker: bool) -> None:
     validate_broker_dynamic({name: text}, for_one_broker=for_one_broker)
+
+
+def test_a_setting_of_one_broker_cannot_be_set_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    own: Property[object] = Property(
+        "own.thing", ConfigType.INT, 1, "A thing of one broker.", update=UpdateMode.PER_BROKER
+    )
+    monkeypatch.setitem(BROKER_PROPERTIES, own.name, own)
+    validate_broker_dynamic({"own.thing": "2"}, for_one_broker=True)
+    with pytest.raises(InvalidRequest, match=r"own\.thing belongs to one broker"):
+        validate_broker_dynamic({"own.thing": "2"}, for_one_broker=False)

@@ -17,7 +17,6 @@ class NetworkProperties:
         ("PLAINTEXT://:9092",),
         "Addresses to listen on, NAME://host:port, separated by commas. An empty host is the loopback "
         "address here, not every address: write 0.0.0.0 to be reachable from outside.",
-        update=UpdateMode.PER_BROKER,
     )
     advertised_listeners = optional_names(
         "advertised.listeners",
@@ -28,7 +27,6 @@ class NetworkProperties:
         "listener.security.protocol.map",
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
         "The protocol behind each listener name, NAME:PROTOCOL. Only PLAINTEXT is served so far.",
-        update=UpdateMode.PER_BROKER,
     )
     controller_listener_names = names(
         "controller.listener.names",

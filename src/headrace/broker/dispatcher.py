@@ -70,7 +70,8 @@ class Dispatcher:
         self, api: Api, header: RequestHeader, reader: Reader, connection: Connection, started: int
     ) -> Answer:
         request = api.request.decode(reader, header.api_version)
-        reader.finish()
+        # Bytes behind the message are let pass, as Apache Kafka does: librdkafka asks for the metadata of all
+        # topics with three bytes too many.
         if api.handle is None:
             raise InvalidRequest(f"{api.key.name} is served from its frame")
         call = Call(header.api_version, header.client_id, connection)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
@@ -46,17 +47,17 @@ def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> Non
     broker.log.error("log directory offline", directory=directory.path, error=str(error))
 
 
-def _open(broker: Broker, on_failure: object) -> Storage:
+def _open(broker: Broker, on_failure: Callable[[LogDirectory, StorageError], None]) -> Storage:
     config = broker.static_config
     cluster_id = _cluster_id(broker.disk, config) or encode_uuid(_new_uuid(broker))
     logs = LogManager(
         broker.disk,
         config.data_directories,
         DirectoryIdentity(cluster_id, broker.broker_id),
-        lambda topic: _config_before_metadata(config, topic),
+        _config_before_metadata(config),
         new_uuid=lambda: _new_uuid(broker),
         threads_per_directory=config.num_recovery_threads_per_data_dir,
-        on_failure=on_failure,  # type: ignore[arg-type]  # a callback passed through an executor
+        on_failure=on_failure,
     )
     now_ms = broker.clock.wall_ms()
     watermarks = logs.open_all(now_ms)
@@ -92,10 +93,9 @@ def _cluster_id(disk: Disk, config: BrokerConfig) -> str | None:
     return None
 
 
-def _config_before_metadata(config: BrokerConfig, topic: str) -> TopicConfig:
+def _config_before_metadata(config: BrokerConfig) -> Callable[[str], TopicConfig]:
     """Logs are opened before the metadata can be read; what a topic overrides is applied afterwards."""
-    resolved = resolve_topic(config, {}, {}, {})
-    if topic == METADATA_PARTITION.topic:
-        # The metadata log is the truth: nothing of it is ever removed.
-        return replace(resolved, retention_ms=-1, retention_bytes=-1, cleanup_policy=frozenset({"delete"}))
-    return resolved
+    usual = resolve_topic(config, {}, {}, {})
+    # The metadata log is the truth: nothing of it is ever removed.
+    metadata = replace(usual, retention_ms=-1, retention_bytes=-1, cleanup_policy=frozenset({"delete"}))
+    return lambda topic: metadata if topic == METADATA_PARTITION.topic else usual

@@ -12,6 +12,7 @@ from pathlib import Path
 from bench.case import Case, Side
 
 TOP = 25
+LOOP_TURN = "BaseEventLoop._run_once"
 LINE_NUMBER = re.compile(r":\d+\)$")
 
 
@@ -57,6 +58,12 @@ def _run_under(command: list[str], case: Case, side: Side) -> None:
         recorder.wait(60)
 
 
+def _below_the_loop(frames: list[str]) -> int:
+    """Where the work begins: what leads to the event loop's turn is in every stack and tells nothing."""
+    turns = [position for position, frame in enumerate(frames) if LOOP_TURN in frame]
+    return turns[-1] + 1 if turns and turns[-1] + 1 < len(frames) else 0
+
+
 def summarise(folded: str) -> str:
     """The heaviest lines and functions of folded stacks ("frame;frame;frame count" per line)."""
     own: Counter[str] = Counter()
@@ -67,7 +74,7 @@ def summarise(folded: str) -> str:
         frames, count = stack.split(";"), int(count_text)
         total += count
         own[frames[-1]] += count
-        for frame in {LINE_NUMBER.sub(")", frame) for frame in frames}:
+        for frame in {LINE_NUMBER.sub(")", frame) for frame in frames[_below_the_loop(frames) :]}:
             inside[frame] += count
     if not total:
         return "no samples: the broker was idle"

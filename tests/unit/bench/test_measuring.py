@@ -57,6 +57,7 @@ def test_profile_summary_tells_own_time_from_time_below() -> None:
     inside = lines[lines.index("in the function and what it calls:") + 1]
     assert own.split() == ["75.0%", "append", "(b:8)"]
     assert inside.split()[0] == "100.0%"  # whatever the line
+    assert summarise("up (a:1);BaseEventLoop._run_once (l:3);work (b:7) 5\n").count("up") == 0
     assert summarise("") == "no samples: the broker was idle"
 
 

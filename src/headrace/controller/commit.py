@@ -67,6 +67,10 @@ class Pen:
     async def take_office(self, broker_id: BrokerId) -> None:
         self._epoch = await self._coordination.take_office(broker_id)
 
+    def skip_to(self, end: int) -> None:
+        """What is below `end` is known from a checkpoint."""
+        self.end = end
+
     async def committed_tail(self) -> AsyncIterator[bytes]:
         """What is committed beyond `end`, moving `end` along."""
         while batches := await self._coordination.read(self.end):

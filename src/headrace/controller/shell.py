@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from headrace.controller.brokers import BrokerDescription
+from headrace.controller.checkpoint import Checkpoints, decode_checkpoint, encode_checkpoint
 from headrace.controller.codec import decode_metadata_batch, pack
 from headrace.controller.commit import MetadataCopy, Pen
 from headrace.controller.configs import ConfigSchema
@@ -36,11 +37,14 @@ from headrace.controller.operations import (
     Result,
 )
 from headrace.controller.topics import MOST_PARTITIONS, TopicDefaults, topic_sizes
-from headrace.core.errors import HeadraceError, NotController, ServerError
+from headrace.core.errors import CorruptLog, HeadraceError, NotController, ServerError
 from headrace.core.ids import BrokerEpoch, ControllerEpoch
 from headrace.core.ports import Clock, Random
 from headrace.core.ports_coordination import Coordination, OfficeLost
 from headrace.protocol.stored.abort_transaction_record import AbortTransactionRecord
+
+CHECKPOINT_AFTER = 20_000
+"""Records in the tail that make a start write a checkpoint: about a third of a second of replay."""
 
 R = TypeVar("R")
 Subscriber = Callable[[MetadataDelta], None]
@@ -65,11 +69,16 @@ class Controller:
         clock: Clock,
         random: Random,
         copy: MetadataCopy | None = None,
+        checkpoints: Checkpoints | None = None,
+        checkpoint_after: int = CHECKPOINT_AFTER,
     ) -> None:
         self._coordination = coordination
         self._broker = broker
         self._machine = ControllerMachine(schema=schema, random=random, defaults=defaults)
         self._pen = Pen(coordination, clock, copy)
+        self._clock = clock
+        self._checkpoints = checkpoints
+        self._checkpoint_after = checkpoint_after
         self._broker_epoch = BrokerEpoch(-1)
         self._queue: deque[_Waiting] = deque()
         self._arrived = asyncio.Event()
@@ -118,6 +127,7 @@ class Controller:
         """Take office, catch up, register this process as a new incarnation, renew what it leads."""
         broker_id = self._broker.broker_id
         await self._pen.take_office(broker_id)
+        shortcut = await self._load_checkpoint()
         async for batch in self._pen.committed_tail():
             self._machine.replay(decode_metadata_batch(batch), MetadataDelta())
         if self._machine.in_transaction:
@@ -128,8 +138,40 @@ class Controller:
         registration = self._machine.register_broker(self._broker, self._broker_epoch, fenced=False)
         await self._commit([*features.groups, *registration.groups])
         await self._commit(self._machine.renew_leaderships(broker_id).groups)
+        if self._pen.end - shortcut >= self._checkpoint_after:
+            await self._save_checkpoint()
         self._over = None
         self._owner = asyncio.create_task(self._own(), name="controller")
+
+    async def _load_checkpoint(self) -> int:
+        """Where the tail begins: after a checkpoint that can be read, otherwise at 0."""
+        checkpoint = None if self._checkpoints is None else await self._checkpoints.latest()
+        if checkpoint is None:
+            return 0
+        end = await self._coordination.end()
+        if end < checkpoint.end_offset:
+            raise CorruptLog(
+                f"the metadata log ends at {end}, its checkpoint at {checkpoint.end_offset}: records are lost"
+            )
+        try:
+            groups = decode_checkpoint(checkpoint)
+        except CorruptLog:
+            return 0
+        for group in groups:
+            self._machine.replay(group, MetadataDelta())
+        self._pen.skip_to(checkpoint.end_offset)
+        return checkpoint.end_offset
+
+    async def _save_checkpoint(self) -> None:
+        """So that the next start replays little. Only here: nothing else changes the image meanwhile."""
+        if self._checkpoints is not None:
+            checkpoint = encode_checkpoint(
+                self.image,
+                end_offset=self._pen.end,
+                epoch=self._pen.epoch,
+                timestamp_ms=self._clock.wall_ms(),
+            )
+            await self._checkpoints.save(checkpoint)
 
     async def stop(self) -> None:
         """Finish the commit that is in flight, refuse the rest."""

@@ -145,6 +145,9 @@ class LocalCoordination:
             self._failure = StorageError(f"the metadata log cannot be written: {error}")
             raise CommitUnknown(f"the metadata log failed in a commit: {error}") from error
 
+    async def end(self) -> int:
+        return self._committed_end
+
     async def read(self, from_sequence: int) -> Sequence[CommittedBatch]:
         if self._failure is not None:
             raise self._failure

@@ -94,6 +94,10 @@ class Coordination(Protocol):
         """
         ...
 
+    async def end(self) -> int:
+        """The sequence that the next batch gets."""
+        ...
+
     async def read(self, from_sequence: int) -> Sequence[CommittedBatch]:
         """Committed batches from the one at `from_sequence` on, in order; possibly only the first ones.
 

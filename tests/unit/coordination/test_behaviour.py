@@ -72,6 +72,7 @@ async def test_a_commit_is_read_back_with_its_sequence(world: World) -> None:
     assert list(await port.read(0)) == [CommittedBatch(0, first), CommittedBatch(2, second)]
     assert list(await port.read(2)) == [CommittedBatch(2, second)]
     assert list(await port.read(3)) == []
+    assert await port.end() == 3
 
 
 async def test_every_process_reads_what_one_committed(world: World) -> None:

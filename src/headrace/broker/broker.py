@@ -72,7 +72,7 @@ class Broker:
         )
         self._flush_threads = ThreadPoolExecutor(FLUSH_THREADS, "flush")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read-ahead")
-        self.flusher = Flusher(self.loop, self._flush_threads)
+        self.flusher = Flusher(self.loop, self._flush_threads, self.metrics.log_flushes)
         self.dispatcher = Dispatcher(self)
         self.network = Endpoint(
             self.loop,
@@ -85,6 +85,8 @@ class Broker:
             queued_bytes=config.queued_max_request_bytes,
             send_buffer_bytes=config.socket_send_buffer_bytes,
             receive_buffer_bytes=config.socket_receive_buffer_bytes,
+            backlog=config.socket_listen_backlog_size,
+            meter=self.metrics.listener,
             on_protocol_error=self._on_protocol_error,
         )
         self.endpoints: tuple[AdvertisedEndpoint, ...] = ()

@@ -7,6 +7,7 @@ from collections.abc import Awaitable
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.answer_cache import AnswerCache, Question
 from headrace.broker.api import Api, Call
 from headrace.broker.handlers import api_versions, fetch, produce
 from headrace.broker.logging import get_logger
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
+_METADATA: Final = int(ApiKey.METADATA)
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 
 
@@ -33,6 +35,7 @@ class Dispatcher:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._log = get_logger("headrace.requests")
+        self._cache = AnswerCache()
         self._tasks: set[asyncio.Task[None]] = set()
         self._metrics: dict[tuple[int, int], RequestMetrics] = {}
 
@@ -50,13 +53,18 @@ class Dispatcher:
                 answer = produce.serve(self._broker, version, header[2], frame, at)
             elif key == _FETCH:
                 answer = fetch.serve(self._broker, version, header[2], frame, at)
+            elif key == _METADATA:
+                answer = self._serve_metadata(api, header, frame, at, connection)
             else:
-                return self._serve(api, header, Reader(frame, at), connection, started)
+                answer = self._serve(api, header, Reader(frame, at), connection)
         except HeadraceError:
             raise
         except Exception as error:
             raise self._fault(api, header, error) from error
-        self._observe(api, version, started)
+        if isinstance(answer, Pending):
+            answer.on_answered = lambda: self._observe(api, version, started)
+        else:
+            self._observe(api, version, started)
         return answer
 
     def _unsupported(self, api: Api, header: RequestHeader) -> Answer:
@@ -66,9 +74,20 @@ class Dispatcher:
             f"{api.key.name} {header.api_version} is not served: {api.lowest} to {api.highest} are"
         )
 
-    def _serve(
-        self, api: Api, header: RequestHeader, reader: Reader, connection: Connection, started: int
+    def _serve_metadata(
+        self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
     ) -> Answer:
+        question = Question(header.api_version, connection.listener, bytes(frame[at:]))
+        metadata_end = self._broker.controller.end_offset
+        known = self._cache.get(question, metadata_end, header.correlation_id)
+        if known is not None:
+            return [known]
+        answer = self._serve(api, header, Reader(frame, at), connection)
+        if isinstance(answer, list) and isinstance(answer[0], bytes):
+            self._cache.put(question, metadata_end, answer[0])
+        return answer
+
+    def _serve(self, api: Api, header: RequestHeader, reader: Reader, connection: Connection) -> Answer:
         request = api.request.decode(reader, header.api_version)
         # Bytes behind the message are let pass, as Apache Kafka does: librdkafka asks for the metadata of all
         # topics with three bytes too many.
@@ -77,10 +96,9 @@ class Dispatcher:
         call = Call(header.api_version, header.client_id, connection)
         result = api.handle(self._broker, request, call)
         if isinstance(result, Message):
-            self._observe(api, header.api_version, started)
             return [frame_response(result, header.api_version, header.correlation_id)]
         pending = Pending(exclusive=True)
-        task = asyncio.ensure_future(self._finish(api, header, result, connection, pending, started))
+        task = asyncio.ensure_future(self._finish(api, header, result, connection, pending))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return pending
@@ -92,7 +110,6 @@ class Dispatcher:
         result: Awaitable[Message],
         connection: Connection,
         pending: Pending,
-        started: int,
     ) -> None:
         try:
             response = await result
@@ -101,7 +118,6 @@ class Dispatcher:
             self._fault(api, header, error)
             connection.close()
             return
-        self._observe(api, header.api_version, started)
         pending.complete([frame])
 
     def _observe(self, api: Api, version: int, started: int) -> None:

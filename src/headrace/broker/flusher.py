@@ -9,13 +9,15 @@ from concurrent.futures import Executor
 from headrace.core.errors import HeadraceError, StorageError
 from headrace.log.flush import FlushTicket
 from headrace.log.partition_log import PartitionLog
+from headrace.metrics.histogram import LatencyHistogram
 
 OnDurable = Callable[[HeadraceError | None], None]
 
 
 class Flusher:
-    def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor, times: LatencyHistogram) -> None:
         self.loop = loop
+        self._times = times
         self._threads = threads
         self._waiting: dict[PartitionLog, list[tuple[int, OnDurable]]] = {}
         self._running: set[asyncio.Future[None]] = set()
@@ -32,9 +34,15 @@ class Flusher:
         if ticket is None:
             self._tell(log, log.recovery_point, None)
             return
+        began = self.loop.time()
         future = self.loop.run_in_executor(self._threads, ticket.run)
         self._running.add(future)
-        future.add_done_callback(lambda done: self._on_synced(ticket, log, done))
+
+        def on_done(done: asyncio.Future[None]) -> None:
+            self._times.observe(int((self.loop.time() - began) * 1_000_000))
+            self._on_synced(ticket, log, done)
+
+        future.add_done_callback(on_done)
 
     def _on_synced(self, ticket: FlushTicket, log: PartitionLog, done: asyncio.Future[None]) -> None:
         self._running.discard(done)

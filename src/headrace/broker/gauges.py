@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from headrace.metrics.registry import BrokerGauges, PartitionGauges
@@ -45,9 +46,9 @@ def _gauges(broker: Broker) -> BrokerGauges:
     )
 
 
-def _partitions(broker: Broker) -> list[PartitionGauges]:
-    return [
-        PartitionGauges(
+def _partitions(broker: Broker) -> Iterator[PartitionGauges]:
+    for partition in list(broker.partitions):
+        yield PartitionGauges(
             topic=partition.topic_partition.topic,
             partition=partition.topic_partition.partition,
             size_bytes=partition.log.size_bytes,
@@ -55,5 +56,3 @@ def _partitions(broker: Broker) -> list[PartitionGauges]:
             log_end_offset=partition.log.end_offset,
             segments=len(partition.log.segments),
         )
-        for partition in broker.partitions
-    ]

@@ -41,6 +41,8 @@ class Hosting:
             broker.config = broker.static_config.with_dynamic(
                 broker.image.broker_configs(None), broker.image.broker_configs(broker.broker_id)
             )
+            broker.network.max_connections = broker.config.max_connections
+            broker.network.max_connections_per_ip = broker.config.max_connections_per_ip
             self._reconfigure(None)
         for resource in delta.configs:
             if resource.type == ResourceType.TOPIC:

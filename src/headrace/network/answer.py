@@ -18,7 +18,7 @@ class Pending:
     arrive, and only their acknowledgement waits.
     """
 
-    __slots__ = ("_on_complete", "abandoned", "exclusive", "on_abandon", "parts")
+    __slots__ = ("_on_complete", "abandoned", "exclusive", "on_abandon", "on_answered", "parts")
 
     def __init__(self, *, exclusive: bool = True) -> None:
         self.exclusive = exclusive
@@ -26,12 +26,15 @@ class Pending:
         self.abandoned = False
         """The connection is gone: nobody waits for this any more."""
         self.on_abandon: Callable[[], None] | None = None
+        self.on_answered: Callable[[], None] | None = None
         self._on_complete: Callable[[], None] | None = None
 
     def complete(self, parts: Parts) -> None:
         if self.parts is not None or self.abandoned:
             return
         self.parts = parts
+        if self.on_answered is not None:
+            self.on_answered()
         if self._on_complete is not None:
             self._on_complete()
 

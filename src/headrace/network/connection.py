@@ -49,6 +49,7 @@ class Connection:
         "active_tick",
         "closed",
         "listener",
+        "meter",
         "peer_host",
         "state",
     )
@@ -65,6 +66,8 @@ class Connection:
         self.active_tick = endpoint.tick
         self.state: object | None = None
         """What the layer above remembers about this peer (client software, later the principal)."""
+        self.meter = endpoint.meter(listener)
+        self.meter.opened()
         self._buffer: bytearray | None = None
         self._filled = 0
         self._frame_bytes = 0
@@ -117,6 +120,7 @@ class Connection:
         if count == 0:
             self.close()
             return False
+        self.meter.bytes_in += count
         self._serve_frames(pool.shared_view, count)
         return count == len(pool.shared)
 
@@ -128,6 +132,7 @@ class Connection:
         if count == 0:
             self.close()
             return False
+        self.meter.bytes_in += count
         self._filled += count
         if self._frame_bytes == 0:
             if self._filled < 4:
@@ -303,6 +308,7 @@ class Connection:
             sent = self._sock.send(part)
         except (BlockingIOError, InterruptedError):
             sent = 0
+        self.meter.bytes_out += sent
         if sent == len(part):
             out.popleft()
             return True
@@ -326,6 +332,7 @@ class Connection:
             sent = self._sock.sendmsg(run, (), more)
         except (BlockingIOError, InterruptedError):
             sent = 0
+        self.meter.bytes_out += sent
         complete = sent == total
         for part in run:
             if sent < len(part):
@@ -352,6 +359,7 @@ class Connection:
                     raise OSError("a file range ended early")
                 position += sent
                 remaining -= sent
+                self.meter.bytes_out += sent
         except (BlockingIOError, InterruptedError):
             out[0] = FileRange(part.file, position, remaining)
             self._wait_writable()

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from headrace.core.errors import HeadraceError
+from headrace.metrics.registry import ListenerMetrics
 from headrace.network.buffers import BufferPool
 from headrace.network.connection import Connection, FrameHandler
 from headrace.network.page_cache import PageCache
@@ -18,7 +19,6 @@ from headrace.network.page_cache import PageCache
 TICK_SECONDS: Final = 1.0
 ACCEPTS_PER_EVENT: Final = 64
 ACCEPT_RETRY_SECONDS: Final = 0.1
-BACKLOG: Final = 1024
 UNLIMITED: Final = 2**31 - 1
 
 
@@ -39,6 +39,8 @@ class Endpoint:
         queued_bytes: int = -1,
         send_buffer_bytes: int = -1,
         receive_buffer_bytes: int = -1,
+        backlog: int = 50,
+        meter: Callable[[str], ListenerMetrics] = lambda _listener: ListenerMetrics(),
         on_protocol_error: Callable[[Connection, HeadraceError], None] = lambda _connection, _error: None,
     ) -> None:
         self.loop = loop
@@ -56,8 +58,10 @@ class Endpoint:
         self.refused = 0
         self._per_host: Counter[str] = Counter()
         self._listening: dict[socket.socket, str] = {}
-        self._max_connections = max_connections
-        self._max_connections_per_ip = max_connections_per_ip
+        self.max_connections = max_connections
+        self.max_connections_per_ip = max_connections_per_ip
+        self._backlog = backlog
+        self.meter = meter
         self._max_idle_ticks = max_idle_seconds / TICK_SECONDS
         self._send_buffer_bytes = send_buffer_bytes
         self._receive_buffer_bytes = receive_buffer_bytes
@@ -73,7 +77,7 @@ class Endpoint:
                 sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes)
             sock.setblocking(False)
             sock.bind((host, port))
-            sock.listen(BACKLOG)
+            sock.listen(self._backlog)
         except OSError:
             sock.close()
             raise
@@ -110,8 +114,8 @@ class Endpoint:
 
     def _adopt(self, sock: socket.socket, host: str, listener: str) -> None:
         if (
-            len(self.connections) >= self._max_connections
-            or self._per_host[host] >= self._max_connections_per_ip
+            len(self.connections) >= self.max_connections
+            or self._per_host[host] >= self.max_connections_per_ip
         ):
             self.refused += 1
             sock.close()
@@ -127,6 +131,7 @@ class Endpoint:
 
     def forget(self, connection: Connection) -> None:
         self.connections.discard(connection)
+        connection.meter.closed()
         self._per_host[connection.peer_host] -= 1
         if not self._per_host[connection.peer_host]:
             del self._per_host[connection.peer_host]

@@ -76,7 +76,11 @@ def read_all(broker: Broker, wanted: Iterable[Wanted], max_bytes: int, read_comm
         except HeadraceError as error:
             answer.error_code = code_of(error)
             result.must_answer = True
+            metrics = broker.metrics.known_topic(want.key.topic)
+            metrics.fetch_requests += 1
+            metrics.failed_fetch_requests += 1
             continue
+        partition.metrics.fetch_requests += 1
         if answer.diverging is not None:
             result.must_answer = True
         elif answer.records is not None:
@@ -107,7 +111,6 @@ def _read_one(
 ) -> None:
     partition.check_epoch(want.current_leader_epoch)
     answer.metrics = partition.metrics
-    partition.metrics.fetch_requests += 1
     log = partition.log
     if want.last_fetched_epoch >= 0:
         epoch, end_offset = partition.end_offset_for_epoch(want.last_fetched_epoch)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.controller.topic_image import TopicImage
 
-MAX_PARTITIONS: Final = 2000
-
 
 def handle(
     broker: Broker,
@@ -41,7 +39,7 @@ def handle(
         names = [name for name in names if name >= cursor.topic_name]
         if names and names[0] == cursor.topic_name:
             first = cursor.partition_index
-    room = max(1, min(request.response_partition_limit, MAX_PARTITIONS))
+    room = max(1, min(request.response_partition_limit, broker.config.max_request_partition_size_limit))
     response = DescribeTopicPartitionsResponse()
     for name in names:
         topic = broker.image.topic(name)

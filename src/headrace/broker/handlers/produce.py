@@ -23,6 +23,7 @@ from headrace.network.answer import NO_ANSWER, Answer, Pending
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.batch import LOG_OVERHEAD, TRANSACTIONAL_FLAG, check
 from headrace.protocol.compression import Compression
+from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import ProduceRequest
 from headrace.protocol.produce_codec import PartitionResult, encode_produce_response, parse_produce
 
@@ -55,8 +56,9 @@ def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, 
                     unsynced = [*(unsynced or ()), flush_due]
             except HeadraceError as error:
                 failed = error
-                broker.metrics.topic(topic).failed_produce_requests += 1
-                answer = PartitionResult(index, code_of(error), error_message=text_of(error))
+                code = code_of(error)
+                _count_failure(broker, topic, version, code)
+                answer = PartitionResult(index, code, error_message=text_of(error))
             answers.append(answer)
         results.append((topic, answers))
     if unsynced is not None:
@@ -67,6 +69,13 @@ def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, 
             raise failed
         return NO_ANSWER
     return [encode_produce_response(version, correlation_id, results)]
+
+
+def _count_failure(broker: Broker, topic: str, version: int, code: ErrorCode) -> None:
+    metrics = broker.metrics.known_topic(topic)
+    metrics.produce_requests += 1
+    metrics.failed_produce_requests += 1
+    broker.metrics.request("Produce", version).error(code.name)
 
 
 def _append(

@@ -81,7 +81,6 @@ class NetworkProperties:
         50,
         "Connections that may wait to be accepted. The system's own limit also holds.",
         at_least=1,
-        status=Status.LATER,
     )
     connections_max_idle_ms = int64(
         "connections.max.idle.ms",
@@ -161,10 +160,8 @@ class NetworkProperties:
     max_request_partition_size_limit = int32(
         "max.request.partition.size.limit",
         2_000,
-        "Partitions in one answer to DescribeTopicPartitions. So far the answer is cut at the default, "
-        "whatever it says.",
+        "Partitions in one answer to DescribeTopicPartitions; a cursor leads on to the rest.",
         at_least=1,
-        status=Status.LATER,
     )
     request_timeout_ms = int32(
         "request.timeout.ms",

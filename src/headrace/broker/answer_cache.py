@@ -1,0 +1,52 @@
+"""Answers that depend on nothing but the metadata, kept as encoded bytes until the metadata changes.
+
+Clients ask for the same topics again and again; encoding a thousand partitions anew costs milliseconds.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from struct import Struct
+from typing import Final, NamedTuple
+
+MAX_ENTRIES: Final = 256
+MAX_ANSWER_BYTES: Final = 1024 * 1024
+MAX_QUESTION_BYTES: Final = 4096
+_CORRELATION: Final = Struct(">i")
+
+
+class Question(NamedTuple):
+    """What makes two requests the same: also the listener, whose addresses the answer names."""
+
+    version: int
+    listener: str
+    body: bytes
+
+
+class AnswerCache:
+    __slots__ = ("_answers", "_metadata_end")
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[Question, bytes] = OrderedDict()
+        self._metadata_end = -1
+
+    def get(self, question: Question, metadata_end: int, correlation_id: int) -> bytes | None:
+        if metadata_end != self._metadata_end:
+            self._answers.clear()
+            self._metadata_end = metadata_end
+            return None
+        frame = self._answers.get(question)
+        if frame is None:
+            return None
+        return b"".join((frame[:4], _CORRELATION.pack(correlation_id), memoryview(frame)[8:]))
+
+    def put(self, question: Question, metadata_end: int, frame: bytes) -> None:
+        if (
+            metadata_end != self._metadata_end
+            or len(frame) > MAX_ANSWER_BYTES
+            or len(question.body) > MAX_QUESTION_BYTES
+        ):
+            return
+        self._answers[question] = frame
+        if len(self._answers) > MAX_ENTRIES:
+            self._answers.popitem(last=False)

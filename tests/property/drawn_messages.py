@@ -76,8 +76,19 @@ class DrawnReader(Reader):
         return self.byte() % 2  # asked for only to say whether a tagged structure is there
 
     def int8(self) -> int:
-        value: int = self.number("b")
-        return value
+        return int(self.number("b"))
+
+    def int16(self) -> int:
+        return int(self.number("h"))
+
+    def int32(self) -> int:
+        return int(self.number("i"))
+
+    def int64(self) -> int:
+        return int(self.number("q"))
+
+    def uint16(self) -> int:
+        return int(self.number("H"))
 
     def uuid(self) -> UUID:
         return UUID(int=self.byte() * 0x0101_0101_0101_0101_0101)

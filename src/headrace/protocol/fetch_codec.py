@@ -62,7 +62,7 @@ _HEAD: Final = struct.Struct(">iiibii")
 _PARTITION_4: Final = struct.Struct(">iqi")
 _PARTITION_5: Final = struct.Struct(">iqqi")
 _PARTITION_9: Final = struct.Struct(">iiqqi")
-_PARTITION_12: Final = struct.Struct(">iiqiqi")
+_PARTITION_12: Final = struct.Struct(">iiqiqiB")  # and how many tags, nearly always none
 _REPLICA_STATE: Final = struct.Struct(">iq")
 
 
@@ -146,8 +146,11 @@ def _read_topics(reader: Reader, version: int) -> list[tuple[Topic, list[FetchPa
             topic = _read_topic(reader, version)
             partitions = []
             for _ in range(reader.compact_array_length(33)):
-                partitions.append(FetchPartition._make(reader.fixed(_PARTITION_12)))
-                reader.skip_tags()
+                values = reader.fixed(_PARTITION_12)
+                partitions.append(FetchPartition._make(values[:6]))
+                if values[6]:
+                    reader.at -= 1
+                    reader.skip_tags()
             topics.append((topic, partitions))
             reader.skip_tags()
         return topics

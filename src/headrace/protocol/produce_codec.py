@@ -31,7 +31,6 @@ _FLEXIBLE_HEAD: Final = struct.Struct(">BhiBB")
 # partition count, partition, length of the records
 _CLASSIC_PARTITION: Final = struct.Struct(">iii")
 _FLEXIBLE_PARTITION: Final = struct.Struct(">Bi")
-_NO_TAGS: Final = b"\0\0\0"  # of the partition, the topic and the request
 
 
 class ProduceRequestView(NamedTuple):
@@ -129,8 +128,8 @@ def _parse_any(view: Buffer, at: int, version: int, end: int) -> ProduceRequestV
             if length == -1:
                 partitions.append((partition, -1, -1))
             else:
-                reader.take(length)
-                partitions.append((partition, reader.at - length, reader.at))
+                start = reader.skip(length)
+                partitions.append((partition, start, start + length))
             if flexible:
                 reader.skip_tags()
         if flexible:

@@ -69,27 +69,51 @@ class Reader:
         return layout.unpack_from(self.buf, at)
 
     def int8(self) -> int:
-        value: int = self.fixed(_INT8)[0]
+        at = self.at
+        if at + 1 > self.end:
+            self._short(1)
+        self.at = at + 1
+        value: int = _INT8.unpack_from(self.buf, at)[0]
         return value
 
     def int16(self) -> int:
-        value: int = self.fixed(_INT16)[0]
+        at = self.at
+        if at + 2 > self.end:
+            self._short(2)
+        self.at = at + 2
+        value: int = _INT16.unpack_from(self.buf, at)[0]
         return value
 
     def int32(self) -> int:
-        value: int = self.fixed(_INT32)[0]
+        at = self.at
+        if at + 4 > self.end:
+            self._short(4)
+        self.at = at + 4
+        value: int = _INT32.unpack_from(self.buf, at)[0]
         return value
 
     def int64(self) -> int:
-        value: int = self.fixed(_INT64)[0]
+        at = self.at
+        if at + 8 > self.end:
+            self._short(8)
+        self.at = at + 8
+        value: int = _INT64.unpack_from(self.buf, at)[0]
         return value
 
     def uint16(self) -> int:
-        value: int = self.fixed(_UINT16)[0]
+        at = self.at
+        if at + 2 > self.end:
+            self._short(2)
+        self.at = at + 2
+        value: int = _UINT16.unpack_from(self.buf, at)[0]
         return value
 
     def uint32(self) -> int:
-        value: int = self.fixed(_UINT32)[0]
+        at = self.at
+        if at + 4 > self.end:
+            self._short(4)
+        self.at = at + 4
+        value: int = _UINT32.unpack_from(self.buf, at)[0]
         return value
 
     def float64(self) -> float:
@@ -150,6 +174,15 @@ class Reader:
             self._short(size)
         self.at = after
         return self.buf[at:after]
+
+    def skip(self, size: int) -> int:
+        """Pass over `size` bytes; where they begin."""
+        at = self.at
+        after = at + size
+        if size < 0 or after > self.end:
+            self._short(size)
+        self.at = after
+        return at
 
     def _text(self, size: int) -> str:
         if size < 0:
@@ -250,7 +283,7 @@ class Reader:
         if count:
             for _ in range(self._tag_count(count, most)):
                 self.unsigned_varint()
-                self.take(self.unsigned_varint())
+                self.skip(self.unsigned_varint())
 
     def skip_tag(self) -> None:
         """Pass over the one field that `tags` stands at."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from typing import Final
 
 from headrace.controller.checkpoint import Checkpoint
+from headrace.controller.log_journal import Offload, offload_to_thread
 from headrace.core.errors import StorageError
 from headrace.core.ports import Disk
 from headrace.log.files import read_all, replace
@@ -16,12 +15,6 @@ KEPT: Final = 2
 """The newest, and one more in case the newest cannot be read."""
 
 _NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z", re.ASCII)
-
-Offload = Callable[[Callable[[], None]], Awaitable[None]]
-
-
-async def offload_to_thread(call: Callable[[], None]) -> None:
-    await asyncio.to_thread(call)
 
 
 class CheckpointFiles:

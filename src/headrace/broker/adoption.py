@@ -27,7 +27,7 @@ from headrace.controller.replay import Replayer
 from headrace.controller.topic_names import check_topic_name
 from headrace.core.errors import ConfigError, HeadraceError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
-from headrace.log import checkpoints, files
+from headrace.log import checkpoints, files, scan
 from headrace.log.directory_identity import DirectoryIdentity, read_meta_properties
 from headrace.log.manager import LogManager
 from headrace.log.os_disk import OsDisk
@@ -36,6 +36,7 @@ from headrace.log.recovery import open_log
 from headrace.protocol.message import Message
 from headrace.protocol.stored.config_record import ConfigRecord
 from headrace.protocol.stored.partition_record import PartitionRecord
+from headrace.protocol.stored.producer_ids_record import ProducerIdsRecord
 from headrace.protocol.stored.topic_record import TopicRecord
 
 INCOMING: Final = ".adopting"
@@ -257,6 +258,7 @@ class _Target:
         for item in adopted:
             topics.setdefault(item.partition.topic, []).append(item)
         groups += [self._records(name, members) for name, members in topics.items()]
+        groups += self._producer_ids()
         epoch = max(self.metadata_log.latest_epoch, 0)
         for payload in pack(groups):
             batch = encode_metadata_batch(
@@ -302,6 +304,21 @@ class _Target:
             for key, value in self.overrides.items()
         ]
         return records
+
+    def _producer_ids(self) -> list[list[Message]]:
+        """Ids in the adopted logs are not given out again: a new producer would seem to repeat an old one."""
+        highest = max(
+            (
+                header.producer_id
+                for log in self.taken
+                for segment in log.segments
+                for _, header in scan.headers(segment.file(), 0, segment.size)
+            ),
+            default=-1,
+        )
+        if highest < self.image.next_producer_id:
+            return []
+        return [[ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=highest + 1)]]
 
     def undo(self) -> None:
         """Take away what was copied; the sources were never touched."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from headrace.cli.options import json_option
-from headrace.cli.render import print_json_line
+from headrace.cli.options import json_option, pairs
+from headrace.cli.render import print_json, print_json_line, print_table
 
 
 @click.group()
@@ -53,3 +53,49 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return repr(value) if not value or any(c.isspace() or not c.isprintable() for c in value) else value
     return str(value)
+
+
+@log.command()
+@click.argument(
+    "paths", metavar="DIR...", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False)
+)
+@click.option(
+    "--to", "data_directory", required=True, type=click.Path(file_okay=False), help="The broker's log dir."
+)
+@click.option(
+    "--broker-id", type=click.IntRange(0), default=1, show_default=True, help="For a new log dir only."
+)
+@click.option(
+    "-c", "--config", "settings", multiple=True, callback=pairs, metavar="NAME=VALUE", help="A topic setting."
+)
+@json_option
+def adopt(
+    paths: tuple[str, ...], data_directory: str, broker_id: int, settings: dict[str, str], as_json: bool
+) -> None:
+    """Copy partitions written by Apache Kafka into the log dir of a broker that is stopped.
+
+    DIR is a partition's directory (orders-0), or a log dir of Kafka: then every topic in it, except those
+    that brokers keep for themselves. Stop the Kafka broker first. Its files are not changed.
+    """
+    from headrace.broker.adoption import Source, adopt, find_sources
+
+    def progress(source: Source) -> None:
+        click.echo(f"copying {source.partition} ({source.bytes} bytes)", err=True)
+
+    result = adopt(
+        find_sources(paths), data_directory, broker_id=broker_id, configs=settings, progress=progress
+    )
+    if as_json:
+        print_json([{**item._asdict(), "partition": str(item.partition)} for item in result])
+        return
+    print_table(
+        ("PARTITION", "EARLIEST", "LATEST", "BYTES", "LEFT-OUT"),
+        [(i.partition, i.log_start_offset, i.end_offset, i.bytes, i.left_out_bytes) for i in result],
+    )
+    for item in result:
+        if item.left_out_bytes:
+            click.echo(
+                f"warning: the last {item.left_out_bytes} bytes of {item.partition} are not whole batches "
+                "and were left out; `headrace log dump` of the source shows why",
+                err=True,
+            )

@@ -47,7 +47,7 @@ def _text(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list):
         return ",".join(str(item) for item in value) or "-"
     # A line break inside a cell would break the columns.
     return str(value).replace("\n", " ") or "-"

@@ -87,9 +87,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         needs = item.get_closest_marker("needs")
         call = getattr(item, "callspec", None)
-        if needs is None or call is None or "client" not in call.params:
+        if call is None or "client" not in call.params:
             continue
-        if needs.args[0] not in CLIENTS[call.params["client"]].operations:
+        kind = CLIENTS[call.params["client"]]
+        if needs is not None and needs.args[0] not in kind.operations:
+            impossible.append(item)
+        elif call.params.get("compression") in kind.lacks:
             impossible.append(item)
     if impossible:
         config.hook.pytest_deselected(items=impossible)

@@ -18,6 +18,15 @@ import org.apache.kafka.common.utils.Exit;
  * Every tool leaves through Kafka's own Exit class, which lets us turn the end of the process into an exception.
  */
 public final class ToolRunner {
+    /** Collects what is printed, by the tool and by threads that it may leave behind. */
+    private static final class Capture extends ByteArrayOutputStream {
+        synchronized byte[] take() {
+            byte[] all = toByteArray();
+            reset();
+            return all;
+        }
+    }
+
     private static final class ToolExit extends RuntimeException {
         ToolExit() {
             super("the tool has ended", null, false, false);
@@ -29,7 +38,11 @@ public final class ToolRunner {
 
     public static void main(String[] ignored) throws Exception {
         PrintStream answers = System.out;
-        PrintStream log = System.err;
+        Capture output = new Capture();
+        Capture errors = new Capture();
+        // Set once and for all: Scala remembers the first stream that it sees.
+        System.setOut(new PrintStream(output, true, StandardCharsets.UTF_8));
+        System.setErr(new PrintStream(errors, true, StandardCharsets.UTF_8));
         Exit.setExitProcedure((status, message) -> {
             if (message != null && firstStatus == null) {
                 System.err.println(message);
@@ -42,18 +55,14 @@ public final class ToolRunner {
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         List<String> request;
         while (!(request = readRequest(requests)).isEmpty()) {
-            ByteArrayOutputStream output = new ByteArrayOutputStream();
-            ByteArrayOutputStream errors = new ByteArrayOutputStream();
-            System.setOut(new PrintStream(output, true, StandardCharsets.UTF_8));
-            System.setErr(new PrintStream(errors, true, StandardCharsets.UTF_8));
             int status = run(request);
             System.out.flush();
             System.err.flush();
-            System.setOut(answers);
-            System.setErr(log);
-            answers.println(status + " " + output.size() + " " + errors.size());
-            output.writeTo(answers);
-            errors.writeTo(answers);
+            byte[] printed = output.take();
+            byte[] complained = errors.take();
+            answers.println(status + " " + printed.length + " " + complained.length);
+            answers.write(printed);
+            answers.write(complained);
             answers.flush();
         }
     }

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
@@ -23,8 +24,7 @@ from headrace.protocol.records import NewRecord
 
 _ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 _LINGER_SECONDS = 0.05
-_QUEUE = 64
-_SLICE = 1000
+_QUEUE = 16
 
 
 @click.command()
@@ -86,8 +86,7 @@ def produce(
             first_partition=time.time_ns() % 1000,
         )
         with _progress(from_file) as advance:
-            records = (make(line) for line in _counted(split_records(source, end), len(end), advance))
-            await _pump(producer, topic, partition, records)
+            await _pump(producer, topic, partition, _records(split_records(source, end), end, make, advance))
         return producer.records_sent
 
     sent = with_cluster(bootstrap, operation)
@@ -98,7 +97,9 @@ def produce(
         click.echo(f"sent {sent} records to {topic} in {seconds:.2f} s", err=True)
 
 
-async def _pump(producer: Producer, topic: str, partition: int | None, records: Iterator[NewRecord]) -> None:
+async def _pump(
+    producer: Producer, topic: str, partition: int | None, records: Iterator[list[NewRecord]]
+) -> None:
     """Reading blocks, so a thread reads; what it has is sent when batches are full or the input pauses."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[list[NewRecord] | BaseException | None] = asyncio.Queue(_QUEUE)
@@ -107,23 +108,14 @@ async def _pump(producer: Producer, topic: str, partition: int | None, records: 
         asyncio.run_coroutine_threadsafe(queue.put(item), loop).result()
 
     def read() -> None:
-        batch: list[NewRecord] = []
-        due = time.monotonic() + _LINGER_SECONDS
         try:
-            for record in records:
-                batch.append(record)
-                if len(batch) >= _SLICE or queue.empty() or time.monotonic() > due:
-                    put(batch)
-                    batch = []
-                    due = time.monotonic() + _LINGER_SECONDS
-            put(batch)
+            for some in records:
+                put(some)
             put(None)
-        except BaseException as error:
+        except Exception as error:
             put(error)
 
     # A daemon thread: a read that waits for a terminal must not keep a failed command alive.
-    import threading
-
     threading.Thread(target=read, name="headrace-input", daemon=True).start()
     while True:
         try:
@@ -141,17 +133,20 @@ async def _pump(producer: Producer, topic: str, partition: int | None, records: 
     await producer.flush()
 
 
-def _counted(lines: Iterator[bytes], end: int, advance: Any) -> Iterator[bytes]:
-    if advance is None:
-        yield from lines
-        return
-    for line in lines:
-        advance(len(line) + end)
-        yield line
+def _records(
+    chunks: Iterator[list[bytes]],
+    end: bytes,
+    make: Callable[[bytes], NewRecord],
+    advance: Callable[[int], None] | None,
+) -> Iterator[list[NewRecord]]:
+    for lines in chunks:
+        yield [make(line) for line in lines]
+        if advance is not None:
+            advance(sum(map(len, lines)) + len(end) * len(lines))
 
 
 @contextmanager
-def _progress(file: BinaryIO | None) -> Iterator[Any]:
+def _progress(file: BinaryIO | None) -> Iterator[Callable[[int], None] | None]:
     """A bar on a terminal while a file is read; nothing otherwise."""
     if file is None or not sys.stderr.isatty():
         yield None

@@ -14,14 +14,15 @@ class ByteSource(Protocol):
     def read1(self, size: int, /) -> bytes: ...
 
 
-def split_records(source: ByteSource, delimiter: bytes) -> Iterator[bytes]:
-    """What stands between delimiters; a rest without one counts too. Comes as soon as it is read."""
+def split_records(source: ByteSource, delimiter: bytes) -> Iterator[list[bytes]]:
+    """What stands between delimiters, as many at a time as one read brings; a rest without one counts too."""
     rest = b""
     while chunk := source.read1(_CHUNK):
         *complete, rest = (rest + chunk).split(delimiter)
-        yield from complete
+        if complete:
+            yield complete
     if rest:
-        yield rest
+        yield [rest]
 
 
 def record_maker(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from headrace.cli.record_format import compile_format, unescape
-from headrace.cli.record_lines import record_maker, split_records
+from headrace.cli.record_lines import ByteSource, record_maker, split_records
 from headrace.client.errors import ClientFailure
 from headrace.core.ids import TopicPartition
 from headrace.protocol.records import NewRecord, Record
@@ -55,10 +55,18 @@ class Chunks:
         return self.pieces.pop(0) if self.pieces else b""
 
 
+def cut(source: ByteSource, delimiter: bytes) -> list[bytes]:
+    return [line for lines in split_records(source, delimiter) for line in lines]
+
+
 def test_records_are_cut_across_chunks() -> None:
-    assert list(split_records(Chunks(b"a\nb", b"c\n", b"\n", b"d"), b"\n")) == [b"a", b"bc", b"", b"d"]
-    assert list(split_records(Chunks(b"a|", b"|b||"), b"||")) == [b"a", b"b"]
-    assert list(split_records(io.BytesIO(b""), b"\n")) == []
+    assert cut(Chunks(b"a\nb", b"c\n", b"\n", b"d"), b"\n") == [b"a", b"bc", b"", b"d"]
+    assert cut(Chunks(b"a|", b"|b||"), b"||") == [b"a", b"b"]
+    assert cut(io.BytesIO(b""), b"\n") == []
+
+
+def test_a_line_comes_as_soon_as_it_is_read() -> None:
+    assert next(split_records(Chunks(b"a\nb\nc", b"never"), b"\n")) == [b"a", b"b"]
 
 
 def maker(**options: object) -> Callable[[bytes], NewRecord]:

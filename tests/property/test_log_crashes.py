@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from random import Random
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -38,7 +39,7 @@ class Campaign:
         self.random = Random(seed)
         self.disk = SimulatedDisk(seed)
         self.config = topic_config(
-            segment_bytes=self.random.choice((400, 700, 3000)),
+            segment_bytes=self.random.choice((450, 700, 3000)),
             index_interval_bytes=self.random.choice((0, 150, 600)),
         )
         self.records: dict[int, tuple[bytes, int]] = {}
@@ -47,10 +48,11 @@ class Campaign:
         self.synced = 0
         self.promised = 0
         """The recovery point on the disk: damage below it is noticed as such."""
-        self.start = self.start_on_disk = 0
+        self.start = self.start_on_disk = self.highest_start = 0
         self.epoch = 0
         self.sequences: dict[int, int] = {}
         self.flipped_log = False
+        """For good: a bit of an old leader epoch, which no checksum covers, stays as it is."""
         self.manager = self.open_manager()
         self.log = self.manager.create(PARTITION, UUID(int=5), NOW)
 
@@ -79,7 +81,7 @@ class Campaign:
         count = self.random.randint(1, 3)
         values = [self.random.randbytes(self.random.randint(1, 120)) for _ in range(count)]
         times = [NOW + self.random.randint(0, 10_000) for _ in values]
-        fields = {}
+        fields: dict[str, Any] = {}
         producer = self.random.randint(0, 4)
         if producer < 3:
             sequence = self.sequences.get(producer, 0)
@@ -119,12 +121,14 @@ class Campaign:
             self.end = self.log.end_offset
             self.synced = min(self.synced, self.end)
             self.promised = min(self.promised, self.end)
+            assert self.log.log_start_offset == self.start
             self.sequences = {}
             for entry in self.log.active_producers():
                 self.sequences[entry.producer_id] = entry.last_sequence + 1
 
     def delete(self) -> None:
         self.start = self.log.delete_records_before(self.random.randint(self.start, self.end))
+        self.highest_start = max(self.start, self.highest_start)
         self.log.enforce_retention(NOW, self.end)
         self.log.delete_expired_files(NOW + self.random.choice((0, 100_000)))
 
@@ -193,7 +197,7 @@ class Campaign:
         at = self.log.log_start_offset
         while at < self.log.end_offset:
             found = self.log.read(at, 1 << 20, limit=self.log.end_offset, min_one=True)
-            scan.verify_range(found.file, found.position, found.length)
+            scan.verify_range(found.file, found.position, found.length, at, gapless=True)
             batches = whole_batches(found.file.pread(found.length, found.position))
             assert batches, f"nothing is served at {at}"
             for header, inside in batches:
@@ -219,14 +223,20 @@ class Campaign:
         for header in self.headers:
             apply_batch(states, header, bytes)
             epochs.note(header.leader_epoch, header.base_offset)
-        assert epochs.entries == log.epochs.entries
+        assert _from(epochs.entries, self.highest_start) == _from(log.epochs.entries, self.highest_start)
         known = {entry.producer_id: entry.as_snapshot() for entry in log.active_producers()}
         assert known == {entry.producer_id: entry.as_snapshot() for entry in states}
 
     def go_on(self) -> None:
-        self.flipped_log = False
         self.epoch = max(self.epoch, self.log.latest_epoch) + 1
         self.sequences = {entry.producer_id: entry.last_sequence + 1 for entry in self.log.active_producers()}
+
+
+def _from(entries: list[tuple[int, int]], start: int) -> list[tuple[int, int]]:
+    """Epochs as they are known from `start` on. What was deleted may come back, its epochs need not."""
+    earlier = [epoch for epoch, begins in entries if begins <= start]
+    later = [entry for entry in entries if entry[1] > start]
+    return [(earlier[-1], start), *later] if earlier else later
 
 
 def run_seed(seed: int) -> None:

@@ -15,8 +15,8 @@ class DirectoryCheckpoints:
     """What the files hold, and the only writer of them.
 
     Invariant: the recovery point of a partition on the disk is never above what has been synced and is still
-    there. A ticket that was taken before a truncation may be run after it, so what `lower_recovery_point`
-    and `forget` said since stands above what the ticket says.
+    there. A ticket that was taken before a truncation may be run after it, so what `lower` and `forget`
+    said since stands above what the ticket says.
     """
 
     __slots__ = ("_lock", "_lowered", "directory", "high_watermarks", "log_start_offsets", "recovery_points")
@@ -26,8 +26,8 @@ class DirectoryCheckpoints:
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
-        self._lowered: dict[TopicPartition, int | None] = {}
-        """Since the last ticket was taken; None: the partition is gone."""
+        self._lowered: dict[TopicPartition, tuple[int, int] | None] = {}
+        """Recovery points and log starts, since the last ticket was taken; None: the partition is gone."""
         self._lock = Lock()
 
     def load(self) -> None:
@@ -45,7 +45,7 @@ class DirectoryCheckpoints:
         for log in logs:
             partition = log.topic_partition
             recovery[partition] = log.recovery_point
-            if log.log_start_offset > log.segments[0].base_offset:
+            if log.log_start_offset:
                 starts[partition] = log.log_start_offset
             if high_watermarks is not None and partition in high_watermarks:
                 marks[partition] = high_watermarks[partition]
@@ -54,12 +54,14 @@ class DirectoryCheckpoints:
         self.directory.start_offsets_changed = False
         return CheckpointTicket(self, recovery, starts, marks if high_watermarks is not None else None)
 
-    def lower_recovery_point(self, partition: TopicPartition, offset: int) -> None:
+    def lower(self, partition: TopicPartition, recovery_point: int, log_start: int) -> None:
         """Durably, before the log is cut. OSError if that cannot be done."""
         with self._lock:
-            self._lowered[partition] = offset
-            if self.recovery_points.get(partition, 0) > offset:
-                self._write_recovery_points({**self.recovery_points, partition: offset})
+            self._lowered[partition] = recovery_point, log_start
+            if self.recovery_points.get(partition, 0) > recovery_point:
+                self._write_recovery_points({**self.recovery_points, partition: recovery_point})
+            if self.log_start_offsets.get(partition, 0) > log_start:
+                self._write_log_starts({**self.log_start_offsets, partition: log_start})
 
     def forget(self, partition: TopicPartition) -> None:
         """A log of this name begins or ends: nothing that was said of another one holds for it."""
@@ -74,18 +76,12 @@ class DirectoryCheckpoints:
 
     def write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
         with self._lock:
-            for partition, offset in self._lowered.items():
-                if offset is None:
-                    offsets.pop(partition, None)
-                elif partition in offsets:
-                    offsets[partition] = min(offset, offsets[partition])
+            self._correct(offsets, 0)
             self._write_recovery_points(offsets)
 
     def write_log_starts(self, offsets: dict[TopicPartition, int]) -> None:
         with self._lock:
-            for partition, offset in self._lowered.items():
-                if offset is None:
-                    offsets.pop(partition, None)
+            self._correct(offsets, 1)
             self._write_log_starts(offsets)
 
     def write_high_watermarks(self, offsets: dict[TopicPartition, int]) -> None:
@@ -93,6 +89,14 @@ class DirectoryCheckpoints:
             if offsets != self.high_watermarks:
                 self._write(checkpoints.HIGH_WATERMARKS, offsets)
                 self.high_watermarks = offsets
+
+    def _correct(self, offsets: dict[TopicPartition, int], which: int) -> None:
+        """What was said since the ticket was taken stands above what it says."""
+        for partition, lowered in self._lowered.items():
+            if lowered is None:
+                offsets.pop(partition, None)
+            elif partition in offsets:
+                offsets[partition] = min(lowered[which], offsets[partition])
 
     def _write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
         if offsets != self.recovery_points:

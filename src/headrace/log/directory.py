@@ -47,7 +47,7 @@ class LogDirectory:
         "disk",
         "failure",
         "lock",
-        "lower_recovery_point",
+        "lower_checkpoints",
         "max_open",
         "path",
         "start_offsets_changed",
@@ -74,8 +74,8 @@ class LogDirectory:
         self.lock: File | None = None
         self.start_offsets_changed = False
         """Whether a log start has moved since its checkpoint was written."""
-        self.lower_recovery_point: Callable[[TopicPartition, int], None] = _no_checkpoint
-        """Called before a log is cut below its recovery point: the checkpoint must not promise more."""
+        self.lower_checkpoints: Callable[[TopicPartition, int, int], None] = _no_checkpoint
+        """Called with the new recovery point and log start before a log is cut below those on the disk."""
 
     @property
     def is_online(self) -> bool:
@@ -110,5 +110,5 @@ class LogDirectory:
         return file
 
 
-def _no_checkpoint(partition: TopicPartition, offset: int) -> None:
+def _no_checkpoint(partition: TopicPartition, recovery_point: int, log_start: int) -> None:
     """A log that is opened by itself, without a manager, has no checkpoint to lower."""

@@ -29,12 +29,24 @@ def adopt_directory(
     """Make, lock and identify a directory. ConfigError if it is another's; offline if it cannot be used."""
     directory = LogDirectory(disk, path, UUID(int=0), on_failure)
     try:
-        disk.make_dirs(path)
+        _make_durable(disk, path)
         directory.lock = lock_directory(disk, f"{path}/{checkpoints.LOCK}")
         directory.uuid = _identify(disk, path, identity, new_uuid)
     except OSError as error:
         directory.fail(error, "open it")
     return directory
+
+
+def _make_durable(disk: Disk, path: str) -> None:
+    """Make a directory, and sync every directory that got a new name by it."""
+    missing = []
+    above = path.rstrip("/")
+    while above and not disk.exists(above):
+        missing.append(above)
+        above = above.rpartition("/")[0]
+    disk.make_dirs(path)
+    for name in reversed(missing):
+        disk.sync_dir(name.rpartition("/")[0] or ("/" if name.startswith("/") else "."))
 
 
 def _identify(disk: Disk, path: str, identity: DirectoryIdentity, new_uuid: Callable[[], UUID]) -> UUID:

@@ -39,9 +39,11 @@ def offset_for_timestamp(log: PartitionLog, timestamp: int, limit: int) -> Times
 def _first_at_or_after(
     log: PartitionLog, segment: Segment, timestamp: int, limit: int
 ) -> TimestampOffset | None:
-    start = max(segment.times.lookup(timestamp), log.log_start_offset)
+    first = segment.locate(max(segment.time_floor(timestamp), log.log_start_offset))
+    if first is None:
+        return None
     file = segment.file()
-    for position, header in scan.headers(file, segment.index.lookup(start), segment.size):
+    for position, header in scan.headers(file, first.position, segment.size):
         if header.base_offset >= limit:
             return None
         if header.max_timestamp >= timestamp and header.last_offset >= log.log_start_offset:

@@ -82,7 +82,7 @@ class LogManager:
             directory.path: DirectoryCheckpoints(directory) for directory in self.directories
         }
         for directory in self.directories:
-            directory.lower_recovery_point = self._checkpoints[directory.path].lower_recovery_point
+            directory.lower_checkpoints = self._checkpoints[directory.path].lower
         self._require_one_online()
 
     # --- start ---

@@ -20,10 +20,10 @@ class OffsetIndex(IndexFile):
     def append(self, offset: int, position: int) -> None:
         self._add(self.ENTRY.pack(offset - self.base_offset, position))
 
-    def lookup(self, offset: int) -> int:
-        """A position at or before the batch that holds `offset`: begin to scan there."""
-        place, _, position = self.search(offset - self.base_offset)
-        return 0 if place < 0 else position
+    def lookup(self, offset: int) -> tuple[int, int | None]:
+        """Where to begin a scan for the batch that holds `offset`, and the last offset of the batch there."""
+        place, relative, position = self.search(offset - self.base_offset)
+        return (0, None) if place < 0 else (position, self.base_offset + relative)
 
     def last(self) -> tuple[int, int]:
         """(offset, position) of the last entry, or the beginning of the segment."""

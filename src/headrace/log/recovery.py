@@ -22,6 +22,7 @@ from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
+from headrace.protocol.batch import HEADER_SIZE, read_header
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
@@ -121,9 +122,12 @@ class _Loader:
 
     def recover(self) -> None:
         first = self._first_to_walk()
-        for segment in self.segments[:first]:
+        for place, segment in enumerate(self.segments[:first]):
             if not segment.load_indexes():
-                self._rebuild_indexes(segment)
+                segment.rebuild_indexes()
+                segment.index.sync()
+                segment.times.sync()
+            self._require_whole(segment, self.segments[place + 1].base_offset)
             segment.forget_timestamps()
         if not self.segments:
             self._require_nothing_promised()
@@ -154,20 +158,34 @@ class _Loader:
             )
 
     def _first_to_walk(self) -> int:
-        """The segment that holds the recovery point, or the first one."""
+        """The segment that holds the recovery point; all of them, once a loss was accepted."""
         place = 0
+        if self.accept_loss:
+            return place
         for index, segment in enumerate(self.segments):
             if segment.base_offset <= self.recovery_point:
                 place = index
         return place
+
+    def _require_whole(self, segment: Segment, next_base: int) -> None:
+        """A sealed segment that was synced ends with a whole batch, and the next one follows it."""
+        try:
+            end = segment.load_tail()
+            found = segment.locate(end - 1) if segment.size else None
+        except CorruptLog as error:
+            raise CorruptLog(f"{segment.path(files.LOG)}: {error}") from None
+        if end > next_base or (found is not None and found.position + found.size != segment.size):
+            raise CorruptLog(
+                f"{segment.path(files.LOG)} was synced, but does not end where offset {next_base} follows; "
+                "restore it from a replica or a backup"
+            )
 
     def _check_promised(self, first: int) -> None:
         """Walk without changing anything up to the recovery point: all of it must be there."""
         if self.accept_loss:
             return
         segment = self.segments[first]
-        file = segment.file()
-        walk = scan.CheckedWalk(file, 0, segment.size, segment.base_offset)
+        walk = self._checked(segment, segment.size)
         for _ in walk:
             if walk.next_offset >= self.recovery_point:
                 break
@@ -179,11 +197,19 @@ class _Loader:
                 "The files are left as they are; restore them from a replica or a backup"
             )
 
+    def _checked(self, segment: Segment, size: int) -> scan.CheckedWalk:
+        """Only compaction leaves gaps between offsets, here or at the leader that this was copied from."""
+        gapless = "compact" not in self.config.cleanup_policy
+        return scan.CheckedWalk(
+            segment.file(), 0, size, segment.base_offset, gapless=gapless, highest=segment.highest_offset
+        )
+
     def _walk(self, segment: Segment) -> bool:
         """Check every batch of a segment and rebuild what is derived from it. False: it was cut short."""
         size, file = segment.size, segment.file()
         segment.reset_indexes()
-        walk = scan.CheckedWalk(file, 0, size, segment.base_offset)
+        segment.transactions.reset()
+        walk = self._checked(segment, size)
         for _, header, batch in walk:
             segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
             self.epochs.note(header.leader_epoch, header.base_offset)
@@ -196,18 +222,6 @@ class _Loader:
         segment.index.sync()
         segment.times.sync()
         return walk.fault is None
-
-    def _rebuild_indexes(self, segment: Segment) -> None:
-        """Of a segment below the recovery point: its batches are trusted, its indexes are not."""
-        size = segment.size
-        segment.reset_indexes()
-        for position, header in scan.headers(segment.file(), 0, size):
-            if position + header.size > size:
-                raise CorruptLog(f"{segment.path(files.LOG)} ends inside the batch at position {position}")
-            segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
-        segment.flush_indexes(final=True)
-        segment.index.sync()
-        segment.times.sync()
 
     def _drop_after(self, place: int) -> None:
         """Segments behind the end that was found hold nothing that follows it."""
@@ -234,9 +248,8 @@ class _Loader:
                 self._drop_after(0)
         if not self.segments:
             self._begin_empty(start)
-        if not self.has_epochs:
+        if not self.has_epochs or not self._epochs_agree(start):
             self._rebuild_epochs()
-        self.epochs.truncate_from_end(self.end_offset)
         log = PartitionLog(
             self.directory,
             self.path,
@@ -275,6 +288,28 @@ class _Loader:
         file = self.disk.open(f"{self.path}/{files.numbered(base_offset)}{files.LOG}", create=True)
         file.close()
         return self._segment(base_offset)
+
+    def _epochs_agree(self, start: int) -> bool:
+        """Whether the epochs that were read are true of the batches: the file has no checksum."""
+        entries = self.epochs.entries
+        if not entries:
+            return start == self.end_offset
+        for epoch, begins in entries:
+            at = max(begins, start)
+            if at >= self.end_offset:
+                return begins == self.end_offset and (epoch, begins) == entries[-1]
+            if begins >= start and self._epoch_at(at) != epoch:
+                return False
+        return self._epoch_at(start) in (self.epochs.epoch_of(start), -1)
+
+    def _epoch_at(self, offset: int) -> int:
+        segment = next(
+            (each for each in reversed(self.segments) if each.base_offset <= offset), self.segments[0]
+        )
+        found = segment.locate(offset) if segment.size else None
+        if found is None:
+            return -1
+        return read_header(segment.file().pread(HEADER_SIZE, found.position)).leader_epoch
 
     def _rebuild_epochs(self) -> None:
         self.epochs.entries = []

@@ -34,8 +34,21 @@ class FoundBatch(NamedTuple):
     size: int
 
 
-def find_batch(file: File, position: int, end: int, offset: int) -> FoundBatch | None:
-    """The first batch at or after `position` that reaches `offset`; None when there is none before `end`."""
+class WrongIndex(Exception):
+    """An index entry that does not agree with the log: the index is to be rebuilt, nothing else is wrong."""
+
+
+def find_batch(
+    file: File, position: int, end: int, offset: int, expected: int | None = None
+) -> FoundBatch | None:
+    """The first batch at or after `position` that reaches `offset`; None when there is none before `end`.
+
+    `expected` is the last offset of the batch at `position`, by the index; WrongIndex if it is not.
+    """
+    if expected is not None:
+        first = file.pread(HEADER_SIZE, position)
+        if len(first) < HEADER_SIZE or read_header(first).last_offset != expected:
+            raise WrongIndex
     window, window_at = b"", position
     while end - position >= HEADER_SIZE:
         at = position - window_at
@@ -44,7 +57,7 @@ def find_batch(file: File, position: int, end: int, offset: int) -> FoundBatch |
         if len(window) - at < _STEP.size:
             raise CorruptLog(f"the segment ends at {window_at + len(window)}, {end} bytes were written")
         base, length, delta = _STEP.unpack_from(window, at)
-        if length < MIN_BATCH_LENGTH:
+        if not MIN_BATCH_LENGTH <= length <= end - position - LOG_OVERHEAD:
             raise CorruptLog(f"batch length {length} at position {position}")
         if base + delta >= offset:
             return FoundBatch(position, base, base + delta, length + LOG_OVERHEAD)
@@ -53,7 +66,7 @@ def find_batch(file: File, position: int, end: int, offset: int) -> FoundBatch |
 
 
 def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
-    """(position, header) of each batch, unchecked."""
+    """(position, header) of each batch, unchecked but for its length: CorruptLog if it cannot be."""
     window, window_at = b"", position
     while end - position >= HEADER_SIZE:
         at = position - window_at
@@ -62,7 +75,7 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHea
             if len(window) < HEADER_SIZE:
                 return
         header = read_header(window, at)
-        if header[1] < MIN_BATCH_LENGTH:
+        if not MIN_BATCH_LENGTH <= header[1] <= end - position - LOG_OVERHEAD:
             raise CorruptLog(f"batch length {header[1]} at position {position}")
         yield position, header
         position += header[1] + LOG_OVERHEAD
@@ -76,48 +89,93 @@ class Fault(NamedTuple):
 
 
 class CheckedWalk:
-    """Every batch of a file from `position` on, each with its checksum verified and offsets ascending.
+    """Every batch of a file from `position` on, with its checksum verified, offsets and epochs ascending.
 
     The walk ends at the first byte that cannot be right; `fault` then says where and why.
+
+    Offset and leader epoch lie outside the checksum. So a batch is only given out when the next one agrees
+    with it: if one jumps ahead and the next falls back, the jump is the fault. With `gapless` a jump in the
+    offset of the very last batch, which no other can confirm, is a fault too.
     """
 
-    __slots__ = ("_end", "_file", "fault", "next_offset", "position")
+    __slots__ = ("_end", "_epoch", "_file", "_gapless", "_highest", "fault", "next_offset", "position")
 
-    def __init__(self, file: File, position: int, end: int, next_offset: int) -> None:
+    def __init__(
+        self,
+        file: File,
+        position: int,
+        end: int,
+        next_offset: int,
+        *,
+        gapless: bool = False,
+        highest: int | None = None,
+    ) -> None:
         self._file = file
         self._end = end
+        self._gapless = gapless
+        self._highest = highest
+        self._epoch = -1
         self.position = position
-        """Everything before it has been found whole."""
+        """Everything before it has been found whole, and given out."""
         self.next_offset = next_offset
         """The smallest base offset that the next batch may have; after the walk, the end offset."""
         self.fault: Fault | None = None
 
     def __iter__(self) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-        data, data_at = memoryview(b""), self.position
-        while self.position < self._end:
-            at = self.position - data_at
+        held: tuple[int, BatchHeader, memoryview] | None = None
+        for found in self._intact():
+            if held is not None:
+                at, before, _ = held
+                if found[1].base_offset < before.next_offset or found[1].leader_epoch < before.leader_epoch:
+                    jumped = before.base_offset > self.next_offset or before.leader_epoch > self._epoch
+                    if not jumped:
+                        yield self._give(held)
+                        at = found[0]
+                    self.fault = Fault(at, "offset or leader epoch does not fit the batches around it")
+                    return
+                yield self._give(held)
+            elif found[1].base_offset < self.next_offset:
+                self.fault = Fault(found[0], f"offset {found[1].base_offset} before {self.next_offset}")
+                return
+            held = found
+        if held is not None:
+            if self._gapless and held[1].base_offset != self.next_offset:
+                self.fault = Fault(held[0], f"offset {held[1].base_offset} instead of {self.next_offset}")
+                return
+            yield self._give(held)
+
+    def _give(self, found: tuple[int, BatchHeader, memoryview]) -> tuple[int, BatchHeader, memoryview]:
+        at, header, _ = found
+        self.position = at + header.size
+        self.next_offset = header.next_offset
+        self._epoch = header.leader_epoch
+        return found
+
+    def _intact(self) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+        """The batches whose checksum is right, up to the first that is not."""
+        position = data_at = self.position
+        data = memoryview(b"")
+        while position < self._end:
+            at = position - data_at
             need = self._needed(data, at)
             if at + need > len(data):
-                data_at, at = self.position, 0
+                data_at, at = position, 0
                 data = memoryview(
                     self._file.pread(min(max(_CHUNK_BYTES, need), self._end - data_at), data_at)
                 )
                 need = self._needed(data, 0)
-                if need > len(data) and need <= self._end - data_at:
+                if len(data) < need <= self._end - data_at:
                     data = memoryview(self._file.pread(need, data_at))
             try:
                 header = check(data, at)
             except CorruptBatch as error:
-                self.fault = Fault(self.position, str(error))
+                self.fault = Fault(position, str(error))
                 return
-            if header.base_offset < self.next_offset:
-                self.fault = Fault(
-                    self.position, f"offset {header.base_offset} where {self.next_offset} is the least"
-                )
+            if self._highest is not None and header.last_offset > self._highest:
+                self.fault = Fault(position, f"offset {header.last_offset} is too far from the first")
                 return
-            yield self.position, header, data[at : at + header.size]
-            self.position += header.size
-            self.next_offset = header.next_offset
+            yield position, header, data[at : at + header.size]
+            position += header.size
 
     def _needed(self, data: memoryview, at: int) -> int:
         """Bytes from `at` on that the next batch takes, as far as can be told."""
@@ -126,14 +184,18 @@ class CheckedWalk:
         return max(HEADER_SIZE, int.from_bytes(data[at + 8 : at + 12], "big", signed=True) + LOG_OVERHEAD)
 
 
-def verify_range(file: File, position: int, length: int) -> None:
-    """Raise CorruptLog unless the range holds whole, intact batches; a cut last batch is not judged.
+def verify_range(file: File, position: int, length: int, offset: int = 0, *, gapless: bool = False) -> None:
+    """Raise CorruptLog unless the range holds intact batches from `offset` on; a cut last one is not judged.
 
     For a reader that brings a cold range from the disk: nothing corrupt is served.
     """
     walk = CheckedWalk(file, position, position + length, 0)
-    for _ in walk:
-        pass
+    expected = None
+    for at, header, _ in walk:
+        late = header.base_offset > offset if expected is None else header.base_offset != expected
+        if gapless and late:
+            raise CorruptLog(f"position {at}: offset {header.base_offset} does not follow")
+        expected = header.next_offset
     if walk.fault is not None:
         rest = file.pread(min(HEADER_SIZE, position + length - walk.position), walk.position)
         if len(rest) == HEADER_SIZE and read_header(rest).size <= position + length - walk.position:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from headrace.core.errors import CorruptLog
 from headrace.core.ports import File
 from headrace.log import files, scan
 from headrace.log.directory import LogDirectory
 from headrace.log.offset_index import OffsetIndex
 from headrace.log.time_index import NO_TIMESTAMP, TimeIndex
 from headrace.log.transaction_index import TransactionIndex
+from headrace.protocol.batch import HEADER_SIZE, read_header
 
 MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
 _RECENT_BATCHES: Final = 16
@@ -75,6 +77,11 @@ class Segment:
         self._since_entry = 0
         self._recent: dict[int, int] = {}
         self._older: dict[int, int] = {}
+
+    @property
+    def highest_offset(self) -> int:
+        """The last one that the indexes can speak of."""
+        return self.base_offset + MAX_RELATIVE_OFFSET
 
     # --- names and descriptors ---
 
@@ -140,6 +147,14 @@ class Segment:
         self._recent = {}
         self._older = {}
 
+    def index_paths(self) -> list[str]:
+        return [self.index.path, self.times.path, self.path(files.TXN_INDEX)]
+
+    def sync_indexes(self) -> None:
+        for path in self.index_paths():
+            files.sync_path(self._directory.disk, path)
+        self._directory.disk.sync_dir(self._folder)
+
     def truncate_to(self, offset: int) -> int | None:
         """Cut the segment before the batch that holds `offset`; its first offset, or None if none does."""
         found = self.locate(offset)
@@ -162,7 +177,28 @@ class Segment:
 
     def locate(self, offset: int) -> scan.FoundBatch | None:
         """The first batch that reaches `offset`."""
-        return scan.find_batch(self.file(), self.index.lookup(offset), self.size, offset)
+        position, last_offset = self.index.lookup(offset)
+        try:
+            return scan.find_batch(self.file(), position, self.size, offset, last_offset)
+        except scan.WrongIndex:
+            self.rebuild_indexes()
+            return scan.find_batch(self.file(), self.index.lookup(offset)[0], self.size, offset)
+
+    def time_floor(self, timestamp: int) -> int:
+        """An offset before which no batch of the segment reaches `timestamp`."""
+        known, offset = self.times.lookup(timestamp)
+        if known != NO_TIMESTAMP and not self._agrees(known, offset):
+            self.rebuild_indexes()
+            offset = self.times.lookup(timestamp)[1]
+        return offset
+
+    def _agrees(self, timestamp: int, last_offset: int) -> bool:
+        """Whether an entry of the time index is true of the batches."""
+        found = self.locate(last_offset)
+        if found is None or found.last_offset != last_offset:
+            return False
+        header = read_header(self.file().pread(HEADER_SIZE, found.position))
+        return header.max_timestamp == timestamp
 
     def position_of(self, offset: int) -> int:
         """Where the first batch that reaches `offset` begins; `size` when none does."""
@@ -177,6 +213,8 @@ class Segment:
     def largest_timestamp(self) -> int:
         if self.max_timestamp == UNKNOWN_TIMESTAMP:
             self.max_timestamp, self.max_timestamp_offset = self.times.last()
+            if self.times.count and not self._agrees(self.max_timestamp, self.max_timestamp_offset):
+                self.rebuild_indexes()
         return self.max_timestamp
 
     def retention_timestamp(self) -> int:
@@ -203,12 +241,24 @@ class Segment:
         self._since_entry = since
         return end_offset
 
+    def rebuild_indexes(self) -> None:
+        """Make the indexes anew from the headers of the batches, CorruptLog if those are wrong."""
+        size = self.size
+        self.reset_indexes()
+        expected = self.base_offset
+        for position, header in scan.headers(self.file(), 0, size):
+            if not expected <= header.base_offset <= header.last_offset <= self.highest_offset:
+                raise CorruptLog(f"{self.path(files.LOG)}: offset {header.base_offset} at {position}")
+            self.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
+            expected = header.next_offset
+        self.size = size
+        self.flush_indexes(final=True)
+
     def reset_indexes(self) -> None:
         """Empty indexes, to be filled by a walk over the batches."""
         self.index.keep(0)
         self.times.keep(0)
         self.times.load_last()
-        self.transactions.reset()
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self._since_entry = 0
         self.index_full = False
@@ -230,7 +280,15 @@ class Segment:
         if not (self.index.is_sane(self.size) and self.times.is_sane()):
             return False
         self.times.load_last()
-        return True
+        return self._tail_is_indexed()
+
+    def _tail_is_indexed(self) -> bool:
+        """Whether the last entries, from which the end is found, are true of the log."""
+        if not self.index.count:
+            return True
+        last_offset, position = self.index.last()
+        first = self.file().pread(HEADER_SIZE, position)
+        return len(first) == HEADER_SIZE and read_header(first).last_offset == last_offset
 
     def forget_timestamps(self) -> None:
         """Of a sealed segment, until somebody asks."""

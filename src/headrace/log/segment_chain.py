@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
-from headrace.log import files, producer_snapshot, scan
+from headrace.log import files, producer_snapshot
 from headrace.log.directory import LogDirectory
 from headrace.log.flush import FlushTicket
 from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.producer_state import ProducerEntry, ProducerStates
 from headrace.log.segment import Segment
 from headrace.log.validation import AppendRules
-from headrace.protocol.batch import HEADER_SIZE
+from headrace.protocol.batch import HEADER_SIZE, read_header
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
@@ -150,7 +150,10 @@ class SegmentChain:
         """The new segment begins at the end offset: so a hole after a crash can be told from a real gap."""
         sealed = self._active
         sealed.seal()
-        self._unsynced.append(sealed)
+        if self.recovery_point == self.end_offset:
+            sealed.sync_indexes()  # recovery will not walk over it again, so they must be right
+        else:
+            self._unsynced.append(sealed)
         self.take_snapshot()
         self.mark_unsynced(now_ms)
         return self.add_segment(self.end_offset if base_offset is None else base_offset, now_ms)
@@ -165,6 +168,7 @@ class SegmentChain:
             max_index_bytes=self.config.segment_index_bytes,
         )
         segment.create_file()
+        self.note_folder_changed()
         self.segments.append(segment)
         self._bases.append(base_offset)
         self._active = segment
@@ -180,8 +184,9 @@ class SegmentChain:
     def resume_clock(self, now_ms: int) -> None:
         """After a restart, the first batch of the active segment says when it began."""
         active = self._active
-        for _, header in scan.headers(active.file(), 0, min(active.size, HEADER_SIZE)) if active.size else ():
-            self._start_segment_clock(active, header.max_timestamp, now_ms)
+        if active.size:
+            first = read_header(active.file().pread(HEADER_SIZE, 0))
+            self._start_segment_clock(active, first.max_timestamp, now_ms)
 
     # --- producer snapshots ---
 
@@ -216,9 +221,13 @@ class SegmentChain:
             self.dirty_since_ms = now_ms
             self.directory.dirty.add(self)
 
-    def note_unsynced(self, path: str) -> None:
+    def note_folder_changed(self) -> None:
         if self._unsynced_paths is None:
             self._unsynced_paths = []
+
+    def note_unsynced(self, path: str) -> None:
+        self.note_folder_changed()
+        assert self._unsynced_paths is not None
         self._unsynced_paths.append(path)
 
     def flush_is_due(self, now_ms: int) -> bool:
@@ -249,7 +258,7 @@ class SegmentChain:
         if self._unsynced_paths is not None:
             directories = [self.path, self.directory.path]
         for segment in sealed:
-            paths += [segment.index.path, segment.times.path, segment.path(files.TXN_INDEX)]
+            paths += segment.index_paths()
         if self.epochs.unsynced:
             paths.append(self.epochs.path)
             directories = directories or [self.path]
@@ -265,8 +274,12 @@ class SegmentChain:
     def flushed(self, ticket: FlushTicket) -> None:
         """The ticket's sync has returned."""
         self.flush_in_progress = False
-        if ticket.truncations == self.truncations and ticket.offset > self.recovery_point:
-            self.recovery_point = ticket.offset
+        if ticket.truncations != self.truncations:
+            return
+        offset = ticket.offset
+        if self._unsynced and offset > self._unsynced[0].base_offset:
+            offset -= 1  # sealed meanwhile, its indexes not synced: recovery must still walk over it
+        self.recovery_point = max(self.recovery_point, offset)
 
     def flush(self) -> None:
         """Make everything durable before it returns."""
@@ -288,8 +301,7 @@ class SegmentChain:
             self.directory.disk.remove(path)
         except FileNotFoundError:
             return
-        if self._unsynced_paths is None:
-            self._unsynced_paths = []
+        self.note_folder_changed()
 
     def drop_leading(self, count: int, now_ms: int) -> None:
         """Remove the first `count` segments: renamed now, deleted after file.delete.delay.ms."""
@@ -300,8 +312,7 @@ class SegmentChain:
         for segment in gone:
             self.expire_segment(segment, when)
         self._unsynced = [segment for segment in self._unsynced if segment not in gone]
-        if self._unsynced_paths is None:
-            self._unsynced_paths = []
+        self.note_folder_changed()
         self.mark_unsynced(now_ms)
 
     def drop_last(self) -> None:

@@ -28,10 +28,10 @@ class TimeIndex(IndexFile):
             self._add(self.ENTRY.pack(timestamp, offset - self.base_offset))
             self.last_timestamp = timestamp
 
-    def lookup(self, timestamp: int) -> int:
-        """An offset before which no batch has a timestamp above `timestamp`: begin to scan there."""
-        place, _, relative = self.search(timestamp)
-        return self.base_offset if place < 0 else self.base_offset + relative
+    def lookup(self, timestamp: int) -> tuple[int, int]:
+        """(timestamp, offset) of the entry from which on a scan meets the first batch with that time."""
+        place, found, relative = self.search(timestamp)
+        return (NO_TIMESTAMP, self.base_offset) if place < 0 else (found, self.base_offset + relative)
 
     def last(self) -> tuple[int, int]:
         """(timestamp, offset) of the last entry, or (NO_TIMESTAMP, base offset)."""
@@ -47,7 +47,7 @@ class TimeIndex(IndexFile):
         if not self.count:
             return True
         timestamp, relative = self.entry(self.count - 1)
-        return relative >= 0 and timestamp >= self.entry(0)[0]
+        return relative >= 0 and timestamp >= self.entry(0)[0] >= 0
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries that speak of `offset` or beyond. Offsets ascend with the timestamps."""

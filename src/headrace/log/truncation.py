@@ -18,21 +18,20 @@ if TYPE_CHECKING:
 def truncate_to(log: PartitionLog, offset: int) -> None:
     if offset >= log.end_offset:
         return
-    if offset <= log.log_start_offset and offset < log.segments[0].base_offset:
-        truncate_fully_and_start_at(log, offset)
+    if offset <= log.log_start_offset or (boundary := _batch_boundary(log, offset)) < log.log_start_offset:
+        truncate_fully_and_start_at(log, min(offset, log.log_start_offset))
         return
     log.truncations += 1
-    if offset < log.recovery_point:
-        log.recovery_point = max(offset, 0)
-        log.directory.lower_recovery_point(log.topic_partition, log.recovery_point)
-    while len(log.segments) > 1 and log.active_segment.base_offset >= offset:
+    if boundary < log.recovery_point:
+        log.recovery_point = boundary
+        log.directory.lower_checkpoints(log.topic_partition, boundary, log.log_start_offset)
+    while len(log.segments) > 1 and log.active_segment.base_offset >= boundary:
         log.drop_last()
     active = log.active_segment
     active.largest_timestamp()
-    cut_at = active.truncate_to(offset)
-    log.end_offset = offset if cut_at is None else cut_at
-    log.recovery_point = min(log.recovery_point, log.end_offset)
-    log.log_start_offset = min(log.log_start_offset, log.end_offset)
+    active.truncate_to(boundary)
+    log.end_offset = boundary
+    log.recovery_point = min(log.recovery_point, boundary)
     log.drop_snapshots(above=log.end_offset)
     log.epochs.truncate_from_end(log.end_offset)
     log.latest_epoch = log.epochs.latest
@@ -42,10 +41,17 @@ def truncate_to(log: PartitionLog, offset: int) -> None:
     _sync_folder(log)
 
 
+def _batch_boundary(log: PartitionLog, offset: int) -> int:
+    """The first offset of the batch that holds `offset`: a batch cannot be cut in two."""
+    segment = next(each for each in reversed(log.segments) if each.base_offset <= offset)
+    found = segment.locate(offset) if segment.size else None
+    return offset if found is None else min(offset, found.base_offset)
+
+
 def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     log.truncations += 1
     log.recovery_point = offset
-    log.directory.lower_recovery_point(log.topic_partition, 0)
+    log.directory.lower_checkpoints(log.topic_partition, 0, offset)
     while log.segments:
         log.drop_last()
     log.drop_snapshots(above=-1)

@@ -1,0 +1,340 @@
+"""A disk in memory that can lose, tear and flip, the same way every time for the same seed.
+
+What a program writes is in the cache at once. Only `File.sync` makes bytes durable, and only `Disk.sync_dir`
+makes names durable. At `crash`, each sector that was not synced may be lost or kept, a file may have any
+length between its synced and its last one, and the names in a folder are those after some of the operations
+that were not synced, in their order. Files that were open before a crash cannot be used after it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Final, NamedTuple
+
+from headrace.core.ports import Buffer
+
+SECTOR_BYTES: Final = 512
+_NO_LIMIT: Final = 1 << 60
+
+
+class _Content:
+    """The bytes of one file: as the program sees them, and as the disk has them."""
+
+    __slots__ = ("cached", "dirty", "durable", "modified_ms")
+
+    def __init__(self, now_ms: int) -> None:
+        self.cached = bytearray()
+        self.durable = bytearray()
+        self.dirty: set[int] = set()
+        self.modified_ms = now_ms
+
+    def touch(self, start: int, end: int) -> None:
+        if end > start:
+            self.dirty.update(range(start // SECTOR_BYTES, (end - 1) // SECTOR_BYTES + 1))
+
+    def sync(self) -> None:
+        _resize(self.durable, len(self.cached))
+        for sector in self.dirty:
+            at = sector * SECTOR_BYTES
+            self.durable[at : at + SECTOR_BYTES] = self.cached[at : at + SECTOR_BYTES]
+        self.dirty.clear()
+
+    def crash(self, random: Random, keep: float) -> None:
+        """`keep` is how likely an unsynced sector is to have reached the disk."""
+        short, long = sorted((len(self.durable), len(self.cached)))
+        size = random.choice((len(self.durable), len(self.cached), random.randint(short, long)))
+        if keep == 1.0:
+            size = len(self.cached)
+        _resize(self.durable, size)
+        for sector in sorted(self.dirty):
+            at = sector * SECTOR_BYTES
+            if random.random() < keep:
+                part = self.cached[at : min(at + SECTOR_BYTES, size)]
+                self.durable[at : at + len(part)] = part
+        self.cached = bytearray(self.durable)
+        self.dirty.clear()
+
+
+class _Folder:
+    """Names in one directory: as the program sees them, as the disk has them, and the steps in between."""
+
+    __slots__ = ("durable", "names", "pending")
+
+    def __init__(self) -> None:
+        self.names: dict[str, _Content | _Folder] = {}
+        self.durable: dict[str, _Content | _Folder] = {}
+        self.pending: list[tuple[str | None, str | None, _Content | _Folder | None]] = []
+
+    def put(self, name: str, node: _Content | _Folder) -> None:
+        self._do((None, name, node))
+
+    def drop(self, name: str) -> None:
+        self._do((name, None, None))
+
+    def rename(self, old: str, new: str) -> None:
+        self._do((old, new, self.names[old]))
+
+    def _do(self, step: tuple[str | None, str | None, _Content | _Folder | None]) -> None:
+        _apply(self.names, step)
+        self.pending.append(step)
+
+    def sync(self) -> None:
+        self.durable = dict(self.names)
+        self.pending.clear()
+
+    def crash(self, random: Random, keep: float) -> None:
+        kept = len(self.pending) if keep == 1.0 else random.randint(0, len(self.pending))
+        for step in self.pending[:kept]:
+            _apply(self.durable, step)
+        self.names = dict(self.durable)
+        self.pending.clear()
+        for node in self.names.values():
+            node.crash(random, keep)
+
+
+def _apply(
+    names: dict[str, _Content | _Folder], step: tuple[str | None, str | None, _Content | _Folder | None]
+) -> None:
+    old, new, node = step
+    if old is not None:
+        names.pop(old, None)
+    if new is not None and node is not None:
+        names[new] = node
+
+
+def _resize(data: bytearray, size: int) -> None:
+    if len(data) > size:
+        del data[size:]
+    else:
+        data.extend(bytes(size - len(data)))
+
+
+class Fault(NamedTuple):
+    """Every matching call raises this error: `operation` is a method of the ports, `path` a beginning."""
+
+    operation: str
+    path: str
+    error: int
+
+
+class SimulatedFile:
+    __slots__ = ("_content", "_disk", "_generation", "_path")
+
+    def __init__(self, disk: SimulatedDisk, path: str, content: _Content) -> None:
+        self._disk = disk
+        self._path = path
+        self._content = content
+        self._generation = disk.generation
+
+    def _use(self, operation: str) -> _Content:
+        if self._generation != self._disk.generation:
+            raise OSError(errno.EBADF, "the file was closed, or open before the crash", self._path)
+        self._disk.meet_faults(operation, self._path)
+        return self._content
+
+    def pread(self, length: int, position: int) -> bytes:
+        return bytes(self._use("pread").cached[position : position + length])
+
+    def pwrite(self, data: Buffer, position: int) -> None:
+        content = self._use("pwrite")
+        end = position + len(data)
+        room = self._disk.take_space(max(0, end - len(content.cached)))
+        if end - room > position:
+            if len(content.cached) < position:
+                content.touch(len(content.cached), position)
+                _resize(content.cached, position)
+            content.cached[position : end - room] = bytes(data)[: len(data) - room]
+            content.touch(position, end - room)
+            content.modified_ms = self._disk.now_ms
+        if room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
+
+    def size(self) -> int:
+        return len(self._use("size").cached)
+
+    def truncate(self, size: int) -> None:
+        content = self._use("truncate")
+        content.touch(min(size, len(content.cached)), max(size, len(content.cached)))
+        _resize(content.cached, size)
+        content.dirty = {sector for sector in content.dirty if sector * SECTOR_BYTES < size}
+        content.modified_ms = self._disk.now_ms
+
+    def sync(self) -> None:
+        self._use("sync").sync()
+
+    def close(self) -> None:
+        self._generation = -1
+
+    def fileno(self) -> int:
+        raise OSError(errno.EBADF, "a simulated file has no descriptor", self._path)
+
+
+class SimulatedDisk:
+    """Implements `core.ports.Disk`. `now_ms` is the time that files are modified at; tests move it."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.random = Random(seed)
+        self.now_ms = 0
+        self.generation = 0
+        self.faults: list[Fault] = []
+        self.free = _NO_LIMIT
+        self._root = _Folder()
+
+    # --- what tests do to it ---
+
+    def crash(self, keep: float | None = None) -> None:
+        """Lose power. `keep`: how likely unsynced sectors survive, drawn if not given; 1.0: only killed."""
+        self.generation += 1
+        drawn = self.random.choice((0.0, 0.5, 0.5, 0.9, 1.0)) if keep is None else keep
+        self._root.crash(self.random, drawn)
+
+    def kill(self) -> None:
+        """End the process only: the cache stays, and is written in the end."""
+        self.crash(keep=1.0)
+
+    def flip(self, path: str, bit: int) -> None:
+        """Change one bit of a file, in the cache and on the disk."""
+        content = self._content(path)
+        for data in (content.cached, content.durable):
+            if bit // 8 < len(data):
+                data[bit // 8] ^= 1 << bit % 8
+
+    def files(self, under: str = "") -> list[str]:
+        """Every file, by its path."""
+        return sorted(path for path in self._walk(self._root, "") if path.startswith(under))
+
+    def meet_faults(self, operation: str, path: str) -> None:
+        for fault in self.faults:
+            if fault.operation == operation and path.startswith(fault.path):
+                raise OSError(fault.error, os.strerror(fault.error), path)
+
+    def take_space(self, length: int) -> int:
+        """Use up free space; how much of `length` there was no room for."""
+        taken = min(length, self.free)
+        self.free -= taken
+        return length - taken
+
+    # --- the port ---
+
+    def open(self, path: str, *, create: bool = False) -> SimulatedFile:
+        self.meet_faults("open", path)
+        folder, name = self._parent(path)
+        node = folder.names.get(name)
+        if node is None:
+            if not create:
+                raise _missing(path)
+            node = _Content(self.now_ms)
+            folder.put(name, node)
+        if isinstance(node, _Folder):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        return SimulatedFile(self, path, node)
+
+    def exists(self, path: str) -> bool:
+        return self._find(path) is not None
+
+    def is_dir(self, path: str) -> bool:
+        return isinstance(self._find(path), _Folder)
+
+    def list(self, path: str) -> Sequence[str]:
+        self.meet_faults("list", path)
+        return sorted(self._folder(path).names)
+
+    def make_dirs(self, path: str) -> None:
+        self.meet_faults("make_dirs", path)
+        folder = self._root
+        for name in _parts(path):
+            node = folder.names.get(name)
+            if node is None:
+                node = _Folder()
+                folder.put(name, node)
+            if not isinstance(node, _Folder):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
+            folder = node
+
+    def rename(self, old: str, new: str) -> None:
+        self.meet_faults("rename", old)
+        source, old_name = self._parent(old)
+        target, new_name = self._parent(new)
+        if old_name not in source.names:
+            raise _missing(old)
+        if source is target:
+            source.rename(old_name, new_name)
+        else:
+            target.put(new_name, source.names[old_name])
+            source.drop(old_name)
+
+    def remove(self, path: str) -> None:
+        self.meet_faults("remove", path)
+        folder, name = self._parent(path)
+        if name not in folder.names:
+            raise _missing(path)
+        folder.drop(name)
+
+    def remove_tree(self, path: str) -> None:
+        self.meet_faults("remove_tree", path)
+        self._folder(path)
+        folder, name = self._parent(path)
+        folder.drop(name)
+
+    def sync_dir(self, path: str) -> None:
+        self.meet_faults("sync_dir", path)
+        self._folder(path).sync()
+
+    def size(self, path: str) -> int:
+        self.meet_faults("size", path)
+        return len(self._content(path).cached)
+
+    def modified_ms(self, path: str) -> int:
+        return self._content(path).modified_ms
+
+    def free_bytes(self, path: str) -> int:
+        self._folder(path)
+        return self.free
+
+    def total_bytes(self, path: str) -> int:
+        self._folder(path)
+        return _NO_LIMIT
+
+    # --- finding things ---
+
+    def _find(self, path: str) -> _Content | _Folder | None:
+        node: _Content | _Folder | None = self._root
+        for name in _parts(path):
+            node = node.names.get(name) if isinstance(node, _Folder) else None
+        return node
+
+    def _folder(self, path: str) -> _Folder:
+        node = self._find(path)
+        if node is None:
+            raise _missing(path)
+        if not isinstance(node, _Folder):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
+        return node
+
+    def _content(self, path: str) -> _Content:
+        node = self._find(path)
+        if not isinstance(node, _Content):
+            raise _missing(path)
+        return node
+
+    def _parent(self, path: str) -> tuple[_Folder, str]:
+        above, _, name = path.rstrip("/").rpartition("/")
+        return self._folder(above), name
+
+    def _walk(self, folder: _Folder, path: str) -> Iterator[str]:
+        for name, node in folder.names.items():
+            if isinstance(node, _Folder):
+                yield from self._walk(node, f"{path}/{name}")
+            else:
+                yield f"{path}/{name}"
+
+
+def _parts(path: str) -> list[str]:
+    return [name for name in path.split("/") if name]
+
+
+def _missing(path: str) -> FileNotFoundError:
+    return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

@@ -237,6 +237,7 @@ class _Target:
             recovery_point=0,
             log_start_offset=source.log_start_offset,
             now_ms=self.now_ms,
+            foreign=True,
         )
         self.taken.append(log)
         self.logs.logs[source.partition] = log

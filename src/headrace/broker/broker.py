@@ -22,6 +22,7 @@ from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.storage import open_storage
 from headrace.config.broker import BrokerConfig
 from headrace.controller.brokers import BrokerDescription
+from headrace.controller.checkpoint_files import CheckpointFiles
 from headrace.controller.declared_schema import DeclaredSchema
 from headrace.controller.features import SUPPORTED
 from headrace.controller.image import Endpoint as AdvertisedEndpoint
@@ -150,6 +151,7 @@ class Broker:
             clock=self.clock,
             random=self.random,
             copy=journal,
+            checkpoints=CheckpointFiles(self.disk, storage.metadata_log.path),
         )
         self.controller.on_resign(self._on_resign)
         await self.controller.start()

@@ -17,6 +17,7 @@ from headrace.broker.system import SystemClock, system_random
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import ConfigError
 from headrace.log.os_disk import OsDisk
+from headrace.network.event_loop import BrokerEventLoop
 
 
 class ReadyInfo(NamedTuple):
@@ -58,7 +59,8 @@ def run_broker(config: BrokerConfig, *, on_ready: Callable[[ReadyInfo], None] | 
     """Serve until SIGTERM or SIGINT. Returns the exit code."""
     configure()
     raise_descriptor_limit()
-    return asyncio.run(_run(config, on_ready))
+    with asyncio.Runner(loop_factory=BrokerEventLoop) as runner:
+        return runner.run(_run(config, on_ready))
 
 
 async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | None) -> int:

@@ -39,8 +39,8 @@ class Connection:
         "_endpoint",
         "_filled",
         "_frame_bytes",
-        "_loop",
         "_out",
+        "_poller",
         "_reading",
         "_serving",
         "_slots",
@@ -58,7 +58,7 @@ class Connection:
         self._endpoint = endpoint
         self._sock = sock
         self._descriptor = sock.fileno()
-        self._loop = endpoint.loop
+        self._poller = endpoint.poller
         self.peer_host = peer_host
         self.listener = listener
         """Name of the listener that the peer came in by: it is told the addresses of that one."""
@@ -82,16 +82,26 @@ class Connection:
         self._serving = False
         self._reading = True
         self._writing = False
-        self._loop.add_reader(self._descriptor, self._on_readable)
+        self._poller.add_reader(self._descriptor, self._on_readable)
 
     # --- reading -------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        if self._blocked or (self._buffer is None and self._endpoint.buffers.exhausted):
+        """The hot path: most requests are small, arrive whole, and are answered at once."""
+        endpoint = self._endpoint
+        if self._blocked or (self._buffer is None and endpoint.buffers.exhausted):
             self._guarded(self._hold_back)
             return
-        self.active_tick = self._endpoint.tick
-        self._guarded(self._read)
+        self.active_tick = endpoint.tick
+        try:
+            self._read()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except HeadraceError as error:
+            endpoint.on_protocol_error(self, error)
+            self.close()
+        except OSError:
+            self.close()
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """Run a step that touches the socket; an error of the peer costs the peer its connection only."""
@@ -142,7 +152,7 @@ class Connection:
         if self._filled == self._frame_bytes:
             self._buffer, self._frame_bytes = None, 0
             try:
-                self._serve_frame(memoryview(buffer)[4 : self._filled])
+                self._take_answer(self._endpoint.handler(self, memoryview(buffer)[4 : self._filled]))
             finally:
                 self._endpoint.buffers.give(buffer)
             self._flush()
@@ -171,6 +181,7 @@ class Connection:
 
     def _serve_frames(self, view: memoryview, end: int) -> None:
         at = 0
+        handler = self._endpoint.handler
         self._serving = True
         try:
             while end - at >= 4 and not self._blocked:
@@ -178,13 +189,33 @@ class Connection:
                 if length > end - at - 4 or length <= 0:
                     self._check_length(length)
                     break
-                frame = view[at + 4 : at + 4 + length]
-                at += 4 + length
-                self._serve_frame(frame)
+                start = at + 4
+                at = start + length
+                answer = handler(self, view[start:at])
+                if at == end and type(answer) is list and self._slots is None and self._out is None:
+                    self._send_now(answer)
+                    return
+                self._take_answer(answer)
         finally:
             self._serving = False
         if at < end and not self.closed:
             self._keep(view[at:end])
+        self._flush()
+
+    def _send_now(self, parts: list[Part]) -> None:
+        """The only answer that is due: try the socket before queueing anything."""
+        if len(parts) == 1:
+            part = parts[0]
+            if type(part) is bytes:
+                try:
+                    sent = self._sock.send(part)
+                except (BlockingIOError, InterruptedError):
+                    sent = 0
+                self.meter.bytes_out += sent
+                if sent == len(part):
+                    return
+                parts = [memoryview(part)[sent:]]
+        self._enqueue(parts)
         self._flush()
 
     def _keep(self, rest: memoryview) -> None:
@@ -205,8 +236,7 @@ class Connection:
         buffer[:count] = rest
         self._filled = count
 
-    def _serve_frame(self, frame: memoryview) -> None:
-        answer = self._endpoint.handler(self, frame)
+    def _take_answer(self, answer: Answer) -> None:
         if isinstance(answer, list):
             if self._slots is None:
                 self._enqueue(answer)
@@ -233,14 +263,14 @@ class Connection:
             self.close()
         elif self._reading:
             self._reading = False
-            self._loop.remove_reader(self._descriptor)
+            self._poller.remove_reader(self._descriptor)
             if not self._blocked:
                 self._endpoint.starved.append(self)
 
     def resume_reading(self) -> None:
         if not self._reading and not self.closed:
             self._reading = True
-            self._loop.add_reader(self._descriptor, self._on_readable)
+            self._poller.add_reader(self._descriptor, self._on_readable)
 
     # --- answering -------------------------------------------------------------------------------------
 
@@ -370,13 +400,13 @@ class Connection:
     def _wait_writable(self) -> None:
         if not self._writing:
             self._writing = True
-            self._loop.add_writer(self._descriptor, self._on_writable)
+            self._poller.add_writer(self._descriptor, self._on_writable)
 
     def _on_writable(self) -> None:
         if self.closed:
             return
         self._writing = False
-        self._loop.remove_writer(self._descriptor)
+        self._poller.remove_writer(self._descriptor)
         self.active_tick = self._endpoint.tick
         self._guarded(self._flush)
 
@@ -387,9 +417,9 @@ class Connection:
             return
         self.closed = True
         if self._reading:
-            self._loop.remove_reader(self._descriptor)
+            self._poller.remove_reader(self._descriptor)
         if self._writing:
-            self._loop.remove_writer(self._descriptor)
+            self._poller.remove_writer(self._descriptor)
         self._sock.close()
         if self._buffer is not None:
             self._endpoint.buffers.give(self._buffer)

@@ -14,6 +14,7 @@ from headrace.core.errors import HeadraceError
 from headrace.metrics.registry import ListenerMetrics
 from headrace.network.buffers import BufferPool
 from headrace.network.connection import Connection, FrameHandler
+from headrace.network.event_loop import poller_of
 from headrace.network.page_cache import PageCache
 
 TICK_SECONDS: Final = 1.0
@@ -44,6 +45,7 @@ class Endpoint:
         on_protocol_error: Callable[[Connection, HeadraceError], None] = lambda _connection, _error: None,
     ) -> None:
         self.loop = loop
+        self.poller = poller_of(loop)
         self.handler = handler
         self.max_frame_bytes = max_frame_bytes
         self.max_in_flight = max_in_flight

@@ -44,6 +44,10 @@ CONTROL_FLAG: Final = 0x20
 DELETE_HORIZON_FLAG: Final = 0x40
 
 
+_new: Final = tuple.__new__
+"""What `_make` does, without its length check: `unpack_from` gives exactly these fields."""
+
+
 class BatchHeader(NamedTuple):
     base_offset: int
     batch_length: int
@@ -109,14 +113,14 @@ def check(data: Buffer, at: int = 0, end: int | None = None) -> BatchHeader:
     limit = len(data) if end is None else end
     if limit - at < HEADER_SIZE:
         raise CorruptBatch(f"{limit - at} bytes cannot hold a batch header of {HEADER_SIZE}")
-    header = BatchHeader._make(_HEADER.unpack_from(data, at))
+    header: BatchHeader = _new(BatchHeader, _HEADER.unpack_from(data, at))
     size = header[1] + LOG_OVERHEAD
     if header[1] < MIN_BATCH_LENGTH or size > limit - at:
         raise CorruptBatch(f"batch length {header[1]} does not fit the {limit - at} bytes that are there")
     if header[3] != MAGIC:
         raise CorruptBatch(f"magic {header[3]}: only batches of magic 2 are taken")
-    with memoryview(data) as view:
-        actual = crc32c(view[at + CRC_FROM : at + size])
+    view = data if type(data) is memoryview else memoryview(data)
+    actual = crc32c(view[at + CRC_FROM : at + size])
     if actual != header[4]:
         raise CorruptBatch(f"checksum is {actual:#010x}, the batch says {header[4]:#010x}")
     if header[6] < 0 or header[12] < 0 or header[12] > header[6] + 1:

@@ -27,6 +27,9 @@ _first_flexible: Final = {int(key): version for key, version in FIRST_FLEXIBLE.i
 # An IntEnum is slow to hash; these look-ups happen for every request.
 
 
+_new: Final = tuple.__new__  # a third of the time of calling the class
+
+
 class RequestHeader(NamedTuple):
     api_key: int
     api_version: int
@@ -78,7 +81,7 @@ def read_request_header(view: Buffer, at: int = 0, end: int | None = None) -> tu
             reader = Reader(view, after, limit)
             reader.skip_tags(MAX_HEADER_TAGS)
             after = reader.at
-    return RequestHeader(api_key, api_version, correlation_id, client_id), after
+    return _new(RequestHeader, (api_key, api_version, correlation_id, client_id)), after
 
 
 def _client_id(raw: bytes) -> str:

@@ -53,20 +53,31 @@ class PartitionResult(NamedTuple):
     """Broker and epoch; with them a client finds the new leader without asking for metadata."""
 
 
+OnePartition = tuple[int, int, str, int, int, int]
+"""acks, timeout, topic, partition, and where its records begin and end."""
+
+
+def parse_one(view: Buffer, at: int, version: int, end: int) -> OnePartition | None:
+    """A request for one partition, without a transaction; None if it is not exactly that."""
+    try:
+        if version >= FIRST_FLEXIBLE:
+            return _parse_one_flexible(view, at, end)
+        return _parse_one_classic(view, at, end)
+    except (struct.error, IndexError):
+        return None  # cut off: the general path says where
+
+
 def parse_produce(view: Buffer, at: int, version: int, end: int | None = None) -> ProduceRequestView:
     """The body of a request, which must end exactly at `end`. Raises ProtocolError."""
     limit = len(view) if end is None else end
-    try:
-        if version >= FIRST_FLEXIBLE:
-            found = _parse_one_flexible(view, at, limit)
-        else:
-            found = _parse_one_classic(view, at, limit)
-    except (struct.error, IndexError):
-        found = None  # cut off: the general path says where
-    return _parse_any(view, at, version, limit) if found is None else found
+    found = parse_one(view, at, version, limit)
+    if found is None:
+        return _parse_any(view, at, version, limit)
+    acks, timeout_ms, topic, partition, start, stop = found
+    return ProduceRequestView(acks, timeout_ms, None, [(topic, [(partition, start, stop)])])
 
 
-def _parse_one_classic(view: Buffer, at: int, end: int) -> ProduceRequestView | None:
+def _parse_one_classic(view: Buffer, at: int, end: int) -> OnePartition | None:
     no_id, acks, timeout_ms, topics, size = _CLASSIC_HEAD.unpack_from(view, at)
     if no_id != -1 or topics != 1 or not 0 <= size <= MAX_CACHED_NAME:
         return None
@@ -78,10 +89,10 @@ def _parse_one_classic(view: Buffer, at: int, end: int) -> ProduceRequestView | 
     if partitions != 1 or length < 0 or start + length != end:
         return None
     name = name_of(bytes(view[at:after]))
-    return ProduceRequestView(acks, timeout_ms, None, [(name, [(partition, start, end)])])
+    return acks, timeout_ms, name, partition, start, end
 
 
-def _parse_one_flexible(view: Buffer, at: int, end: int) -> ProduceRequestView | None:
+def _parse_one_flexible(view: Buffer, at: int, end: int) -> OnePartition | None:
     no_id, acks, timeout_ms, topics, size = _FLEXIBLE_HEAD.unpack_from(view, at)
     if no_id or topics != 2 or not 0 < size < 0x80:
         return None
@@ -99,7 +110,7 @@ def _parse_one_flexible(view: Buffer, at: int, end: int) -> ProduceRequestView |
     if length < 0 or stop + 3 != end or view[stop] | view[stop + 1] | view[stop + 2]:
         return None
     name = name_of(bytes(view[at:after]))
-    return ProduceRequestView(acks, timeout_ms, None, [(name, [(partition, start, stop)])])
+    return acks, timeout_ms, name, partition, start, stop
 
 
 def _longer_varint(view: Buffer, at: int, value: int) -> tuple[int, int]:
@@ -181,15 +192,24 @@ def encode_produce_response(
     if len(results) == 1 and len(results[0][1]) == 1 and not node_endpoints:
         topic, (result,) = results[0]
         if not result[1] and result[5:] == _NO_DETAIL:
-            return encode_one_result(version, correlation_id, topic, result, throttle_ms)
+            partition, _, base_offset, append_time, log_start = result[:5]
+            return encode_acknowledgement(
+                version, correlation_id, topic, partition, base_offset, append_time, log_start, throttle_ms
+            )
     return _encode_any(version, correlation_id, results, throttle_ms, node_endpoints)
 
 
-def encode_one_result(
-    version: int, correlation_id: int, topic: str, result: PartitionResult, throttle_ms: int = 0
+def encode_acknowledgement(
+    version: int,
+    correlation_id: int,
+    topic: str,
+    partition: int,
+    base_offset: int,
+    append_time: int,
+    log_start: int,
+    throttle_ms: int = 0,
 ) -> bytes:
     """The whole frame for one partition that has no error."""
-    partition, _, base_offset, append_time, log_start = result[:5]
     prefix = _one_partition_prefix(topic, version >= FIRST_FLEXIBLE)
     if version >= FIRST_FLEXIBLE:
         tail = _WHOLE_TAIL[9].pack(

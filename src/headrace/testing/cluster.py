@@ -19,6 +19,7 @@ from headrace.broker.broker import Broker
 from headrace.broker.main import ReadyInfo, RunningBroker
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import HeadraceError
+from headrace.network.event_loop import BrokerEventLoop
 
 T = TypeVar("T")
 START_SECONDS = 30.0
@@ -109,7 +110,7 @@ class Cluster:
         return self.run(work())
 
     def _serve(self, started: threading.Event, failures: list[BaseException]) -> None:
-        loop = asyncio.new_event_loop()
+        loop = BrokerEventLoop()
         asyncio.set_event_loop(loop)
         try:
             self._ready = loop.run_until_complete(self._start_broker())

@@ -22,7 +22,7 @@ _WHY: Final = "this broker has no groups and no transactions yet"
 _BATCHED: Final = 4
 
 
-def handle(broker: Broker, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:
+def handle(broker: Broker, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:  # noqa: ARG001 - every handler has this shape
     code = ErrorCode.COORDINATOR_NOT_AVAILABLE
     if call.version < _BATCHED:
         return FindCoordinatorResponse(error_code=code, error_message=_WHY, node_id=-1, port=-1)

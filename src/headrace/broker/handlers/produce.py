@@ -25,11 +25,18 @@ from headrace.protocol.batch import LOG_OVERHEAD, TRANSACTIONAL_FLAG, check
 from headrace.protocol.compression import Compression
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import ProduceRequest
-from headrace.protocol.produce_codec import PartitionResult, encode_produce_response, parse_produce
+from headrace.protocol.produce_codec import (
+    PartitionResult,
+    encode_acknowledgement,
+    encode_produce_response,
+    parse_one,
+    parse_produce,
+)
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
-    from headrace.log.partition_log import PartitionLog
+    from headrace.log.partition_log import AppendResult, PartitionLog
+    from headrace.replication.partition import Partition
 
 FIRST_SERVED: Final = 3
 FIRST_WITH_ZSTD: Final = 7
@@ -41,27 +48,49 @@ Results = list[tuple[str, list[PartitionResult]]]
 def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int) -> Answer:
     if version < FIRST_SERVED:
         raise UnsupportedVersion(f"Produce {version} is too old: the least is {FIRST_SERVED}")
+    one = parse_one(frame, at, version, len(frame))
+    if one is None:
+        return _serve_many(broker, version, correlation_id, frame, at)
+    acks, _, topic, index, start, end = one
+    try:
+        partition, result = _append(
+            broker, topic, index, frame[start:end], version, acks, broker.clock.wall_ms()
+        )
+    except HeadraceError as error:
+        answer = _refusal(broker, topic, index, version, error)
+        if acks == 0:
+            raise
+        return [encode_produce_response(version, correlation_id, [(topic, [answer])])]
+    if partition.must_sync_before_ack:
+        results = [(topic, [_acknowledged(index, result)])]
+        return _answer_when_durable(broker, version, correlation_id, results, [partition.log], acks)
+    if acks == 0:
+        return NO_ANSWER
+    return [encode_acknowledgement(version, correlation_id, topic, index, result[0], result[2], result[3])]
+
+
+def _serve_many(broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int) -> Answer:
     request = parse_produce(frame, at, version)
     acks = request.acks
     now_ms = broker.clock.wall_ms()
     results: Results = []
-    unsynced: list[PartitionLog] | None = None
+    unsynced: list[PartitionLog] = []
     failed: HeadraceError | None = None
     for topic, partitions in request.topics:
-        answers = []
+        answers: list[PartitionResult] = []
+        results.append((topic, answers))
         for index, start, end in partitions:
             try:
-                answer, flush_due = _append(broker, topic, index, frame[start:end], version, acks, now_ms)
-                if flush_due is not None:
-                    unsynced = [*(unsynced or ()), flush_due]
+                records = frame[start:end] if start >= 0 else frame[:0]
+                partition, result = _append(broker, topic, index, records, version, acks, now_ms)
             except HeadraceError as error:
                 failed = error
-                code = code_of(error)
-                _count_failure(broker, topic, version, code)
-                answer = PartitionResult(index, code, error_message=text_of(error))
-            answers.append(answer)
-        results.append((topic, answers))
-    if unsynced is not None:
+                answers.append(_refusal(broker, topic, index, version, error))
+                continue
+            answers.append(_acknowledged(index, result))
+            if partition.must_sync_before_ack:
+                unsynced.append(partition.log)
+    if unsynced:
         return _answer_when_durable(broker, version, correlation_id, results, unsynced, acks)
     if acks == 0:
         if failed is not None:
@@ -69,6 +98,16 @@ def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, 
             raise failed
         return NO_ANSWER
     return [encode_produce_response(version, correlation_id, results)]
+
+
+def _acknowledged(index: int, result: AppendResult) -> PartitionResult:
+    return PartitionResult(index, 0, result.base_offset, result.append_time_ms, result.log_start_offset)
+
+
+def _refusal(broker: Broker, topic: str, index: int, version: int, error: HeadraceError) -> PartitionResult:
+    code = code_of(error)
+    _count_failure(broker, topic, version, code)
+    return PartitionResult(index, code, error_message=text_of(error))
 
 
 def _count_failure(broker: Broker, topic: str, version: int, code: ErrorCode) -> None:
@@ -80,7 +119,7 @@ def _count_failure(broker: Broker, topic: str, version: int, code: ErrorCode) ->
 
 def _append(
     broker: Broker, topic: str, index: int, records: memoryview, version: int, acks: int, now_ms: int
-) -> tuple[PartitionResult, PartitionLog | None]:
+) -> tuple[Partition, AppendResult]:
     if acks not in ACKS:
         raise InvalidRequiredAcks(f"acks={acks}: only -1, 0 and 1 mean something")
     partition = broker.partitions.get(topic, index)
@@ -98,10 +137,7 @@ def _append(
     metrics.produce_requests += 1
     metrics.messages_in += header[12]
     metrics.bytes_in += size
-    return (
-        PartitionResult(index, 0, result[0], result[2], result[3]),
-        partition.log if partition.must_sync_before_ack else None,
-    )
+    return partition, result
 
 
 def _answer_when_durable(

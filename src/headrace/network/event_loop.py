@@ -1,0 +1,156 @@
+"""An asyncio event loop whose selector calls the data connections itself.
+
+asyncio wraps each ready descriptor in a handle, queues it, and runs it in a context: several microseconds
+for every small request. A data connection needs none of that. Its callbacks are called right where epoll
+reports it; everything else on the loop is ordinary asyncio. Measured in docs/adr/0004-data-plane.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import select
+import selectors
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+_READ: Final = select.EPOLLIN
+_WRITE: Final = select.EPOLLOUT
+MAX_EVENTS: Final = 256
+
+Callback = Callable[[], None]
+
+
+class DirectSelector(selectors.BaseSelector):
+    """A selector for asyncio that also serves callbacks of its own, by descriptor."""
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()
+        self._keys: dict[int, selectors.SelectorKey] = {}
+        self._readers: dict[int, Callback] = {}
+        self._writers: dict[int, Callback] = {}
+        self.on_error: Callable[[Exception], None] | None = None
+
+    # --- direct callbacks, under the names of the event loop ----------------------------------------------
+
+    def add_reader(self, descriptor: int, callback: Callback) -> None:
+        known = descriptor in self._writers
+        self._readers[descriptor] = callback
+        self._interest(descriptor, known)
+
+    def add_writer(self, descriptor: int, callback: Callback) -> None:
+        known = descriptor in self._readers
+        self._writers[descriptor] = callback
+        self._interest(descriptor, known)
+
+    def remove_reader(self, descriptor: int) -> None:
+        if self._readers.pop(descriptor, None) is not None:
+            self._interest(descriptor, True)
+
+    def remove_writer(self, descriptor: int) -> None:
+        if self._writers.pop(descriptor, None) is not None:
+            self._interest(descriptor, True)
+
+    def _interest(self, descriptor: int, known: bool) -> None:
+        mask = (_READ if descriptor in self._readers else 0) | (_WRITE if descriptor in self._writers else 0)
+        if not mask:
+            self._epoll.unregister(descriptor)
+        elif known:
+            self._epoll.modify(descriptor, mask)
+        else:
+            self._epoll.register(descriptor, mask)
+
+    # --- what asyncio asks of a selector ----------------------------------------------------------------
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        descriptor = fileobj if isinstance(fileobj, int) else fileobj.fileno()
+        key = selectors.SelectorKey(fileobj, descriptor, events, data)
+        self._epoll.register(descriptor, _mask(events))
+        self._keys[descriptor] = key
+        return key
+
+    def unregister(self, fileobj: Any) -> selectors.SelectorKey:
+        descriptor = fileobj if isinstance(fileobj, int) else fileobj.fileno()
+        key = self._keys.pop(descriptor)
+        try:
+            self._epoll.unregister(descriptor)
+        except OSError:
+            pass  # closed before it was unregistered, which epoll has noticed by itself
+        return key
+
+    def modify(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        descriptor = fileobj if isinstance(fileobj, int) else fileobj.fileno()
+        key = selectors.SelectorKey(fileobj, descriptor, events, data)
+        if events != self._keys[descriptor].events:
+            self._epoll.modify(descriptor, _mask(events))
+        self._keys[descriptor] = key
+        return key
+
+    def get_map(self) -> Mapping[Any, selectors.SelectorKey]:
+        return self._keys
+
+    def get_key(self, fileobj: Any) -> selectors.SelectorKey:
+        return self._keys[fileobj if isinstance(fileobj, int) else fileobj.fileno()]
+
+    def close(self) -> None:
+        self._epoll.close()
+        self._keys.clear()
+        self._readers.clear()
+        self._writers.clear()
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            wait = -1.0
+        else:
+            # epoll counts milliseconds: round up, so as not to wake before a timer is due.
+            wait = math.ceil(timeout * 1000) / 1000 if timeout > 0 else 0.0
+        try:
+            events = self._epoll.poll(wait, MAX_EVENTS)
+        except InterruptedError:
+            return []
+        ready = []
+        readers, writers = self._readers, self._writers
+        for descriptor, mask in events:
+            reader = readers.get(descriptor)
+            if reader is not None and mask & ~_WRITE:
+                self._call(reader)
+            if mask & ~_READ:
+                writer = writers.get(descriptor)
+                if writer is not None:
+                    self._call(writer)
+            if reader is None:
+                key = self._keys.get(descriptor)
+                if key is not None:
+                    ready.append((key, _events(mask) & key.events))
+        return ready
+
+    def _call(self, callback: Callback) -> None:
+        try:
+            callback()
+        except Exception as error:
+            if self.on_error is None:
+                raise
+            self.on_error(error)
+
+
+def _mask(events: int) -> int:
+    return (_READ if events & selectors.EVENT_READ else 0) | (_WRITE if events & selectors.EVENT_WRITE else 0)
+
+
+def _events(mask: int) -> int:
+    """Errors and hang-ups wake readers and writers alike, as in the standard library."""
+    return (selectors.EVENT_READ if mask & ~_WRITE else 0) | (selectors.EVENT_WRITE if mask & ~_READ else 0)
+
+
+class BrokerEventLoop(asyncio.SelectorEventLoop):
+    def __init__(self) -> None:
+        self.direct = DirectSelector()
+        super().__init__(self.direct)
+        self.direct.on_error = lambda error: self.call_exception_handler(
+            {"message": "a data connection failed", "exception": error}
+        )
+
+
+def poller_of(loop: asyncio.AbstractEventLoop) -> Any:
+    """Who calls the connections: the direct selector, or any other loop itself, which is only slower."""
+    return loop.direct if isinstance(loop, BrokerEventLoop) else loop

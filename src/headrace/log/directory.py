@@ -101,9 +101,16 @@ class LogDirectory:
             self.lock = None
 
     def lend(self, holder: HoldsFile, path: str, *, create: bool) -> File:
-        """Open a segment file. The one that has been open for longest is let go when there are too many."""
-        file = self.disk.open(path, create=create)
+        """Open a segment file. When there are too many, those that were opened first are let go."""
         lent = self._lent
+        try:
+            file = self.disk.open(path, create=create)
+        except OSError as error:
+            if error.errno not in (errno.EMFILE, errno.ENFILE) or not lent:
+                raise
+            for _ in range((len(lent) + 1) // 2):
+                lent.popleft().release()
+            file = self.disk.open(path, create=create)
         lent.append(holder)
         if len(lent) > self.max_open:
             lent.popleft().release()

@@ -21,9 +21,10 @@ from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import checkpoints, files
 from headrace.log.checkpoint_writer import CheckpointTicket, DirectoryCheckpoints
-from headrace.log.directory import LogDirectory
+from headrace.log.directory import MAX_OPEN_SEGMENTS, LogDirectory
 from headrace.log.directory_identity import DirectoryIdentity, adopt_directory
 from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.os_disk import descriptor_limit
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.recovery import open_log
@@ -61,6 +62,7 @@ class LogManager:
         new_uuid: Callable[[], UUID],
         threads_per_directory: int = 2,
         on_failure: Callable[[LogDirectory, StorageError], None] | None = None,
+        max_open_segments: int | None = None,
     ) -> None:
         """Takes every directory: makes it if need be, locks it, checks whose it is (ConfigError if not ours).
 
@@ -81,7 +83,9 @@ class LogManager:
         self._checkpoints = {
             directory.path: DirectoryCheckpoints(directory) for directory in self.directories
         }
+        share = max_open_segments or min(descriptor_limit() // 2, MAX_OPEN_SEGMENTS)
         for directory in self.directories:
+            directory.max_open = max(share // len(self.directories), 1)
             directory.lower_checkpoints = self._checkpoints[directory.path].lower
         self._require_one_online()
 

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 from collections.abc import Sequence
 
 from headrace.core.ports import Buffer
+
+
+def descriptor_limit() -> int:
+    """How many files this process may have open."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 class OsFile:

@@ -39,9 +39,14 @@ def open_log(
     log_start_offset: int = 0,
     now_ms: int,
     accept_loss: bool = False,
+    foreign: bool = False,
 ) -> PartitionLog:
-    """Raises CorruptLog, with the files untouched, if something that was synced is not there."""
-    loader = _Loader(directory, path, config, recovery_point, log_start_offset, now_ms, accept_loss)
+    """Raises CorruptLog, with the files untouched, if something that was synced is not there.
+
+    `foreign` is for a log that another program wrote, stopped as it may be: it is walked from its beginning,
+    gaps between offsets are as they are, and only a torn tail of its last segment is cut off.
+    """
+    loader = _Loader(directory, path, config, recovery_point, log_start_offset, now_ms, accept_loss, foreign)
     try:
         if not (clean and loader.load_clean()):
             loader.recover()
@@ -62,6 +67,7 @@ class _Loader:
         log_start_offset: int,
         now_ms: int,
         accept_loss: bool,
+        foreign: bool,
     ) -> None:
         self.directory = directory
         self.disk = directory.disk
@@ -71,6 +77,7 @@ class _Loader:
         self.log_start_offset = log_start_offset
         self.now_ms = now_ms
         self.accept_loss = accept_loss
+        self.foreign = foreign
         self.epochs = LeaderEpochs(self.disk, f"{path}/{files.EPOCHS}")
         self.producers = ProducerStates()
         leftovers.tidy(self.disk, path)
@@ -142,7 +149,9 @@ class _Loader:
         self.end_offset = begin
         for place in range(first, len(self.segments)):
             segment = self.segments[place]
-            whole = segment.base_offset == self.end_offset or place == first
+            whole = segment.base_offset == self.end_offset or place == first or self.foreign
+            if self.foreign and segment is not self.segments[-1]:
+                self._require_intact(segment)
             if not whole or not self._walk(segment):
                 self._drop_after(place if not whole else place + 1)
                 break
@@ -166,6 +175,16 @@ class _Loader:
             if segment.base_offset <= self.recovery_point:
                 place = index
         return place
+
+    def _require_intact(self, segment: Segment) -> None:
+        """Of a foreign log only the end of the last segment may be cut off."""
+        walk = self._checked(segment, segment.size)
+        for _ in walk:
+            pass
+        if walk.fault is not None:
+            raise CorruptLog(
+                f"{segment.path(files.LOG)}: position {walk.fault.position}: {walk.fault.reason}"
+            )
 
     def _require_whole(self, segment: Segment, next_base: int) -> None:
         """A sealed segment that was synced ends with a whole batch, and the next one follows it."""
@@ -198,10 +217,13 @@ class _Loader:
             )
 
     def _checked(self, segment: Segment, size: int) -> scan.CheckedWalk:
-        """Only compaction leaves gaps between offsets, here or at the leader that this was copied from."""
-        gapless = "compact" not in self.config.cleanup_policy
         return scan.CheckedWalk(
-            segment.file(), 0, size, segment.base_offset, gapless=gapless, highest=segment.highest_offset
+            segment.file(),
+            0,
+            size,
+            segment.base_offset,
+            confirmed=None if self.foreign else self.recovery_point,
+            highest=segment.highest_offset,
         )
 
     def _walk(self, segment: Segment) -> bool:

@@ -94,11 +94,11 @@ class CheckedWalk:
     The walk ends at the first byte that cannot be right; `fault` then says where and why.
 
     Offset and leader epoch lie outside the checksum. So a batch is only given out when the next one agrees
-    with it: if one jumps ahead and the next falls back, the jump is the fault. With `gapless` a jump in the
-    offset of the very last batch, which no other can confirm, is a fault too.
+    with it: if one jumps ahead and the next falls back, the jump is the fault. A jump of the very last batch,
+    which no other can confirm, is a fault if it leads beyond `confirmed`, an end that is known otherwise.
     """
 
-    __slots__ = ("_end", "_epoch", "_file", "_gapless", "_highest", "fault", "next_offset", "position")
+    __slots__ = ("_confirmed", "_end", "_epoch", "_file", "_highest", "fault", "next_offset", "position")
 
     def __init__(
         self,
@@ -107,12 +107,12 @@ class CheckedWalk:
         end: int,
         next_offset: int,
         *,
-        gapless: bool = False,
+        confirmed: int | None = None,
         highest: int | None = None,
     ) -> None:
         self._file = file
         self._end = end
-        self._gapless = gapless
+        self._confirmed = confirmed
         self._highest = highest
         self._epoch = -1
         self.position = position
@@ -139,10 +139,13 @@ class CheckedWalk:
                 return
             held = found
         if held is not None:
-            if self._gapless and held[1].base_offset != self.next_offset:
+            if self._confirmed is not None and self._jumps_beyond(held[1], self._confirmed):
                 self.fault = Fault(held[0], f"offset {held[1].base_offset} instead of {self.next_offset}")
                 return
             yield self._give(held)
+
+    def _jumps_beyond(self, last: BatchHeader, confirmed: int) -> bool:
+        return last.base_offset != self.next_offset and last.next_offset > confirmed
 
     def _give(self, found: tuple[int, BatchHeader, memoryview]) -> tuple[int, BatchHeader, memoryview]:
         at, header, _ = found

@@ -1,0 +1,106 @@
+"""The same script of requests to Apache Kafka 4.3.1 and to Headrace; answers compared field by field."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.apache_kafka import ApacheKafka
+from tests.broker_process import BrokerProcess, HeadraceProcess
+from tests.oracle import configs_script, fetch_script, frames_script, produce_script, topics_script
+from tests.oracle.conversation import Conversation
+from tests.oracle.differences import DIFFERENCES
+from tests.oracle.plain import Flat
+
+SCRIPTS: dict[str, Callable[[Conversation], None]] = {
+    "frames": frames_script.run,
+    "topics": topics_script.run,
+    "produce": produce_script.run,
+    "fetch": fetch_script.run,
+    "configs": configs_script.run,
+}
+ABSENT = "<absent>"
+
+#: As few differences as possible between the two configurations.
+PROPERTIES = {"auto.create.topics.enable": "true"}
+
+
+class Found(NamedTuple):
+    """One field that is not the same."""
+
+    step: str
+    path: str
+    kafka: object
+    headrace: object
+
+
+def talk(broker: BrokerProcess) -> dict[str, dict[str, Flat]]:
+    """All answers of one broker, by script and step."""
+    answers: dict[str, dict[str, Flat]] = {}
+    with broker:
+        for name, run in SCRIPTS.items():
+            with Conversation(broker) as conversation:
+                run(conversation)
+                answers[name] = conversation.answers
+    return answers
+
+
+def compare(kafka: dict[str, Flat], headrace: dict[str, Flat]) -> list[Found]:
+    found = []
+    for step in {**kafka, **headrace}:
+        ours, theirs = headrace.get(step, {}), kafka.get(step, {})
+        for path in sorted({**theirs, **ours}):
+            pair = theirs.get(path, ABSENT), ours.get(path, ABSENT)
+            if pair[0] != pair[1]:
+                found.append(Found(step, path, *pair))
+    return found
+
+
+@pytest.fixture(scope="session")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Found]]:
+    brokers: list[BrokerProcess] = [
+        ApacheKafka(tmp_path_factory.mktemp("kafka"), PROPERTIES),
+        HeadraceProcess(tmp_path_factory.mktemp("headrace"), PROPERTIES),
+    ]
+    with ThreadPoolExecutor(2) as pool:
+        kafka, headrace = pool.map(talk, brokers)
+    result = {name: compare(kafka[name], headrace[name]) for name in SCRIPTS}
+    report = os.environ.get("HEADRACE_ORACLE_REPORT")
+    if report:
+        flat = [{"script": name, **one._asdict()} for name, all_found in result.items() for one in all_found]
+        Path(report).write_text(json.dumps(flat, indent=1, default=str))
+    return result
+
+
+def _explained(one: Found) -> bool:
+    return any(difference.explains(one.step, one.path) for difference in DIFFERENCES)
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("script", list(SCRIPTS))
+def test_no_answer_differs_without_a_reason(found: dict[str, list[Found]], script: str) -> None:
+    unexplained = [one for one in found[script] if not _explained(one)]
+    shown = "\n".join(
+        f"  {one.step} | {one.path}: Kafka {one.kafka!r}, Headrace {one.headrace!r}"
+        for one in unexplained[:80]
+    )
+    assert not unexplained, f"{len(unexplained)} differences without a reason:\n{shown}"
+
+
+@pytest.mark.timeout(240)
+def test_every_listed_difference_still_occurs(found: dict[str, list[Found]]) -> None:
+    occurs: Counter[int] = Counter()
+    for all_found in found.values():
+        for one in all_found:
+            occurs.update(
+                number for number, known in enumerate(DIFFERENCES) if known.explains(one.step, one.path)
+            )
+    stale = [known for number, known in enumerate(DIFFERENCES) if not occurs[number]]
+    assert not stale

@@ -8,11 +8,11 @@ from typing import Protocol, TypeVar
 
 from headrace.controller.image import ConfigResource, MetadataImage, ResourceType
 from headrace.controller.operations import AlteredConfig, ConfigChange, ConfigOp, RecordGroup, Result
+from headrace.controller.topic_names import check_topic_name
 from headrace.core.errors import (
     HeadraceError,
     InvalidConfig,
     InvalidRequest,
-    UnknownServerId,
     UnknownTopicOrPartition,
 )
 from headrace.protocol.stored.config_record import ConfigRecord
@@ -125,6 +125,7 @@ def _alter(
 def _check_exists(image: MetadataImage, resource: ConfigResource) -> None:
     if resource.type == ResourceType.TOPIC:
         if resource.name not in image.topics_by_name:
+            check_topic_name(resource.name)
             raise UnknownTopicOrPartition(f"there is no topic {resource.name!r}")
     elif resource.type == ResourceType.BROKER:
         if not resource.name:
@@ -132,7 +133,8 @@ def _check_exists(image: MetadataImage, resource: ConfigResource) -> None:
         if not (resource.name.isascii() and resource.name.isdigit()):
             raise InvalidRequest(f"broker {resource.name!r}: give the id as a number, or nothing for all")
         if int(resource.name) not in image.brokers:
-            raise UnknownServerId(f"there is no broker {resource.name}")
+            # The code that Kafka gives: a client has to address the broker whose values it changes.
+            raise InvalidRequest(f"there is no broker {resource.name}")
     else:
         raise InvalidRequest(f"resources of type {int(resource.type)} have no stored configuration")
 

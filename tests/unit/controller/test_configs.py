@@ -8,7 +8,6 @@ from headrace.core.errors import (
     HeadraceError,
     InvalidConfig,
     InvalidRequest,
-    UnknownServerId,
     UnknownTopicOrPartition,
 )
 from tests.unit.controller.cluster import Cluster
@@ -79,7 +78,7 @@ def test_the_older_form_replaces_everything(cluster: Cluster) -> None:
         (TOPIC, ConfigChange(ConfigOp.APPEND, "cleanup.policy", "burn"), InvalidConfig),
         (TOPIC, ConfigChange(9, "retention.ms", "1"), InvalidRequest),
         (ConfigResource(ResourceType.TOPIC, "none"), set_to("retention.ms", "1"), UnknownTopicOrPartition),
-        (ConfigResource(ResourceType.BROKER, "7"), set_to("log.retention.ms", "1"), UnknownServerId),
+        (ConfigResource(ResourceType.BROKER, "7"), set_to("log.retention.ms", "1"), InvalidRequest),
         (ConfigResource(ResourceType.BROKER, "x"), set_to("log.retention.ms", "1"), InvalidRequest),
         (ConfigResource(ResourceType.GROUP, "g"), set_to("a", "1"), InvalidRequest),
         (BROKER, set_to("log.dirs", "/elsewhere"), InvalidRequest),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api
 from headrace.broker.errors import code_of, text_of
 from headrace.core.errors import (
+    CorruptBatch,
     HeadraceError,
     InvalidRecord,
     InvalidRequiredAcks,
@@ -21,7 +22,15 @@ from headrace.core.errors import (
 )
 from headrace.network.answer import NO_ANSWER, Answer, Pending
 from headrace.protocol.api_keys import ApiKey
-from headrace.protocol.batch import LOG_OVERHEAD, TRANSACTIONAL_FLAG, check
+from headrace.protocol.batch import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC,
+    MIN_BATCH_LENGTH,
+    TRANSACTIONAL_FLAG,
+    check,
+    read_header,
+)
 from headrace.protocol.compression import Compression
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import ProduceRequest
@@ -123,11 +132,16 @@ def _append(
     if acks not in ACKS:
         raise InvalidRequiredAcks(f"acks={acks}: only -1, 0 and 1 mean something")
     partition = broker.partitions.get(topic, index)
-    header = check(records)
+    try:
+        header = check(records)
+    except CorruptBatch as error:
+        raise _told_as_kafka_does(records, error) from None
     size = header[1] + LOG_OVERHEAD
     attributes = header[5]
     if size != len(records):
         raise InvalidRecord("a produce request holds exactly one batch for each partition")
+    if header[0] != 0:
+        raise InvalidRecord(f"a producer's batch begins at offset 0, not {header[0]}")
     if attributes & TRANSACTIONAL_FLAG:
         raise InvalidTransactionState("transactions are not there yet")
     if version < FIRST_WITH_ZSTD and attributes & 7 == Compression.ZSTD:
@@ -138,6 +152,21 @@ def _append(
     metrics.messages_in += header[12]
     metrics.bytes_in += size
     return partition, result
+
+
+def _told_as_kafka_does(records: memoryview, error: CorruptBatch) -> HeadraceError:
+    """A batch that is not there whole, or is of an old format, is INVALID_RECORD; damage is CORRUPT_MESSAGE.
+
+    Producers try again after the second and not after the first, which is why the codes must be Kafka's.
+    """
+    if len(records) < HEADER_SIZE:
+        return InvalidRecord(str(error))
+    header = read_header(records)
+    if header.size > len(records) or header.magic < MAGIC:
+        return InvalidRecord(str(error))
+    if header.batch_length >= MIN_BATCH_LENGTH and header.magic == MAGIC and header.record_count < 0:
+        return InvalidRecord(str(error))
+    return error
 
 
 def _answer_when_durable(

@@ -1,7 +1,8 @@
 """Every known difference between Headrace's answers and Apache Kafka 4.3.1's, each with its reason.
 
-A step and a path are regular expressions that must match whole. The comparison fails on a difference that is
-not here, and on an entry that no longer occurs. `docs/compatibility.md` shows this list to readers.
+A step, a path and, where given, the two values are regular expressions that must match whole. The comparison
+fails on a difference that is not here, and on an entry that no longer occurs. `docs/compatibility.md` shows
+this list to readers; `python -m tests.oracle.document` writes it there.
 """
 
 from __future__ import annotations
@@ -9,14 +10,274 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+ABSENT = "<absent>"
+
 
 class Difference(NamedTuple):
+    api: str
+    title: str
+    reason: str
     step: str
     path: str
-    reason: str
+    kafka: str = r"(?s).*"
+    headrace: str = r"(?s).*"
 
-    def explains(self, step: str, path: str) -> bool:
-        return re.fullmatch(self.step, step) is not None and re.fullmatch(self.path, path) is not None
+    def explains(self, step: str, path: str, kafka: object, headrace: object) -> bool:
+        pairs = (
+            (self.step, step),
+            (self.path, path),
+            (self.kafka, str(kafka)),
+            (self.headrace, str(headrace)),
+        )
+        return all(re.fullmatch(pattern, text) is not None for pattern, text in pairs)
 
 
-DIFFERENCES: tuple[Difference, ...] = ()
+_PARTITION = r"responses\[[^]]*\]\.partition_responses\[\d+\]\."
+
+_FEATURES_TO_COME = (
+    Difference(
+        "ApiVersions",
+        "fewer APIs",
+        "Groups, transactions, security, quotas, reassignment and share groups are not there yet. An "
+        "API is "
+        "advertised when it works. What belongs to a KRaft quorum is never advertised.",
+        r"versions v\d",
+        r"api_keys\[\d+\]\..*",
+        headrace=ABSENT,
+    ),
+    Difference(
+        "ApiVersions",
+        "their number",
+        "It follows from the entry before.",
+        r"versions v\d",
+        r"api_keys\.#",
+    ),
+    Difference(
+        "ApiVersions",
+        "older highest versions",
+        "Produce 12 and 13 come with transactions and topic ids, Fetch 18 with replication, ListOffsets "
+        "10 and 11 "
+        "with tiered storage, Metadata 13 with rebootstrapping, DescribeLogDirs 5 with cordoned "
+        "directories.",
+        r"versions v\d",
+        r"api_keys\[(0|1|2|3|35)\]\.max_version",
+    ),
+    Difference(
+        "ApiVersions",
+        "fewer features",
+        "A feature is finalised when all that it promises works; clients switch their behaviour on it. The "
+        "metadata version is the one whose records Headrace writes. The epoch is an offset in each "
+        "broker's own "
+        "metadata log.",
+        r"versions v\d",
+        r"(supported|finalized)_features(\.|\[|_epoch).*",
+    ),
+    Difference(
+        "Produce",
+        "another code for a transactional batch",
+        "Kafka asks who may use the transactional id. Until transactions exist, Headrace answers that the "
+        "producer is in no transaction. Neither code is tried again.",
+        r"a transactional batch outside of a transaction v\d+",
+        _PARTITION + "error_code",
+        kafka="53",
+        headrace="48",
+    ),
+    Difference(
+        "Metadata, DescribeTopicPartitions, DescribeCluster",
+        "no authorised operations",
+        "Without an authoriser Kafka says that everything is allowed; Headrace says that it does not know "
+        "until it has one.",
+        r"(metadata with operations|describe partitions .*|the cluster with operations) v\d+",
+        r".*(topic|cluster)_authorized_operations",
+        kafka="3576|8096",
+        headrace="-2147483648",
+    ),
+)
+
+_DELIBERATE = (
+    Difference(
+        "Metadata",
+        "an auto-created topic is in the first answer",
+        "Kafka answers UNKNOWN_TOPIC_OR_PARTITION, creates the topic, and the client asks again. "
+        "Headrace creates "
+        "first and answers then, so that nobody waits for a retry.",
+        r"metadata that creates v\d+",
+        r"topics\[metadata-made-\d+\]\..*",
+    ),
+    Difference(
+        "Produce",
+        "the inside of a batch is not opened",
+        "A batch with a good checksum is stored as it is. Kafka decodes every record and fails with "
+        "UNKNOWN_SERVER_ERROR on these; with Headrace it is the reader who finds out. Topics whose "
+        "settings need the "
+        "records (compaction, another compression, LogAppendTime) are checked as in Kafka.",
+        r"(gzip that is none|records that are none) v\d+",
+        _PARTITION + "(base_offset|error_code)",
+        headrace=r"0|\d+",
+    ),
+    Difference(
+        "Produce",
+        "nothing may follow the batch",
+        "Kafka ignores bytes that are too few for another batch; Headrace refuses the request with "
+        "INVALID_RECORD. "
+        "No client sends such bytes.",
+        r"bytes after the batch v\d+",
+        _PARTITION + "(base_offset|error_code|log_start_offset)",
+    ),
+    Difference(
+        "Produce",
+        "a request without records is answered",
+        "Kafka's handler fails and never answers; the client waits for its timeout. Headrace answers "
+        "INVALID_RECORD.",
+        r"no records v\d+",
+        r".*",
+    ),
+    Difference(
+        "Produce",
+        "unknown compressions have a code",
+        "Kafka answers UNKNOWN_SERVER_ERROR for compression types 5 to 7, Headrace INVALID_RECORD.",
+        r"compression [57] v\d+",
+        _PARTITION + "error_code",
+        kafka="-1",
+        headrace="87",
+    ),
+    Difference(
+        "Produce",
+        "a client may not claim LogAppendTime",
+        "Kafka clears the mark and stores the batch; Headrace refuses it with INVALID_TIMESTAMP, "
+        "because it does not "
+        "rewrite batches. No client sets the mark.",
+        r"log append time claimed by the client v\d+",
+        _PARTITION + "(base_offset|error_code)",
+    ),
+    Difference(
+        "Produce",
+        "no log start offset beside an error",
+        "Kafka adds the log start offset to some errors of a batch. Clients read it only beside success.",
+        r".* v\d+",
+        _PARTITION + "log_start_offset",
+        kafka="0",
+        headrace="-1",
+    ),
+    Difference(
+        "Produce",
+        "bad records are not named one by one",
+        "Kafka lists the bad records of a refused batch. Headrace refuses the batch with the same code "
+        "and says in "
+        "the message what is wrong.",
+        r"(no key in a compacted topic|too old|too far ahead.*) v\d+",
+        _PARTITION + r"record_errors(\.#|\[\d+\]\..*)",
+    ),
+    Difference(
+        "Fetch",
+        "null instead of an empty list beside an error",
+        "A partition that has an error has no aborted transactions: null says so, as for a reader of "
+        "uncommitted "
+        "records.",
+        r".*unknown.* v\d+|zero topic id v\d+",
+        r".*\.aborted_transactions(\.#)?",
+    ),
+    Difference(
+        "Fetch, ListOffsets",
+        "one partition asked for twice",
+        "Kafka keeps the last of the two; Headrace answers each. No client asks twice in one request.",
+        r"(same partition twice|offset of one partition twice) v\d+",
+        r".*",
+    ),
+    Difference(
+        "Fetch",
+        "an epoch newer than the log's is no error",
+        "Kafka answers OFFSET_OUT_OF_RANGE when a reader claims to have read an epoch that has not "
+        "begun. Headrace "
+        "serves the offset; the next fetch with a current epoch finds the truth.",
+        r"last fetched epoch 3 v\d+",
+        r"responses\[fetch\]\.partitions\[0\]\..*",
+    ),
+    Difference(
+        "ListOffsets",
+        "no epoch for the start of an empty partition",
+        "Kafka knows the current leader's epoch although nothing has been written in it; Headrace "
+        "learns epochs from "
+        "what is in the log.",
+        r"offset of (earliest|special -4) v\d+",
+        r"topics\[fetch\]\.partitions\[2\]\.leader_epoch",
+        kafka="0",
+        headrace="-1",
+    ),
+    Difference(
+        "ElectLeaders",
+        "an election of all that changes nothing is an empty list",
+        "Kafka names every topic with an empty list of partitions. The tools print neither.",
+        r"elect all v\d+",
+        r"replica_election_results.*",
+    ),
+    Difference(
+        "IncrementalAlterConfigs",
+        "an unknown operation has a code",
+        "Kafka answers UNKNOWN_SERVER_ERROR, Headrace INVALID_REQUEST.",
+        r"change by an unknown operation v\d+",
+        r"responses\[.*\]\.error_code",
+        kafka="-1",
+        headrace="42",
+    ),
+)
+
+_CONFIGURATION = (
+    Difference(
+        "CreateTopics, DescribeConfigs",
+        "min.insync.replicas is an ordinary default",
+        "Kafka writes it as a dynamic default of the cluster when eligible leader replicas are switched "
+        "on. In "
+        "Headrace it is the static default until somebody sets it.",
+        r".* v\d+",
+        r".*configs\[min\.insync\.replicas\]\..*|results\[4/\]\.configs\.#",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "another set of broker properties",
+        "Headrace has the properties of what it does, and some names of older Kafka releases that it "
+        "still takes. "
+        "Properties of KRaft, of the group and share coordinators, of security, quotas and tiered "
+        "storage are not "
+        "there yet or never will be.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[.*\]\..*",
+        headrace=ABSENT,
+    ),
+    Difference(
+        "DescribeConfigs",
+        "names that Kafka 4 has dropped, and our own",
+        "Properties of older releases are accepted, so that an old server.properties starts; the "
+        "headrace.* ones have "
+        "no counterpart.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[.*\]\..*",
+        kafka=ABSENT,
+    ),
+    Difference(
+        "DescribeConfigs",
+        "their number",
+        "It follows from the two entries before.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\.#",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "listeners and roles of this test",
+        "Apache Kafka has to be given a controller listener and roles; a Headrace broker needs none. "
+        "Its listeners "
+        "cannot be changed while it runs.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[(advertised\.listeners|controller\.listener\.names"
+        r"|listener\.security\.protocol\.map|listeners|process\.roles)\]\..*",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "another default directory",
+        "The default of log.dir names the product. Both are under /tmp, and both are for trying things out.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[log\.dir\]\..*",
+    ),
+)
+
+DIFFERENCES: tuple[Difference, ...] = (*_FEATURES_TO_COME, *_DELIBERATE, *_CONFIGURATION)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from headrace.protocol.messages.delete_records_request import (
@@ -46,15 +47,15 @@ def run(talk: Conversation) -> None:
     _delete_records(talk)
 
 
-def _request(*partitions: FetchPartition, topic_id: UUID | None = None, **fields: int) -> FetchRequest:
+def _request(*partitions: FetchPartition, topic_id: UUID | None = None, **fields: Any) -> FetchRequest:
     topic = FetchTopic(topic=TOPIC, partitions=list(partitions))
     if topic_id is not None:
         topic.topic_id = topic_id
-    base = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "session_epoch": -1, **fields}
+    base: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "session_epoch": -1, **fields}
     return FetchRequest(topics=[topic], **base)
 
 
-def _at(partition: int, offset: int, limit: int = 1 << 20, **fields: int) -> FetchPartition:
+def _at(partition: int, offset: int, limit: int = 1 << 20, **fields: Any) -> FetchPartition:
     return FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=limit, **fields)
 
 
@@ -114,7 +115,7 @@ def _sessions(talk: Conversation, topic_id: UUID) -> None:
         def more(step: str, request: FetchRequest, version: int = version) -> None:
             talk.ask(f"session {step}", request, version)
 
-        empty = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "session_id": session}
+        empty: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "session_id": session}
         more("nothing changed", FetchRequest(topics=[], session_epoch=1, **empty))
         advanced = _request(_at(0, 6), topic_id=topic_id, session_id=session, session_epoch=2)
         more("one advanced to its end", advanced)

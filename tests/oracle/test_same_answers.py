@@ -16,7 +16,8 @@ from tests.apache_kafka import ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
 from tests.oracle import configs_script, fetch_script, frames_script, produce_script, topics_script
 from tests.oracle.conversation import Conversation
-from tests.oracle.differences import DIFFERENCES
+from tests.oracle.differences import ABSENT, DIFFERENCES
+from tests.oracle.document import PAGE, with_differences
 from tests.oracle.plain import Flat
 
 SCRIPTS: dict[str, Callable[[Conversation], None]] = {
@@ -26,10 +27,13 @@ SCRIPTS: dict[str, Callable[[Conversation], None]] = {
     "fetch": fetch_script.run,
     "configs": configs_script.run,
 }
-ABSENT = "<absent>"
-
 #: As few differences as possible between the two configurations.
-PROPERTIES = {"auto.create.topics.enable": "true"}
+PROPERTIES = {
+    "auto.create.topics.enable": "true",
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+}
 
 
 class Found(NamedTuple):
@@ -80,7 +84,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Found]]:
 
 
 def _explained(one: Found) -> bool:
-    return any(difference.explains(one.step, one.path) for difference in DIFFERENCES)
+    return any(difference.explains(*one) for difference in DIFFERENCES)
 
 
 @pytest.mark.timeout(240)
@@ -99,8 +103,11 @@ def test_every_listed_difference_still_occurs(found: dict[str, list[Found]]) -> 
     occurs: Counter[int] = Counter()
     for all_found in found.values():
         for one in all_found:
-            occurs.update(
-                number for number, known in enumerate(DIFFERENCES) if known.explains(one.step, one.path)
-            )
+            occurs.update(number for number, known in enumerate(DIFFERENCES) if known.explains(*one))
     stale = [known for number, known in enumerate(DIFFERENCES) if not occurs[number]]
     assert not stale
+
+
+def test_the_documentation_shows_the_list() -> None:
+    page = PAGE.read_text()
+    assert page == with_differences(page), "run python -m tests.oracle.document"

@@ -26,6 +26,7 @@ from confluent_kafka.cimpl import NewPartitions, NewTopic
 from tests.compatibility.clients.client import Client, ClientFailure, Consumed, NewRecord
 
 _WAIT = 15.0
+_for_timestamp: Any = OffsetSpec.for_timestamp  # which the library has left without types
 
 
 def _failure(error: KafkaError) -> ClientFailure:
@@ -192,12 +193,12 @@ class ConfluentClient(Client):
         return {"low_watermark": _outcome(self._admin.delete_records([asked])[asked]).low_watermark}
 
     def list_offsets(self, topic: str, partition: int, at: str) -> dict[str, Any]:
-        named = {
+        named: dict[str, Any] = {
             "earliest": OffsetSpec.earliest,
             "latest": OffsetSpec.latest,
             "max_timestamp": OffsetSpec.max_timestamp,
         }
-        spec = named[at]() if at in named else OffsetSpec.for_timestamp(int(at))
+        spec = named[at]() if at in named else _for_timestamp(int(at))
         asked = TopicPartition(topic, partition)
         found = _outcome(self._admin.list_offsets({asked: spec})[asked])
         return {"offset": found.offset, "timestamp": found.timestamp}

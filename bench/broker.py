@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from pathlib import Path
@@ -63,7 +64,11 @@ class Broker:
         with (self.directory / "output.log").open("ab") as output:
             began = time.monotonic()
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=_installed_environment(),
             )
         while not wire.answers(self.port):
             if self._process.poll() is not None or time.monotonic() - began > START_LIMIT_S:
@@ -95,3 +100,8 @@ class Broker:
     def last_output(self, lines: int = 15) -> str:
         path = self.directory / "output.log"
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
+
+
+def _installed_environment() -> dict[str, str]:
+    """As an installed package, with its bytecode, whatever a developer's switch says."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}

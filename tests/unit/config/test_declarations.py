@@ -28,6 +28,9 @@ NOT_IN_KAFKA_4 = {
 
 # Where the default differs on purpose.
 OTHER_DEFAULTS = {
+    # Kafka's 100 KB halves what one connection can carry; see docs/adr/0004-data-plane.md.
+    "socket.receive.buffer.bytes": "-1",
+    "socket.send.buffer.bytes": "-1",
     # Sharing Kafka's own default directory with a Kafka that runs would harm both.
     "log.dir": "/tmp/headrace-logs",
     # Kafka has no default and no meaning without a value; here they are optional.

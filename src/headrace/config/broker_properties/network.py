@@ -66,14 +66,14 @@ class NetworkProperties:
     )
     socket_send_buffer_bytes = int32(
         "socket.send.buffer.bytes",
-        102_400,
-        "Send buffer of a client's socket; -1 leaves it to the system.",
+        -1,
+        "Send buffer of a client's socket; -1 leaves it to the system, which suits it to the connection.",
         check=_buffer_size,
     )
     socket_receive_buffer_bytes = int32(
         "socket.receive.buffer.bytes",
-        102_400,
-        "Receive buffer of a client's socket; -1 leaves it to the system.",
+        -1,
+        "Receive buffer of a client's socket; -1 leaves it to the system, which suits it to the connection.",
         check=_buffer_size,
     )
     socket_listen_backlog_size = int32(

@@ -1,0 +1,47 @@
+"""A cached answer is never older than the metadata, and each asker gets its own correlation id."""
+
+from __future__ import annotations
+
+import struct
+
+from headrace.broker.answer_cache import MAX_ANSWER_BYTES, MAX_ENTRIES, AnswerCache, Question
+
+FRAME = struct.pack(">ii", 9, 7) + b"topics"
+
+
+def test_an_answer_comes_back_with_the_askers_correlation_id() -> None:
+    cache = AnswerCache()
+    question = Question(9, "PLAINTEXT", b"all")
+    assert cache.get(question, 5, 1) is None
+    cache.put(question, 5, FRAME)
+    assert cache.get(question, 5, 42) == struct.pack(">ii", 9, 42) + b"topics"
+
+
+def test_any_change_of_the_metadata_forgets_everything() -> None:
+    cache = AnswerCache()
+    question = Question(9, "PLAINTEXT", b"all")
+    cache.get(question, 5, 1)
+    cache.put(question, 5, FRAME)
+    assert cache.get(question, 6, 1) is None
+    cache.put(question, 5, FRAME)
+    assert cache.get(question, 6, 1) is None, "an answer from before the change must not be kept"
+
+
+def test_listener_and_version_are_part_of_the_question() -> None:
+    cache = AnswerCache()
+    cache.get(Question(9, "INSIDE", b"all"), 5, 1)
+    cache.put(Question(9, "INSIDE", b"all"), 5, FRAME)
+    assert cache.get(Question(9, "OUTSIDE", b"all"), 5, 1) is None
+    assert cache.get(Question(8, "INSIDE", b"all"), 5, 1) is None
+
+
+def test_it_holds_a_bounded_number_of_bounded_answers() -> None:
+    cache = AnswerCache()
+    first = Question(9, "PLAINTEXT", b"0")
+    cache.get(first, 5, 1)
+    for number in range(MAX_ENTRIES + 1):
+        cache.put(Question(9, "PLAINTEXT", str(number).encode()), 5, FRAME)
+    assert cache.get(first, 5, 1) is None
+    large = Question(9, "PLAINTEXT", b"large")
+    cache.put(large, 5, bytes(MAX_ANSWER_BYTES + 1))
+    assert cache.get(large, 5, 1) is None

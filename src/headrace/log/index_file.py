@@ -114,7 +114,14 @@ class IndexFile:
         """Drop every entry from place `count` on."""
         if count >= self._written:
             del self._tail[(count - self._written) * self.ENTRY.size :]
-            return
+        else:
+            self._cut(count)
+
+    def reset(self) -> None:
+        """Drop every entry, also those of a file that was never looked at."""
+        self._cut(0)
+
+    def _cut(self, count: int) -> None:
         self._tail = bytearray()
         self._written = count
         file = self._disk.open(self.path, create=True)

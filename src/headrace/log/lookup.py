@@ -74,25 +74,33 @@ def max_timestamp_offset(log: PartitionLog, limit: int) -> TimestampOffset | Non
     if best is None or best.largest_timestamp() < 0:
         return None
     found = _first_at_or_after(log, best, best.largest_timestamp(), limit)
-    if found is not None or limit >= log.end_offset:
-        return found
-    return _max_below(log, limit)
+    return _largest_visible(log, limit) if found is None else found
 
 
-def _max_below(log: PartitionLog, limit: int) -> TimestampOffset | None:
-    """The slow way, for when the largest timestamp of all lies above the limit."""
-    best: tuple[Segment, int, BatchHeader] | None = None
+def _largest_visible(log: PartitionLog, limit: int) -> TimestampOffset | None:
+    """The slow way, for when the largest timestamp of all lies below the log start or above the limit."""
+    best: TimestampOffset | None = None
     for segment in log.segments:
-        if segment.base_offset >= limit:
-            break
+        if segment.base_offset >= limit or not segment.size:
+            continue
         for position, header in scan.headers(segment.file(), 0, segment.size):
-            if header.last_offset < log.log_start_offset:
+            if header.last_offset < log.log_start_offset or header.next_offset > limit:
                 continue
-            if header.next_offset > limit:
-                break
-            if best is None or header.max_timestamp > best[2].max_timestamp:
-                best = segment, position, header
-    if best is None or best[2].max_timestamp < 0:
-        return None
-    segment, position, header = best
-    return _in_batch(log, segment.file(), position, header, header.max_timestamp)
+            if best is None or header.max_timestamp > best.timestamp:
+                found = _largest_in_batch(log, segment.file(), position, header)
+                if found is not None and (best is None or found.timestamp > best.timestamp):
+                    best = found
+    return best if best is not None and best.timestamp >= 0 else None
+
+
+def _largest_in_batch(
+    log: PartitionLog, file: File, position: int, header: BatchHeader
+) -> TimestampOffset | None:
+    try:
+        records = decode_records(file.pread(header.size, position))
+        visible = [record for record in records if record.offset >= log.log_start_offset]
+    except ClientError:
+        start = max(header.base_offset, log.log_start_offset)
+        return TimestampOffset(start, header.max_timestamp, header.leader_epoch)
+    best = max(visible, key=lambda record: record.timestamp, default=None)
+    return None if best is None else TimestampOffset(best.offset, best.timestamp, header.leader_epoch)

@@ -305,6 +305,7 @@ class _Loader:
         for offset in self.snapshots:
             leftovers.remove(self.disk, f"{self.path}/{files.numbered(offset)}{files.SNAPSHOT}")
         self.snapshots = []
+        self.disk.sync_dir(self.path)
 
     def _segment_file(self, base_offset: int) -> Segment:
         file = self.disk.open(f"{self.path}/{files.numbered(base_offset)}{files.LOG}", create=True)

@@ -256,8 +256,8 @@ class Segment:
 
     def reset_indexes(self) -> None:
         """Empty indexes, to be filled by a walk over the batches."""
-        self.index.keep(0)
-        self.times.keep(0)
+        self.index.reset()
+        self.times.reset()
         self.times.load_last()
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, self.base_offset
         self._since_entry = 0

@@ -68,6 +68,8 @@ def open_at(
     """Open the log of `partition` under `root` as a manager would; a new one where there is none."""
     path = f"{root}/{partition}"
     disk.make_dirs(path)
+    disk.sync_dir(root)
+    disk.sync_dir(root.rpartition("/")[0] or "/")
     return open_log(
         new_directory(disk, root),
         path,

@@ -78,7 +78,7 @@ def produce(
     started = time.monotonic()
 
     async def operation(cluster: Cluster) -> int:
-        await cluster.topic(topic)  # a wrong name is said before anything is read
+        await cluster.topic(topic, create=True)  # a wrong name is said before anything is read
         producer = Producer(
             cluster,
             acks=_ACKS[acks],

@@ -26,6 +26,9 @@ DEFAULT_PORT: Final = 9092
 _METADATA_AT_MOST: Final = 12
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 1.0
+CREATION_ATTEMPTS: Final = 5
+CREATION_WAIT_SECONDS: Final = 0.2
+"""Apache Kafka answers the question that creates a topic with "unknown", and knows it a moment later."""
 
 
 class Address(NamedTuple):
@@ -127,10 +130,15 @@ class Cluster:
 
     # --- metadata ----------------------------------------------------------------------------------------
 
-    async def metadata(self, topics: Iterable[str] | None = None) -> MetadataResponse:
-        """Fresh metadata of the named topics, of all for None, of none for an empty list."""
+    async def metadata(
+        self, topics: Iterable[str] | None = None, *, create: bool = False
+    ) -> MetadataResponse:
+        """Fresh metadata of the named topics, of all for None, of none for an empty list.
+
+        With `create`, a broker that creates topics on demand (auto.create.topics.enable) may do so.
+        """
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
-        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+        request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         connection = await self.any_broker()
         reply = await connection.request(
             request, MetadataResponse, at_most=_METADATA_AT_MOST, timeout=self.request_timeout
@@ -142,14 +150,22 @@ class Cluster:
                 self._topics[topic.name] = topic
         return reply
 
-    async def topic(self, name: str) -> MetadataResponseTopic:
+    async def topic(self, name: str, *, create: bool = False) -> MetadataResponseTopic:
         """What is known of a topic; Refused if it does not exist."""
         known = self._topics.get(name)
-        if known is None:
-            reply = await self.metadata([name])
-            (known,) = reply.topics
-            if known.error_code:
-                raise refusal(known.error_code, f"topic {name}")
+        attempts = CREATION_ATTEMPTS if create else 1
+        while known is None:
+            (answer,) = (await self.metadata([name], create=create)).topics
+            if not answer.error_code:
+                return answer
+            attempts -= 1
+            if not attempts or answer.error_code not in (
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                ErrorCode.LEADER_NOT_AVAILABLE,
+            ):
+                raise refusal(answer.error_code, f"topic {name}")
+            await asyncio.sleep(CREATION_WAIT_SECONDS)
+            known = self._topics.get(name)
         return known
 
     async def leader(self, partition: TopicPartition) -> int:

@@ -162,10 +162,18 @@ def test_broker_settings(run: Run) -> None:
 
 
 def test_unknown_topics_say_what_to_do(run: Run) -> None:
-    for command in ("produce", "consume"):
-        result = run(command, "nowhere", stdin="x\n", code=1)
-        assert "error: topic nowhere does not exist" in result.stderr
-        assert "hint: " in result.stderr
+    result = run("consume", "nowhere", code=1)
+    assert "error: topic nowhere does not exist" in result.stderr
+    assert "hint: " in result.stderr
+
+
+def test_producing_creates_a_topic_only_where_the_broker_does(run: Run) -> None:
+    run("produce", "made-by-producing", stdin="x\n")
+    assert run("consume", "made-by-producing", "-e").stdout == "x\n"
+    with Cluster({"auto.create.topics.enable": "false"}) as strict:
+        result = run("produce", "nowhere", "-b", strict.bootstrap, stdin="x\n", code=1)
+    assert "error: topic nowhere does not exist" in result.stderr
+    assert "hint: " in result.stderr
 
 
 def test_a_partition_that_is_not_there(run: Run, topic: str) -> None:

@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 from headrace.cli.main import cli
 
 
-def run(*args: str, **options: object) -> Result:
+def run(*args: str, **options: Any) -> Result:
     return CliRunner().invoke(cli, args, prog_name="headrace", **options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,9 @@ def test_a_torn_tail_is_left_out_and_said(source: Path, tmp_path: Path) -> None:
         (lambda root: [path.unlink() for path in (root / "orders-0").glob("*.log")], "holds no segment"),
     ],
 )
-def test_what_cannot_be_adopted(source: Path, tmp_path: Path, change, text: str) -> None:
+def test_what_cannot_be_adopted(
+    source: Path, tmp_path: Path, change: Callable[[Path], object], text: str
+) -> None:
     change(source)
     result = run("log", "adopt", str(source), "--to", str(tmp_path / "data"), code=1)
     assert text in result.stderr

@@ -104,7 +104,7 @@ class ScriptedBroker:
         )
 
     def _metadata(self, request: MetadataRequest, _version: int) -> MetadataResponse:
-        names = self.topics if request.topics is None else [topic.name for topic in request.topics]
+        names = self.topics if request.topics is None else [topic.name or "" for topic in request.topics]
         return MetadataResponse(
             brokers=[MetadataResponseBroker(node_id=0, host="127.0.0.1", port=self.port)],
             controller_id=0,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -78,7 +79,7 @@ async def test_metadata_is_cached_until_it_is_forgotten() -> None:
         assert len(broker.seen(MetadataRequest)) == 2
 
 
-def offsets_after(codes: list[int]):
+def offsets_after(codes: list[int]) -> Callable[[ListOffsetsRequest, int], ListOffsetsResponse]:
     """Answers with each error code in turn, then with offset 42."""
 
     def answer(request: ListOffsetsRequest, version: int) -> ListOffsetsResponse:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from headrace.client.cluster import Cluster
@@ -69,7 +71,7 @@ def test_aborted_transactions_are_hidden_and_markers_always() -> None:
     assert [shown for _, _, shown in visible_batches(data)] == [True, True, True, False, True, False, False]
 
 
-def answers(*replies: PartitionData):
+def answers(*replies: PartitionData) -> Callable[[FetchRequest, int], FetchResponse]:
     pending = list(replies)
 
     def fetch(request: FetchRequest, version: int) -> FetchResponse:

@@ -34,6 +34,7 @@ class Store:
         (topic,) = request.topic_data
         (data,) = topic.partition_data
         code = self.codes.pop(0) if self.codes else 0
+        assert data.records is not None
         header = batches.check(data.records)
         if not code:
             self.batches.append(
@@ -46,7 +47,7 @@ class Store:
             responses=[TopicProduceResponse(name=topic.name, partition_responses=[result])]
         )
 
-    def handlers(self) -> dict[type, Callable]:
+    def handlers(self) -> dict[type, Callable[..., object]]:
         return {
             ProduceRequest: self.produce,
             InitProducerIdRequest: lambda request, version: InitProducerIdResponse(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch
@@ -12,7 +13,7 @@ from headrace.protocol import batch as batches
 from headrace.protocol.records import NewRecord, decode_records, encode_batch
 
 
-def one(base_offset: int = 0, count: int = 3, **options: int) -> bytearray:
+def one(base_offset: int = 0, count: int = 3, **options: Any) -> bytearray:
     return encode_batch(
         [NewRecord(b"v%d" % i, b"k", 100 + i) for i in range(count)], base_offset=base_offset, **options
     )

@@ -3,6 +3,7 @@ from __future__ import annotations
 import gzip
 import tracemalloc
 import zlib
+from collections.abc import Callable
 
 import cramjam
 import lz4.frame
@@ -17,6 +18,8 @@ from headrace.protocol.compression import MAX_FRAMES, Compression, compress, dec
 
 CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 SAMPLE = b"the water of the headrace " * 5000
+
+Codec = Callable[[bytes], bytes]
 
 
 @pytest.mark.parametrize("codec", list(Compression))
@@ -40,7 +43,7 @@ def test_any_buffer_is_taken(codec: Compression, kind: type) -> None:
         (Compression.ZSTD, oracle.zstd_encode, oracle.zstd_decode),
     ],
 )
-def test_another_client_agrees_in_both_directions(codec, write, read) -> None:
+def test_another_client_agrees_in_both_directions(codec: Compression, write: Codec, read: Codec) -> None:
     assert bytes(read(compress(codec, SAMPLE))) == SAMPLE
     assert decompress(codec, bytes(write(SAMPLE))) == SAMPLE
 

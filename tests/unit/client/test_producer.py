@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from headrace.client.producer import Producer
 from headrace.core.ids import TopicPartition
 from headrace.protocol import batch as batches
 from headrace.protocol.compression import Compression
+from headrace.protocol.message import Message
 from headrace.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from headrace.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from headrace.protocol.messages.produce_request import ProduceRequest
@@ -47,7 +49,7 @@ class Store:
             responses=[TopicProduceResponse(name=topic.name, partition_responses=[result])]
         )
 
-    def handlers(self) -> dict[type, Callable[..., object]]:
+    def handlers(self) -> dict[type[Message], Callable[[Any, int], Message | None]]:
         return {
             ProduceRequest: self.produce,
             InitProducerIdRequest: lambda request, version: InitProducerIdResponse(

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from struct import Struct
 from typing import Final, NamedTuple
 
-from headrace.core.errors import CorruptBatch, OffsetOutOfRange
+from headrace.core.errors import CorruptBatch, FencedLeaderEpoch, OffsetOutOfRange
 from headrace.core.ports import Buffer, FileRange
 from headrace.log import lookup, retention, truncation
 from headrace.log.empty_file import EMPTY_FILE
@@ -57,6 +57,10 @@ class PartitionLog(SegmentChain):
         from_client: bool = True,
     ) -> AppendResult:
         """Append one batch that `protocol.batch.check` has passed; its offsets are assigned in place."""
+        if leader_epoch < self.latest_epoch:
+            raise FencedLeaderEpoch(
+                f"{self.topic_partition} is in leader epoch {self.latest_epoch}, not {leader_epoch}"
+            )
         if from_client:
             batch, header = self._rules.admit(batch, header, now_ms)
         has_producer = header[9] >= 0
@@ -121,7 +125,7 @@ class PartitionLog(SegmentChain):
         return self.end_offset
 
     def _check_run(self, view: memoryview) -> list[tuple[int, BatchHeader]]:
-        checked, at, expected = [], 0, self.end_offset
+        checked, at, expected, epoch = [], 0, self.end_offset, self.latest_epoch
         while len(view) - at >= HEADER_SIZE:
             length = int.from_bytes(view[at + 8 : at + 12], "big", signed=True)
             if length + LOG_OVERHEAD > len(view) - at and length > 0:
@@ -129,8 +133,10 @@ class PartitionLog(SegmentChain):
             header = check(view, at)
             if header.base_offset < expected:
                 raise CorruptBatch(f"offset {header.base_offset} where {expected} is the least")
+            if header.leader_epoch < epoch:
+                raise CorruptBatch(f"leader epoch {header.leader_epoch} after {epoch}")
             checked.append((at, header))
-            expected = header.next_offset
+            expected, epoch = header.next_offset, header.leader_epoch
             at += header.size
         return checked
 

@@ -96,6 +96,7 @@ class CheckedWalk:
     Offset and leader epoch lie outside the checksum. So a batch is only given out when the next one agrees
     with it: if one jumps ahead and the next falls back, the jump is the fault. A jump of the very last batch,
     which no other can confirm, is a fault if it leads beyond `confirmed`, an end that is known otherwise.
+    Without `confirmed` the log is another program's: its jumps and epochs are as they are.
     """
 
     __slots__ = ("_confirmed", "_end", "_epoch", "_file", "_highest", "fault", "next_offset", "position")
@@ -126,7 +127,7 @@ class CheckedWalk:
         for found in self._intact():
             if held is not None:
                 at, before, _ = held
-                if found[1].base_offset < before.next_offset or found[1].leader_epoch < before.leader_epoch:
+                if not self._follows(found[1], before):
                     jumped = before.base_offset > self.next_offset or before.leader_epoch > self._epoch
                     if not jumped:
                         yield self._give(held)
@@ -143,6 +144,11 @@ class CheckedWalk:
                 self.fault = Fault(held[0], f"offset {held[1].base_offset} instead of {self.next_offset}")
                 return
             yield self._give(held)
+
+    def _follows(self, header: BatchHeader, before: BatchHeader) -> bool:
+        if header.base_offset < before.next_offset:
+            return False
+        return self._confirmed is None or header.leader_epoch >= before.leader_epoch
 
     def _jumps_beyond(self, last: BatchHeader, confirmed: int) -> bool:
         return last.base_offset != self.next_offset and last.next_offset > confirmed

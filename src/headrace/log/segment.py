@@ -280,7 +280,21 @@ class Segment:
         if not (self.index.is_sane(self.size) and self.times.is_sane()):
             return False
         self.times.load_last()
-        return self._tail_is_indexed()
+        return self._tail_is_indexed() and not self._lacks_entries()
+
+    def _lacks_entries(self) -> bool:
+        """Whether an index is empty that cannot be."""
+        if not self.size or (self.index.count and self.times.count):
+            return False
+        try:
+            for position, header in scan.headers(self.file(), 0, self.size):
+                if not self.times.count and header.max_timestamp >= 0:
+                    return True
+                if position > self.index_interval:
+                    return not self.index.count
+        except CorruptLog:
+            return True
+        return False
 
     def _tail_is_indexed(self) -> bool:
         """Whether the last entries, from which the end is found, are true of the log."""

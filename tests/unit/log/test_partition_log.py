@@ -150,10 +150,10 @@ def test_a_segment_is_rolled_when_its_index_is_full(tmp_path: Path) -> None:
 
 def test_a_batch_too_far_from_the_base_begins_a_segment(log: PartitionLog) -> None:
     append(log, b"a")
-    far = encode_batch(records(b"b"), base_offset=1 << 31)
+    far = encode_batch(records(b"b"), base_offset=1 << 31, leader_epoch=0)
     log.append_as_follower(far)
     assert [segment.base_offset for segment in log.segments] == [0, 1]
-    log.append_as_follower(encode_batch(records(b"c"), base_offset=1 << 33))
+    log.append_as_follower(encode_batch(records(b"c"), base_offset=1 << 33, leader_epoch=0))
     assert log.active_segment.base_offset == 1 << 33
     assert [record.offset for record in read_records(log)] == [0, 1 << 31, 1 << 33]
 

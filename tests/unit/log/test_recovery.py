@@ -1,0 +1,284 @@
+"""Opening a log after a stop, clean or not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headrace.core.errors import CorruptLog
+from headrace.log import files
+from headrace.log.partition_log import PartitionLog
+from headrace.protocol.records import encode_batch
+from headrace.testing.disk import SimulatedDisk
+from tests.unit.log.invariants import check_invariants
+from tests.unit.log.material import (
+    NOW,
+    PARTITION,
+    append,
+    open_at,
+    read_records,
+    records,
+    topic_config,
+    values_of,
+)
+
+FOLDER = f"/data/{PARTITION}"
+CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
+
+
+def path_of(offset: int, suffix: str) -> str:
+    return f"{FOLDER}/{files.numbered(offset)}{suffix}"
+
+
+def written(batches: int = 12) -> tuple[SimulatedDisk, PartitionLog]:
+    disk = SimulatedDisk()
+    log = open_at(disk, "/data", config=CONFIG)
+    for number in range(batches):
+        append(
+            log,
+            b"%d" % number,
+            timestamp=NOW + number,
+            leader_epoch=number // 5,
+            producer_id=7,
+            producer_epoch=0,
+            base_sequence=number,
+        )
+    assert len(log.segments) >= 3
+    return disk, log
+
+
+def reopen(
+    disk: SimulatedDisk, *, clean: bool = False, recovery_point: int = 0, accept_loss: bool = False
+) -> PartitionLog:
+    log = open_at(
+        disk, "/data", config=CONFIG, clean=clean, recovery_point=recovery_point, accept_loss=accept_loss
+    )
+    check_invariants(log)
+    return log
+
+
+def numbers(count: int) -> list[bytes | None]:
+    return [b"%d" % number for number in range(count)]
+
+
+def write_at(disk: SimulatedDisk, path: str, data: bytes, position: int | None = None) -> None:
+    file = disk.open(path, create=True)
+    file.pwrite(data, file.size() if position is None else position)
+    file.close()
+
+
+def test_a_clean_stop_needs_no_walk() -> None:
+    disk, log = written()
+    log.close()
+    before = {path: files.read_all(disk, path) for path in disk.files(FOLDER)}
+    again = reopen(disk, clean=True, recovery_point=12)
+    assert values_of(read_records(again)) == numbers(12)
+    assert again.epochs.entries == [(0, 0), (1, 5), (2, 10)]
+    entry = again.producers.get(7)
+    assert entry is not None
+    assert entry.last_sequence == 11
+    assert {path: files.read_all(disk, path) for path in disk.files(FOLDER)} == before
+
+
+def test_a_killed_process_loses_nothing() -> None:
+    disk, _ = written()
+    disk.kill()
+    assert values_of(read_records(reopen(disk))) == numbers(12)
+
+
+@pytest.mark.parametrize("garbage", [b"\0" * 30, b"\0" * 300, b"\xff" * 100, bytes(range(256))])
+def test_garbage_behind_the_last_batch_is_cut_off(garbage: bytes) -> None:
+    disk, log = written()
+    active = log.active_segment
+    disk.kill()
+    write_at(disk, active.path(files.LOG), garbage)
+    again = reopen(disk)
+    assert values_of(read_records(again)) == numbers(12)
+    assert disk.size(active.path(files.LOG)) == active.size
+
+
+def test_a_torn_last_batch_is_cut_off_and_its_offset_used_again() -> None:
+    disk, log = written()
+    active = log.active_segment
+    disk.kill()
+    file = disk.open(active.path(files.LOG))
+    file.truncate(active.size - 1)
+    again = reopen(disk)
+    assert values_of(read_records(again)) == numbers(11)
+    assert append(again, b"again", leader_epoch=9).base_offset == 11
+
+
+def test_a_fault_drops_the_segments_behind_it() -> None:
+    disk, log = written()
+    second = log.segments[1]
+    disk.kill()
+    disk.flip(second.path(files.LOG), 8 * (second.size - 1))
+    again = reopen(disk)
+    assert again.end_offset < log.segments[2].base_offset
+    assert not disk.exists(log.segments[2].path(files.LOG))
+    assert values_of(read_records(again)) == numbers(again.end_offset)
+
+
+def test_a_hole_between_unsynced_segments_ends_the_log() -> None:
+    disk, log = written()
+    second = log.segments[1]
+    disk.kill()
+    headers = [position for position, _ in _positions(log, 1)]
+    disk.open(second.path(files.LOG)).truncate(headers[-1])  # a whole batch less: no checksum is wrong
+    again = reopen(disk)
+    assert again.end_offset == log.segments[2].base_offset - 1
+
+
+def _positions(log: PartitionLog, place: int) -> list[tuple[int, int]]:
+    from headrace.log import scan
+
+    segment = log.segments[place]
+    file = log.directory.disk.open(segment.path(files.LOG))
+    return [(at, header.base_offset) for at, header in scan.headers(file, 0, segment.size)]
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "gone"])
+def test_damage_below_the_recovery_point_is_not_repaired_in_silence(damage: str) -> None:
+    disk, log = written()
+    log.flush()
+    active = log.active_segment.path(files.LOG)
+    disk.kill()
+    if damage == "flip":
+        disk.flip(active, 8 * 70)
+    elif damage == "cut":
+        disk.open(active).truncate(disk.size(active) - 1)
+    else:
+        for path in disk.files(FOLDER):
+            disk.remove(path)
+    before = {path: files.read_all(disk, path) for path in disk.files(FOLDER) if path.endswith(".log")}
+    with pytest.raises(CorruptLog, match="synced"):
+        reopen(disk, recovery_point=12)
+    assert {p: files.read_all(disk, p) for p in disk.files(FOLDER) if p.endswith(".log")} == before
+    accepted = reopen(disk, recovery_point=12, accept_loss=True)
+    assert accepted.end_offset < 12
+    assert values_of(read_records(accepted)) == numbers(accepted.end_offset)
+
+
+def test_a_sealed_segment_that_lost_its_end_is_noticed() -> None:
+    disk, log = written()
+    log.flush()
+    sealed = log.segments[0]
+    disk.kill()
+    disk.open(sealed.path(files.LOG)).truncate(sealed.size - 10)
+    with pytest.raises(CorruptLog):
+        reopen(disk, recovery_point=12)
+
+
+Damage = Callable[[SimulatedDisk, str], None]
+DAMAGES: dict[str, Damage] = {
+    "gone": lambda disk, path: disk.remove(path),
+    "empty": lambda disk, path: disk.open(path).truncate(0),
+    "odd length": lambda disk, path: write_at(disk, path, b"x"),
+    "zeros": lambda disk, path: disk.open(path).pwrite(bytes(disk.size(path)), 0),
+    "a flip at its end": lambda disk, path: disk.flip(path, disk.size(path) * 8 - 5),
+    "a flip at its beginning": lambda disk, path: disk.flip(path, 7),
+}
+
+
+@pytest.mark.parametrize("clean", [True, False], ids=["clean", "unclean"])
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("suffix", [".index", ".timeindex", ".snapshot", "leader-epoch-checkpoint"])
+def test_what_is_derived_is_rebuilt(suffix: str, damage: str, clean: bool) -> None:
+    disk, log = written()
+    log.close()
+    for path in disk.files(FOLDER):
+        if path.endswith(suffix) and disk.size(path):
+            DAMAGES[damage](disk, path)
+    again = open_at(disk, "/data", config=CONFIG, clean=clean, recovery_point=12)
+    assert values_of(read_records(again)) == numbers(12)
+    for number in range(12):
+        found = again.offset_for_timestamp(NOW + number, 12)
+        assert found is not None
+        assert found.offset == number
+    check_invariants(again)
+    assert again.epochs.entries == [(0, 0), (1, 5), (2, 10)]
+    entry = again.producers.get(7)
+    assert entry is not None
+    assert entry.last_sequence == 11
+
+
+def test_leftovers_are_tidied() -> None:
+    disk, log = written()
+    log.close()
+    for name in ("00000000000000000000.log.deleted", "00000000000000000099.log.cleaned", "x.tmp"):
+        write_at(disk, f"{FOLDER}/{name}", b"left")
+    write_at(disk, path_of(77, ".index"), b"orphan")
+    again = reopen(disk, clean=True, recovery_point=12)
+    assert values_of(read_records(again)) == numbers(12)
+    assert not [path for path in disk.files(FOLDER) if path.endswith((".deleted", ".cleaned", ".tmp"))]
+    assert not disk.exists(path_of(77, ".index"))
+
+
+def test_a_finished_swap_takes_its_place() -> None:
+    disk, log = written()
+    log.close()
+    first, second = log.segments[0].base_offset, log.segments[1].base_offset
+    last = log.segments[2].base_offset - 1
+    compacted = encode_batch(records(b"kept"), base_offset=last, leader_epoch=0)
+    write_at(disk, path_of(first, ".log.swap"), bytes(compacted))
+    write_at(disk, path_of(first, ".index.swap"), b"whatever")
+    again = open_at(disk, "/data", config=CONFIG, clean=True, recovery_point=12)
+    assert not disk.exists(path_of(second, ".log"))
+    assert [record.offset for record in read_records(again)] == list(range(last, 12))
+    assert read_records(again)[0].value == b"kept"
+
+
+def test_an_unfinished_swap_is_dropped() -> None:
+    disk, log = written()
+    log.close()
+    compacted = encode_batch(records(b"kept"), base_offset=0)
+    write_at(disk, path_of(0, ".log.swap"), bytes(compacted[:-1]))
+    assert values_of(read_records(reopen(disk, clean=True, recovery_point=12))) == numbers(12)
+
+
+def test_a_log_start_beyond_the_lost_end_begins_anew() -> None:
+    disk, _ = written()
+    disk.kill()
+    again = open_at(disk, "/data", config=CONFIG, log_start_offset=50)
+    assert (again.log_start_offset, again.end_offset) == (50, 50)
+    assert append(again, b"next", leader_epoch=4).base_offset == 50
+    assert again.epochs.entries == [(4, 50)]
+
+
+def test_a_foreign_log_keeps_its_gaps_and_loses_only_a_torn_tail() -> None:
+    disk = SimulatedDisk()
+    disk.make_dirs(FOLDER)
+    write_at(disk, path_of(0, ".log"), bytes(encode_batch(records(b"a"), base_offset=3, leader_epoch=1)))
+    tail = encode_batch(records(b"b"), base_offset=40, leader_epoch=2)
+    write_at(disk, path_of(20, ".log"), bytes(tail) + bytes(tail[:50]))
+    write_at(disk, path_of(20, ".index"), bytes(800))
+    log = _open_foreign(disk)
+    assert [record.offset for record in read_records(log)] == [3, 40]
+    assert log.epochs.entries == [(1, 3), (2, 40)]
+    check_invariants(log)
+
+
+def test_a_foreign_log_with_a_damaged_middle_is_refused() -> None:
+    disk = SimulatedDisk()
+    disk.make_dirs(FOLDER)
+    write_at(disk, path_of(0, ".log"), bytes(encode_batch(records(b"a"))[:-1]) + b"!")
+    write_at(disk, path_of(1, ".log"), bytes(encode_batch(records(b"b"), base_offset=1)))
+    with pytest.raises(CorruptLog, match="checksum"):
+        _open_foreign(disk)
+
+
+def _open_foreign(disk: SimulatedDisk) -> PartitionLog:
+    from headrace.log.recovery import open_log
+    from tests.unit.log.material import new_directory
+
+    return open_log(
+        new_directory(disk, "/data"),
+        FOLDER,
+        PARTITION,
+        CONFIG,
+        clean=False,
+        recovery_point=0,
+        now_ms=NOW,
+        foreign=True,
+    )

@@ -90,9 +90,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if call is None or "client" not in call.params:
             continue
         kind = CLIENTS[call.params["client"]]
-        if needs is not None and needs.args[0] not in kind.operations:
-            impossible.append(item)
-        elif call.params.get("compression") in kind.lacks:
+        no_operation = needs is not None and needs.args[0] not in kind.operations
+        if no_operation or call.params.get("compression") in kind.lacks:
             impossible.append(item)
     if impossible:
         config.hook.pytest_deselected(items=impossible)

@@ -12,8 +12,10 @@ METADATA_LOG = "__cluster_metadata-0"
 #: Every way in which the tool of 4.3.1 says that something is wrong. It still exits with 0.
 _COMPLAINT = re.compile(
     r"isvalid: false|invalid bytes at the end|Mismatches in|are not found in|found log offset"
-    r"|out of order timestamp|timestamp mismatch|Error at|Failed to decode|Exception|Corrupt|Missing required"
+    r"|out of order timestamp|timestamp mismatch|Error at|Failed to decode|Exception|[Cc]orrupt"
 )
+#: The tool takes the first offset of each later segment for a gap, in Apache Kafka's own files as well.
+_FIRST_OFFSET = re.compile(r"Non-consecutive offsets in .*|\s*-1 is followed by \d+")
 _SUFFIXES = (".log", ".index", ".timeindex", ".txnindex", ".snapshot")
 _MODES: tuple[tuple[str, ...], ...] = (
     (),
@@ -38,15 +40,15 @@ def _dump(tools: KafkaTools, files: list[Path], *options: str) -> list[str]:
     if result.status != 0 and len(files) > 1:
         # The first failure ends the tool; look at each file, to name the ones at fault.
         return [line for path in files for line in _dump(tools, [path], *options)]
-    lines = [
-        f"{' '.join(options) or 'plain'}: {line}"
-        for line in (result.output + result.errors).splitlines()
-        if _COMPLAINT.search(line)
+    mode = " ".join(options) or "plain"
+    # Most complaints are among the output; whatever is said on the error stream is one.
+    said = [line for line in result.output.splitlines() if _COMPLAINT.search(line)]
+    said += [
+        line for line in result.errors.splitlines() if line.strip() and not _FIRST_OFFSET.fullmatch(line)
     ]
+    lines = [f"{mode}: {line}" for line in said]
     if result.status != 0:
-        lines.append(
-            f"{' '.join(options) or 'plain'}: {names} exit status {result.status}: {result.errors[-500:]}"
-        )
+        lines.append(f"{mode}: {names} exit status {result.status}: {result.errors[-500:]}")
     # A dump that read nothing would have nothing to complain about.
     if not options:
         lines += [f"not dumped: {path}" for path in files if f"Dumping {path}" not in result.output]

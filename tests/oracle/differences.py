@@ -161,6 +161,25 @@ _DELIBERATE = (
     ),
     Difference(
         "Produce",
+        "no append time for a duplicate",
+        "Kafka tells when the first copy was written, even where records keep their own time. Headrace says -1, "
+        "as for every batch of such a topic, and clients keep the time that they gave.",
+        r".*duplicate v\d+",
+        _PARTITION + "log_append_time_ms",
+        headrace="-1",
+    ),
+    Difference(
+        "Produce",
+        "another code for a sequence without an epoch",
+        "Kafka compares epoch -1 with the producer's and answers INVALID_PRODUCER_EPOCH; Headrace answers "
+        "INVALID_RECORD. No client sends a sequence without an epoch.",
+        r"negative epoch v\d+",
+        _PARTITION + "error_code",
+        kafka="47",
+        headrace="87",
+    ),
+    Difference(
+        "Produce",
         "bad records are not named one by one",
         "Kafka lists the bad records of a refused batch. Headrace refuses the batch with the same code "
         "and says in "
@@ -270,6 +289,16 @@ _CONFIGURATION = (
         r"describe the broker v\d+",
         r"results\[4/1\]\.configs\[(advertised\.listeners|controller\.listener\.names"
         r"|listener\.security\.protocol\.map|listeners|process\.roles)\]\..*",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "socket buffers are left to the system",
+        "Kafka sets 100 KB. Linux sizes buffers by itself when nobody sets them, which is better for "
+        "large batches; -1 means the same in Kafka.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[socket\.(send|receive)\.buffer\.bytes\]\..*",
+        kafka="102400",
+        headrace="-1",
     ),
     Difference(
         "DescribeConfigs",

@@ -51,7 +51,13 @@ def _request(*partitions: FetchPartition, topic_id: UUID | None = None, **fields
     topic = FetchTopic(topic=TOPIC, partitions=list(partitions))
     if topic_id is not None:
         topic.topic_id = topic_id
-    base: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "session_epoch": -1, **fields}
+    base: dict[str, Any] = {
+        "max_wait_ms": 0,
+        "min_bytes": 0,
+        "max_bytes": 1 << 20,
+        "session_epoch": -1,
+        **fields,
+    }
     return FetchRequest(topics=[topic], **base)
 
 
@@ -115,7 +121,12 @@ def _sessions(talk: Conversation, topic_id: UUID) -> None:
         def more(step: str, request: FetchRequest, version: int = version) -> None:
             talk.ask(f"session {step}", request, version)
 
-        empty: dict[str, Any] = {"max_wait_ms": 0, "min_bytes": 0, "max_bytes": 1 << 20, "session_id": session}
+        empty: dict[str, Any] = {
+            "max_wait_ms": 0,
+            "min_bytes": 0,
+            "max_bytes": 1 << 20,
+            "session_id": session,
+        }
         more("nothing changed", FetchRequest(topics=[], session_epoch=1, **empty))
         advanced = _request(_at(0, 6), topic_id=topic_id, session_id=session, session_epoch=2)
         more("one advanced to its end", advanced)

@@ -30,6 +30,7 @@ _NAMES = (
     "node_id",
     "key",
     "log_dir",
+    "producer_id",
 )
 _RESOURCE = ("resource_type", "resource_name")
 
@@ -43,6 +44,9 @@ class Symbols:
 
     def define(self, actual: object, name: str) -> None:
         self._names[actual] = f"<{name}>"
+
+    def define_producer(self, actual: int, name: str) -> None:
+        self._producers[actual] = f"<{name}>"
 
     def of(self, field: str, value: Value | UUID) -> Value:
         if field == "producer_id" and isinstance(value, int) and value >= 0:

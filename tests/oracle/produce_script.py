@@ -172,7 +172,13 @@ def _topic_demands(talk: Conversation) -> None:
 
 def _sequences(talk: Conversation) -> None:
     talk.topic("produce-sequences", 2)
-    producer = talk.ask("a producer id", InitProducerIdRequest(transaction_timeout_ms=1000), 4).producer_id
+    # Kafka fetches its first block of ids only when somebody asks.
+    asked = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
+    talk.wait_until(lambda: bool(talk.quietly(asked, 4).error_code == 0))
+    producer = talk.ask("a producer id", asked, 4).producer_id
+
+    talk.symbols.define_producer(producer + 5000, "stranger from zero")
+    talk.symbols.define_producer(producer + 6000, "stranger")
 
     def send(step: str, sequence: int, count: int = 1, *, epoch: int = 0, pid: int = producer) -> None:
         values = [b"%d" % i for i in range(count)]
@@ -204,24 +210,38 @@ def _sequences(talk: Conversation) -> None:
     )
     wrap = batch(b"w", producer_id=producer, producer_epoch=7, base_sequence=2**31 - 1)
     talk.ask("the last sequence of all", produce_request("produce-sequences", wrap, partition=1), V)
-    asked = DescribeProducersRequest(
+    described = DescribeProducersRequest(
         topics=[
             TopicRequest(name="produce-sequences", partition_indexes=[0, 9]),
             TopicRequest(name="produce-nowhere", partition_indexes=[0]),
         ]
     )
-    talk.ask("describe producers", asked, 0)
+    talk.ask("describe producers", described, 0)
 
 
 def _identities(talk: Conversation) -> None:
     for version in versions(InitProducerIdRequest):
-        talk.ask("a new producer", InitProducerIdRequest(transaction_timeout_ms=60_000), version)
+        talk.ask(
+            "a new producer",
+            InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000),
+            version,
+        )
     talk.ask(
         "empty transactional id", InitProducerIdRequest(transactional_id="", transaction_timeout_ms=1000), 4
     )
-    talk.ask("id without an epoch", InitProducerIdRequest(producer_id=5, transaction_timeout_ms=1000), 4)
-    talk.ask("epoch without an id", InitProducerIdRequest(producer_epoch=5, transaction_timeout_ms=1000), 4)
-    known = InitProducerIdRequest(producer_id=5, producer_epoch=3, transaction_timeout_ms=1000)
+    talk.ask(
+        "id without an epoch",
+        InitProducerIdRequest(transactional_id=None, producer_id=5, transaction_timeout_ms=1000),
+        4,
+    )
+    talk.ask(
+        "epoch without an id",
+        InitProducerIdRequest(transactional_id=None, producer_epoch=5, transaction_timeout_ms=1000),
+        4,
+    )
+    known = InitProducerIdRequest(
+        transactional_id=None, producer_id=5, producer_epoch=3, transaction_timeout_ms=1000
+    )
     talk.ask("both, but no transaction", known, 4)
-    talk.ask("no timeout", InitProducerIdRequest(transaction_timeout_ms=0), 4)
-    talk.ask("negative timeout", InitProducerIdRequest(transaction_timeout_ms=-1), 4)
+    talk.ask("no timeout", InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0), 4)
+    talk.ask("negative timeout", InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=-1), 4)

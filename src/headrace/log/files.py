@@ -23,6 +23,8 @@ SEGMENT_SUFFIXES: Final = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
 EPOCHS: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA: Final = "partition.metadata"
 DELETED_DIRECTORY: Final = "-delete"
+STRAY_DIRECTORY: Final = "-stray"
+"""A partition that the metadata does not know: kept, not served. Its name parses as no partition."""
 
 _NUMBERED: Final = re.compile(r"(\d{20})(\.[a-z]+)(\.[a-z]+)?\Z", re.ASCII)
 _DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})\Z", re.ASCII)
@@ -46,9 +48,9 @@ def parse_directory(name: str) -> TopicPartition | None:
     return None if found is None else TopicPartition(found[1], int(found[2]))
 
 
-def deleted_directory_name(partition: TopicPartition, unique: UUID) -> str:
+def set_aside_name(partition: TopicPartition, unique: UUID, suffix: str) -> str:
     """A file name has 255 bytes at most, so the name of a long topic is cut, as Kafka does."""
-    ending = f"-{partition.partition}.{unique.hex}{DELETED_DIRECTORY}"
+    ending = f"-{partition.partition}.{unique.hex}{suffix}"
     return partition.topic[: 255 - len(ending)] + ending
 
 

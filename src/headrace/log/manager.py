@@ -293,20 +293,28 @@ class LogManager:
 
     def delete(self, partition: TopicPartition, now_ms: int) -> None:
         """Rename the partition's folder at once; its files go after file.delete.delay.ms."""
+        log, doomed = self._rename_away(partition, files.DELETED_DIRECTORY)
+        self._doomed.append((now_ms + log.config.file_delete_delay_ms, log.directory, doomed))
+
+    def set_aside(self, partition: TopicPartition) -> str:
+        """Stop serving a partition that nobody should have here, and keep its files: where they are now."""
+        return self._rename_away(partition, files.STRAY_DIRECTORY)[1]
+
+    def _rename_away(self, partition: TopicPartition, suffix: str) -> tuple[PartitionLog, str]:
         log = self.logs.pop(partition, None)
         if log is None:
             raise UnknownTopicOrPartition(f"no log of {partition} is here")
         log.abandon()
         directory = log.directory
         directory.require_online()
-        doomed = f"{directory.path}/{files.deleted_directory_name(partition, self._new_uuid())}"
+        path = f"{directory.path}/{files.set_aside_name(partition, self._new_uuid(), suffix)}"
         try:
-            self.disk.rename(log.path, doomed)
+            self.disk.rename(log.path, path)
             self.disk.sync_dir(directory.path)
             self._checkpoints[directory.path].forget(partition)
         except OSError as error:
-            raise directory.fail(error, f"delete {partition}") from error
-        self._doomed.append((now_ms + log.config.file_delete_delay_ms, directory, doomed))
+            raise directory.fail(error, f"rename {partition}") from error
+        return log, path
 
     def delete_expired_files(self, now_ms: int) -> int:
         """Remove renamed segments and folders whose delay is over; how many things went."""

@@ -57,6 +57,8 @@ class PartitionLog(SegmentChain):
         from_client: bool = True,
     ) -> AppendResult:
         """Append one batch that `protocol.batch.check` has passed; its offsets are assigned in place."""
+        if self.closed or self.directory.failure is not None:
+            self.require_open()
         if leader_epoch < self.latest_epoch:
             raise FencedLeaderEpoch(
                 f"{self.topic_partition} is in leader epoch {self.latest_epoch}, not {leader_epoch}"
@@ -112,6 +114,7 @@ class PartitionLog(SegmentChain):
 
         Raises CorruptBatch, with nothing appended, if a checksum is wrong or an offset goes back.
         """
+        self.require_open()
         with memoryview(batches) as view:
             checked = self._check_run(view)
             try:
@@ -168,6 +171,8 @@ class PartitionLog(SegmentChain):
 
     def read(self, offset: int, max_bytes: int, *, limit: int, min_one: bool) -> LogSlice:
         """Where the bytes from the batch that holds `offset` on are, up to `limit`, within one segment."""
+        if self.closed or self.directory.failure is not None:
+            self.require_open()
         segment = self._active
         if offset < segment.base_offset:
             return self._read_sealed(offset, max_bytes, limit, min_one)
@@ -175,8 +180,6 @@ class PartitionLog(SegmentChain):
         if offset > end_offset or offset < self.log_start_offset:
             raise self._out_of_range(offset)
         if offset >= limit or offset == end_offset:
-            if self.directory.failure is not None:
-                self.directory.require_online()
             return EMPTY_SLICE
         try:
             position = segment.position_of(offset)
@@ -202,12 +205,9 @@ class PartitionLog(SegmentChain):
                 place += 1  # compaction left nothing at the end of that segment
         except OSError as error:
             raise self.directory.fail(error, f"read {self.topic_partition}") from error
-        self.directory.require_online()
         return EMPTY_SLICE
 
     def _slice(self, segment: Segment, position: int, end: int, max_bytes: int, min_one: bool) -> LogSlice:
-        if self.directory.failure is not None:
-            self.directory.require_online()
         length = end - position
         file = segment.file()
         if length > max_bytes:
@@ -230,6 +230,7 @@ class PartitionLog(SegmentChain):
 
     def offset_for_timestamp(self, timestamp: int, limit: int) -> TimestampOffset | None:
         """The first record below `limit` whose time is at least `timestamp`."""
+        self.require_open()
         try:
             return lookup.offset_for_timestamp(self, timestamp, limit)
         except OSError as error:
@@ -237,6 +238,7 @@ class PartitionLog(SegmentChain):
 
     def max_timestamp_offset(self, limit: int) -> TimestampOffset | None:
         """The first record below `limit` with the largest time of all."""
+        self.require_open()
         try:
             return lookup.max_timestamp_offset(self, limit)
         except OSError as error:
@@ -249,6 +251,7 @@ class PartitionLog(SegmentChain):
 
     def truncate_to(self, offset: int) -> None:
         """Drop everything from `offset` on, durably; a batch that holds `offset` inside goes whole."""
+        self.require_open()
         try:
             truncation.truncate_to(self, offset)
         except OSError as error:
@@ -256,6 +259,7 @@ class PartitionLog(SegmentChain):
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything, durably, and go on at `offset`."""
+        self.require_open()
         try:
             truncation.truncate_fully_and_start_at(self, offset)
         except OSError as error:
@@ -267,6 +271,7 @@ class PartitionLog(SegmentChain):
         The caller checks that `offset` is not above the high watermark, and writes the log-start checkpoint
         before it answers: until then a crash brings the records back.
         """
+        self.require_open()
         if offset > self.end_offset:
             raise self._out_of_range(offset)
         if offset > self.log_start_offset:
@@ -275,6 +280,7 @@ class PartitionLog(SegmentChain):
 
     def enforce_retention(self, now_ms: int, high_watermark: int) -> int:
         """Remove the segments that time, size or the log start have passed; how many."""
+        self.require_open()
         try:
             return retention.enforce(self, now_ms, high_watermark)
         except OSError as error:

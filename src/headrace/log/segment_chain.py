@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from headrace.core.errors import NotLeader
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import files, producer_snapshot
 from headrace.log.directory import LogDirectory
@@ -114,6 +115,12 @@ class SegmentChain:
     @property
     def unflushed_messages(self) -> int:
         return self.end_offset - self.recovery_point
+
+    def require_open(self) -> None:
+        """A log that was deleted or closed must not touch the files that have its name now."""
+        self.directory.require_online()
+        if self.closed:
+            raise NotLeader(f"the log of {self.topic_partition} was closed")
 
     def active_producers(self) -> Iterator[ProducerEntry]:
         return iter(self.producers)

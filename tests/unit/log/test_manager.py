@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.core.errors import ConfigError, StorageError, UnknownTopicOrPartition
+from headrace.core.errors import ConfigError, NotLeader, StorageError, UnknownTopicOrPartition
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints
 from headrace.log.directory import LogDirectory
@@ -142,6 +142,24 @@ def test_a_deleted_partition_is_renamed_then_removed(tmp_path: Path) -> None:
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
     again = logs.create(partition, UUID(int=43), NOW)
     assert again.end_offset == 0
+
+
+def test_a_late_request_for_a_deleted_partition_harms_nobody(tmp_path: Path) -> None:
+    logs = manager([tmp_path])
+    partition = TopicPartition("t", 0)
+    late = logs.create(partition, TOPIC_ID, NOW)
+    append(late, b"a")
+    logs.delete(partition, NOW)
+    for act in (
+        lambda: append(late, b"b"),
+        lambda: late.read(0, 100, limit=1, min_one=True),
+        lambda: late.enforce_retention(NOW, 1),
+        lambda: late.truncate_to(0),
+    ):
+        with pytest.raises(NotLeader):
+            act()
+    assert late.take_flush() is None
+    assert logs.directories[0].is_online
 
 
 def test_a_recreated_partition_inherits_nothing(tmp_path: Path) -> None:

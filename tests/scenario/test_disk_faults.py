@@ -1,0 +1,172 @@
+"""A disk fails under the logs: one directory goes offline, the others serve, nothing is tried twice."""
+
+from __future__ import annotations
+
+import errno
+from random import Random
+from uuid import UUID
+
+import pytest
+
+from headrace.core.errors import StorageError
+from headrace.core.ids import TopicPartition
+from headrace.log.directory_identity import DirectoryIdentity
+from headrace.log.manager import LogManager
+from headrace.testing.disk import Fault, SimulatedDisk
+from tests.unit.log.material import NOW, append, read_records, topic_config, values_of
+
+GOOD, BAD = TopicPartition("good", 0), TopicPartition("bad", 0)
+CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
+
+
+class Broker:
+    """Two directories, one partition in each."""
+
+    def __init__(self, disk: SimulatedDisk) -> None:
+        self.disk = disk
+        self.failed: list[str] = []
+        random = Random(1)
+        self.logs = LogManager(
+            disk,
+            ["/a", "/b"],
+            DirectoryIdentity("c", 1),
+            lambda _: CONFIG,
+            new_uuid=lambda: UUID(int=random.getrandbits(128)),
+            on_failure=lambda directory, _: self.failed.append(directory.path),
+        )
+        self.logs.open_all(NOW)
+        if GOOD not in self.logs.logs and not self.failed:
+            self.logs.create(BAD, UUID(int=1), NOW)
+            self.logs.create(GOOD, UUID(int=2), NOW)
+            for partition in (BAD, GOOD):
+                append(self.logs.get(partition), b"first")
+                self.logs.get(partition).flush()
+
+    def break_disk(self, operation: str, error: int) -> None:
+        self.disk.faults.append(Fault(operation, "/a", error))
+
+    def only_one_failed(self) -> None:
+        assert self.failed == ["/a"]
+        with pytest.raises(StorageError, match="/a is offline"):
+            self.logs.get(BAD)
+        append(self.logs.get(GOOD), b"second")
+        assert values_of(read_records(self.logs.get(GOOD)))[-1] == b"second"
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker(SimulatedDisk())
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_a_failed_append_takes_its_directory_offline(broker: Broker, error: int) -> None:
+    log = broker.logs.get(BAD)
+    broker.break_disk("pwrite", error)
+    with pytest.raises(StorageError, match="append to bad-0"):
+        append(log, b"lost")
+    broker.disk.faults.clear()
+    with pytest.raises(StorageError):
+        log.read(0, 1 << 20, limit=log.end_offset, min_one=True)
+    with pytest.raises(StorageError):
+        log.read(log.end_offset, 1 << 20, limit=log.end_offset, min_one=True)
+    with pytest.raises(StorageError):
+        append(log, b"again")
+    assert log.end_offset == 1
+    broker.only_one_failed()
+
+
+def test_a_full_disk_leaves_a_torn_batch_that_recovery_cuts_off(broker: Broker) -> None:
+    broker.disk.free = 40
+    with pytest.raises(StorageError, match="free space on it"):
+        append(broker.logs.get(BAD), b"x" * 100)
+    broker.disk.free = 1 << 40
+    broker.only_one_failed()
+    broker.logs.release()
+    broker.disk.kill()
+    again = Broker(broker.disk)
+    assert values_of(read_records(again.logs.get(BAD))) == [b"first"]
+    assert append(again.logs.get(BAD), b"fits").base_offset == 1
+
+
+def test_an_error_of_fsync_is_never_tried_again(broker: Broker) -> None:
+    log = broker.logs.get(BAD)
+    append(log, b"not durable")
+    ticket = log.take_flush()
+    assert ticket is not None
+    broker.break_disk("sync", errno.EIO)
+    with pytest.raises(StorageError, match="replace the disk"):
+        ticket.run()
+    ticket.failed()
+    broker.disk.faults.clear()
+    assert log.recovery_point == 1
+    with pytest.raises(StorageError):
+        log.take_flush()
+    with pytest.raises(StorageError):
+        log.flush()
+    assert log.recovery_point == 1
+    broker.only_one_failed()
+
+
+@pytest.mark.parametrize("operation", ["open", "pread"])
+def test_a_failed_read_takes_its_directory_offline(broker: Broker, operation: str) -> None:
+    log = broker.logs.get(BAD)
+    for _ in range(10):
+        append(log, b"x")
+    for segment in log.segments:
+        segment.release()
+    broker.break_disk(operation, errno.EIO)
+    with pytest.raises(StorageError, match="read bad-0"):
+        log.read(0, 10, limit=log.end_offset, min_one=True)
+    broker.only_one_failed()
+
+
+@pytest.mark.parametrize("operation", ["rename", "open", "sync"])
+def test_a_failed_checkpoint_takes_its_directory_offline(broker: Broker, operation: str) -> None:
+    tickets = broker.logs.take_checkpoint({})
+    broker.break_disk(operation, errno.EIO)
+    with pytest.raises(StorageError):
+        tickets[0].run()
+    tickets[1].run()
+    broker.only_one_failed()
+
+
+def test_a_new_partition_goes_to_a_directory_that_works(broker: Broker) -> None:
+    broker.break_disk("make_dirs", errno.EROFS)
+    with pytest.raises(StorageError, match="mount it writable"):
+        broker.logs.create(TopicPartition("new", 0), UUID(int=3), NOW)
+    assert broker.logs.create(TopicPartition("new", 0), UUID(int=3), NOW).directory.path == "/b"
+
+
+def test_a_directory_that_cannot_be_read_at_the_start_is_offline(broker: Broker) -> None:
+    broker.logs.shut_down(5)
+    broker.break_disk("open", errno.EIO)
+    again = Broker(broker.disk)
+    assert again.failed == ["/a"]
+    assert again.logs.broker_epoch_at_stop == 5
+    append(again.logs.get(GOOD), b"serves")
+
+
+def test_a_clean_stop_is_not_claimed_for_a_directory_that_failed(broker: Broker) -> None:
+    broker.break_disk("sync", errno.EIO)
+    broker.logs.shut_down(5)
+    assert not broker.disk.exists("/a/.kafka_cleanshutdown")
+    assert broker.disk.exists("/b/.kafka_cleanshutdown")
+
+
+def test_damage_to_one_partition_leaves_its_neighbours(broker: Broker) -> None:
+    other = broker.logs.create(
+        TopicPartition("neighbour", 0), UUID(int=4), NOW, directory=broker.logs.get(BAD).directory
+    )
+    append(other, b"fine")
+    other.flush()
+    for ticket in broker.logs.take_checkpoint({}):
+        ticket.run()
+    broker.logs.release()
+    broker.disk.kill()
+    broker.disk.flip(f"/a/{BAD}/{0:020d}.log", 8 * 65)
+    again = Broker(broker.disk)
+    assert list(again.logs.quarantined) == [BAD]
+    with pytest.raises(StorageError, match="restore them from a replica or a backup"):
+        again.logs.get(BAD)
+    assert values_of(read_records(again.logs.get(TopicPartition("neighbour", 0)))) == [b"fine"]
+    assert not again.failed

@@ -36,9 +36,10 @@ def send(
     *,
     key: bytes | None = None,
     timestamp: int = 0,
+    partition: int = 0,
     settings: Mapping[str, str] | None = None,
 ) -> list[KafkaError | None]:
-    """One record per batch, to partition 0; what became of each."""
+    """One record per batch; what became of each."""
     outcomes: list[KafkaError | None] = []
 
     def delivered(error: KafkaError | None, _: Message) -> None:
@@ -55,7 +56,9 @@ def send(
         }
     )
     for value in values:
-        producer.produce(topic, value, key=key, partition=0, timestamp=timestamp, on_delivery=delivered)
+        producer.produce(
+            topic, value, key=key, partition=partition, timestamp=timestamp, on_delivery=delivered
+        )
         producer.poll(0)
     producer.flush(SECONDS)
     return outcomes

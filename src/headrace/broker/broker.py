@@ -31,7 +31,7 @@ from headrace.controller.log_journal import LogJournal
 from headrace.controller.shell import Controller
 from headrace.controller.topics import TopicDefaults
 from headrace.coordination.local import LocalCoordination
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import ConfigError, HeadraceError, StorageError
 from headrace.core.ids import BrokerId
 from headrace.core.ports import Clock, Disk, Random
 from headrace.metrics.registry import BrokerMetrics
@@ -91,6 +91,8 @@ class Broker:
             on_protocol_error=self._on_protocol_error,
         )
         self.endpoints: tuple[AdvertisedEndpoint, ...] = ()
+        self.failure: asyncio.Future[HeadraceError] = self.loop.create_future()
+        """Set when the broker cannot go on: whoever runs it stops it then."""
 
     # --- what handlers ask -----------------------------------------------------------------------------
 
@@ -163,10 +165,15 @@ class Broker:
         self.network.start_accepting()
 
     def _bind(self) -> tuple[AdvertisedEndpoint, ...]:
-        ports = {
-            listener.name: self.network.bind(listener.host, listener.port, listener.name)
-            for listener in self.config.bound_listeners
-        }
+        ports = {}
+        for listener in self.config.bound_listeners:
+            try:
+                ports[listener.name] = self.network.bind(listener.host, listener.port, listener.name)
+            except OSError as error:
+                raise ConfigError(
+                    f"cannot listen at {listener.host}:{listener.port}: {error.strerror}: stop what listens"
+                    " there, or choose another port (`listeners`, or `headrace up --port`)"
+                ) from error
         return tuple(
             AdvertisedEndpoint(listener.name, listener.host, listener.port or ports[listener.name])
             for listener in self.config.told_listeners
@@ -205,8 +212,14 @@ class Broker:
         self._flush_threads.shutdown(wait=False)
         self._read_threads.shutdown(wait=False)
 
+    def give_up(self, error: HeadraceError) -> None:
+        """Nothing useful can be done any more: say so once, and ask to be stopped."""
+        if not self.failure.done():
+            self.log.error("the broker cannot go on", error=str(error))
+            self.failure.set_result(error)
+
     def _on_resign(self, error: HeadraceError) -> None:
-        self.log.error("the metadata log has failed: no topic can be created or changed", error=str(error))
+        self.give_up(StorageError(f"the metadata log has failed: {error}"))
 
     def _on_protocol_error(self, connection: Connection, error: HeadraceError) -> None:
         self.log.warning("connection closed", peer=connection.peer_host, error=str(error))

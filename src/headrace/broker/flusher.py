@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from headrace.core.errors import HeadraceError, StorageError
+from headrace.core.errors import HeadraceError, StorageError, UnknownTopicOrPartition
 from headrace.log.flush import FlushTicket
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.histogram import LatencyHistogram
@@ -30,9 +30,14 @@ class Flusher:
             self._start(log)
 
     def _start(self, log: PartitionLog) -> None:
-        ticket = log.take_flush()
+        try:
+            ticket = log.take_flush()
+        except StorageError as error:
+            self._tell(log, None, error)
+            return
         if ticket is None:
-            self._tell(log, log.recovery_point, None)
+            # Closed meanwhile: its topic was deleted, and with it what they wait for.
+            self._tell(log, None, UnknownTopicOrPartition(f"{log.topic_partition} was deleted"))
             return
         began = self.loop.time()
         future = self.loop.run_in_executor(self._threads, ticket.run)

@@ -21,7 +21,9 @@ def connect_gauges(broker: Broker) -> None:
 def _gauges(broker: Broker) -> BrokerGauges:
     image = broker.image
     leaders = under_min = at_min = 0
+    offline = len(broker.partitions.offline)
     for partition in broker.partitions:
+        offline += not partition.log.directory.is_online
         if partition.is_leader:
             leaders += 1
             spare = partition.in_sync_count - partition.log.config.min_insync_replicas
@@ -33,6 +35,8 @@ def _gauges(broker: Broker) -> BrokerGauges:
         leader_count=leaders,
         under_min_isr_partitions=under_min,
         at_min_isr_partitions=at_min,
+        offline_replicas=offline,
+        offline_partitions=offline,
         offline_log_directories=sum(not directory.is_online for directory in broker.logs.directories),
         is_active_controller=broker.controller.in_office,
         global_topic_count=len(image.topics_by_name),

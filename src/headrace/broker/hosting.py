@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.configs import topic_config
+from headrace.broker.storage import METADATA_PARTITION
 from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ResourceType
@@ -25,9 +26,24 @@ class Hosting:
 
     async def start(self) -> None:
         """Host everything that the metadata assigns to this broker, then follow its changes."""
+        self._set_strays_aside()
         for topic in list(self._broker.image.topics_by_name.values()):
             self._host(topic, list(topic.partitions_with_replica(self._broker.broker_id)))
         self._broker.controller.subscribe(self._on_delta)
+
+    def _set_strays_aside(self) -> None:
+        """Logs of topics that no longer exist, as a crash in the middle of a deletion leaves them.
+
+        Disagreeing metadata never deletes data by itself: the files stay, under another name.
+        """
+        broker = self._broker
+        for name, log in list(broker.logs.logs.items()):
+            topic = broker.image.topic(name.topic)
+            known = topic is not None and log.topic_id in (topic.topic_id, NO_TOPIC_ID)
+            if known or name == METADATA_PARTITION or not log.directory.is_online:
+                continue
+            path = broker.logs.set_aside(name)
+            broker.log.warning("partition of no known topic set aside", partition=str(name), path=path)
 
     def _on_delta(self, delta: MetadataDelta) -> None:
         broker = self._broker
@@ -60,7 +76,8 @@ class Hosting:
                 try:
                     log = self._open(name, topic.topic_id, config)
                 except StorageError as error:
-                    broker.log.error("a partition is offline", partition=str(name), error=str(error))
+                    broker.log.error("partition offline", partition=str(name), error=str(error))
+                    broker.partitions.set_offline(name, error)
                     continue
                 partition = Partition(name, topic.topic_id, log, broker.metrics.topic(topic.name))
                 broker.partitions.add(partition)

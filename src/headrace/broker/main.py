@@ -15,7 +15,6 @@ from headrace.broker.logging import configure, get_logger
 from headrace.broker.metrics_server import MetricsServer
 from headrace.broker.system import SystemClock, system_random
 from headrace.config.broker import BrokerConfig
-from headrace.core.errors import ConfigError
 from headrace.log.os_disk import OsDisk
 from headrace.network.event_loop import BrokerEventLoop
 
@@ -36,10 +35,7 @@ class RunningBroker:
 
     async def start(self) -> ReadyInfo:
         broker = self.broker
-        try:
-            await broker.start()
-        except OSError as error:
-            raise ConfigError(_cannot_bind(self._config, error)) from error
+        await broker.start()
         connect_gauges(broker)
         url = None
         if self._config.metrics_address is not None:
@@ -82,11 +78,13 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
     )
     if on_ready is not None:
         on_ready(ready)
+    running.broker.failure.add_done_callback(lambda _: stop.set())
     await stop.wait()
+    failed = running.broker.failure.done()
     log.info("stopping")
     await running.stop()
     log.info("stopped")
-    return 0
+    return 1 if failed else 0
 
 
 def raise_descriptor_limit() -> None:
@@ -96,11 +94,12 @@ def raise_descriptor_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def _cannot_bind(config: BrokerConfig, error: OSError) -> str:
-    where = ", ".join(f"{listener.host}:{listener.port}" for listener in config.bound_listeners)
-    return f"cannot listen at {where}: {error.strerror}: stop what listens there, or change listeners"
-
-
 def _health(broker: Broker) -> str | None:
+    if broker.failure.done():
+        return str(broker.failure.result())
     offline = [directory.path for directory in broker.logs.directories if not directory.is_online]
-    return f"offline log directories: {', '.join(offline)}" if offline else None
+    if offline:
+        return f"offline log directories: {', '.join(offline)}"
+    if broker.partitions.offline:
+        return f"offline partitions: {', '.join(map(str, broker.partitions.offline))}"
+    return None

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from headrace.core.errors import UnknownTopicOrPartition
+from headrace.core.errors import HeadraceError, StorageError, UnknownTopicOrPartition
+from headrace.core.ids import TopicPartition
 from headrace.replication.partition import Partition
 
 
 class PartitionTable:
-    __slots__ = ("_topics",)
+    __slots__ = ("_offline", "_topics")
 
     def __init__(self) -> None:
         self._topics: dict[str, dict[int, Partition]] = {}
+        self._offline: dict[TopicPartition, StorageError] = {}
+        """Partitions that this broker should host and cannot: the log is damaged or its directory is gone."""
 
     def get(self, topic: str, index: int) -> Partition:
         try:
             return self._topics[topic][index]
         except KeyError:
-            raise UnknownTopicOrPartition(f"this broker hosts no {topic}-{index}") from None
+            raise self._missing(TopicPartition(topic, index)) from None
+
+    def _missing(self, name: TopicPartition) -> HeadraceError:
+        offline = self._offline.get(name)
+        if offline is not None:
+            return StorageError(str(offline))
+        return UnknownTopicOrPartition(f"this broker hosts no {name}")
+
+    def set_offline(self, name: TopicPartition, error: StorageError) -> None:
+        self._offline[name] = error
+
+    @property
+    def offline(self) -> Mapping[TopicPartition, StorageError]:
+        return self._offline
 
     def find(self, topic: str, index: int) -> Partition | None:
         partitions = self._topics.get(topic)
@@ -32,6 +48,8 @@ class PartitionTable:
         return list(self._topics.get(topic, {}).values())
 
     def remove_topic(self, topic: str) -> list[Partition]:
+        for name in [name for name in self._offline if name.topic == topic]:
+            del self._offline[name]
         return list(self._topics.pop(topic, {}).values())
 
     def __iter__(self) -> Iterator[Partition]:

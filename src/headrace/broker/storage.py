@@ -45,6 +45,9 @@ async def open_storage(broker: Broker) -> Storage:
 
 def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> None:
     broker.log.error("log directory offline", directory=directory.path, error=str(error))
+    logs = getattr(broker, "logs", None)
+    if logs is not None and not logs.online():
+        broker.give_up(StorageError("every log directory is offline"))
 
 
 def _open(broker: Broker, on_failure: Callable[[LogDirectory, StorageError], None]) -> Storage:
@@ -61,15 +64,29 @@ def _open(broker: Broker, on_failure: Callable[[LogDirectory, StorageError], Non
     )
     now_ms = broker.clock.wall_ms()
     watermarks = logs.open_all(now_ms)
-    if METADATA_PARTITION in logs.logs:
-        metadata_log = logs.get(METADATA_PARTITION)
-    elif METADATA_PARTITION in logs.quarantined:
-        raise logs.quarantined[METADATA_PARTITION]
-    else:
-        metadata_log = logs.create(METADATA_PARTITION, NO_TOPIC_ID, now_ms, directory=logs.online()[0])
+    try:
+        metadata_log = _metadata_log(logs, now_ms)
+    except BaseException:
+        logs.release()
+        raise
     for partition, error in logs.quarantined.items():
         broker.log.error("partition quarantined", partition=str(partition), error=str(error))
     return Storage(logs, metadata_log, cluster_id, watermarks)
+
+
+def _metadata_log(logs: LogManager, now_ms: int) -> PartitionLog:
+    """The log that says which topics exist. A new one is begun only where nothing can be forgotten by it."""
+    if METADATA_PARTITION in logs.quarantined:
+        raise logs.quarantined[METADATA_PARTITION]
+    if METADATA_PARTITION in logs.logs:
+        return logs.get(METADATA_PARTITION)
+    offline = [str(directory.failure) for directory in logs.directories if not directory.is_online]
+    if offline or logs.logs or logs.quarantined:
+        raise StorageError(
+            f"no working log directory holds {METADATA_PARTITION}, which says what topics exist: "
+            + ("; ".join(offline) or "put it back from a copy, or begin with empty directories")
+        )
+    return logs.create(METADATA_PARTITION, NO_TOPIC_ID, now_ms, directory=logs.online()[0])
 
 
 def _new_uuid(broker: Broker) -> UUID:
@@ -80,11 +97,14 @@ def _cluster_id(disk: Disk, config: BrokerConfig) -> str | None:
     """What the directories say; None when they are empty, so that a new cluster may begin in them."""
     holds_data = False
     for path in config.data_directories:
-        known = read_meta_properties(disk, path).get("cluster.id")
+        try:
+            known = read_meta_properties(disk, path).get("cluster.id")
+            names = disk.list(path) if disk.is_dir(path) else ()
+        except OSError:
+            continue  # it will be offline, and said so, when it is opened
         if known:
             return known
-        if disk.is_dir(path):
-            holds_data = holds_data or any(parse_directory(name) for name in disk.list(path))
+        holds_data = holds_data or any(parse_directory(name) for name in names)
     if holds_data:
         raise ClusterIdMissing(
             "the log directories hold partitions but no meta.properties: start with the directories that hold"

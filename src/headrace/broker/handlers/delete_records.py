@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
-def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:  # noqa: ARG001 - every handler has this shape
-    return DeleteRecordsResponse(
+async def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:  # noqa: ARG001 - every handler has this shape
+    response = DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name, partitions=[_delete(broker, topic.name, asked) for asked in topic.partitions]
@@ -31,6 +31,9 @@ def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> DeleteR
             for topic in request.topics
         ]
     )
+    # What was answered must hold after a crash: the new log starts go to disk first.
+    await broker.maintenance.checkpoint()
+    return response
 
 
 def _delete(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:

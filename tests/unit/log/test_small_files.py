@@ -139,10 +139,11 @@ def test_directory_names(name: str, partition: TopicPartition | None) -> None:
 
 
 def test_the_name_of_a_deleted_directory_always_fits() -> None:
-    name = files.deleted_directory_name(TopicPartition("t" * 249, 1234567), UUID(int=3))
+    name = files.set_aside_name(TopicPartition("t" * 249, 1234567), UUID(int=3), files.DELETED_DIRECTORY)
     assert len(name) == 255
     assert files.parse_directory(name) is None
-    assert files.deleted_directory_name(TopicPartition("t", 1), UUID(int=3)) == f"t-1.{3:032x}-delete"
+    short = files.set_aside_name(TopicPartition("t", 1), UUID(int=3), files.DELETED_DIRECTORY)
+    assert short == f"t-1.{3:032x}-delete"
 
 
 def test_leader_epochs_answer_where_an_epoch_ended(tmp_path: Path) -> None:

@@ -60,9 +60,7 @@ class PartitionLog(SegmentChain):
         if self.closed or self.directory.failure is not None:
             self.require_open()
         if leader_epoch < self.latest_epoch:
-            raise FencedLeaderEpoch(
-                f"{self.topic_partition} is in leader epoch {self.latest_epoch}, not {leader_epoch}"
-            )
+            raise self._fenced(leader_epoch)
         if from_client:
             batch, header = self._rules.admit(batch, header, now_ms)
         has_producer = header[9] >= 0
@@ -104,10 +102,14 @@ class PartitionLog(SegmentChain):
         except OSError as error:
             raise self.directory.fail(error, f"append to {self.topic_partition}") from error
         if self.dirty_since_ms < 0:
-            self.dirty_since_ms = now_ms
-            self.directory.dirty.add(self)
+            self.mark_unsynced(now_ms)
         stamped = max_timestamp if self._rules.log_append_time else -1
         return _NEW(AppendResult, (base_offset, last_offset, stamped, self.log_start_offset, False))
+
+    def _fenced(self, leader_epoch: int) -> FencedLeaderEpoch:
+        return FencedLeaderEpoch(
+            f"{self.topic_partition} is in leader epoch {self.latest_epoch}, not {leader_epoch}"
+        )
 
     def append_as_follower(self, batches: Buffer, *, now_ms: int = 0) -> int:
         """Append what a leader sent, offsets and epochs as they are; a cut last batch is left out.
@@ -122,9 +124,8 @@ class PartitionLog(SegmentChain):
                     self._append_checked(view[at : at + header.size], header, now_ms)
             except OSError as error:
                 raise self.directory.fail(error, f"append to {self.topic_partition}") from error
-        if checked and self.dirty_since_ms < 0:
-            self.dirty_since_ms = now_ms
-            self.directory.dirty.add(self)
+        if checked:
+            self.mark_unsynced(now_ms)
         return self.end_offset
 
     def _check_run(self, view: memoryview) -> list[tuple[int, BatchHeader]]:

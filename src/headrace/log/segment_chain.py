@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from crc32c import crc32c
+
 from headrace.core.errors import NotLeader
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import files, producer_snapshot
@@ -185,7 +187,7 @@ class SegmentChain:
         """Spread the rolls of partitions that began together, by at most segment.jitter.ms."""
         jitter = self.config.segment_jitter_ms
         if jitter:
-            jitter = min(hash(self.topic_partition) % jitter, self.config.segment_ms)
+            jitter = min(crc32c(str(self.topic_partition).encode()) % jitter, self.config.segment_ms)
         segment.start_clock(max_timestamp, now_ms, self.config.segment_ms - jitter)
 
     def resume_clock(self, now_ms: int) -> None:

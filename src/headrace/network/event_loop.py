@@ -1,8 +1,8 @@
 """An asyncio event loop whose selector calls the data connections itself.
 
-asyncio wraps each ready descriptor in a handle, queues it, and runs it in a context: several microseconds
-for every small request. A data connection needs none of that. Its callbacks are called right where epoll
-reports it; everything else on the loop is ordinary asyncio. Measured in docs/adr/0004-data-plane.md.
+asyncio wraps each ready descriptor in a handle, queues it, and runs it in a context, for every small
+request. A data connection needs none of that: its callbacks are called right where epoll reports it, and
+everything else on the loop is ordinary asyncio. docs/adr/0004-data-plane.md has what that saves.
 """
 
 from __future__ import annotations

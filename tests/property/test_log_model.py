@@ -100,7 +100,9 @@ class LogModel(RuleBasedStateMachine):
         batch = self._encode(chosen.records, chosen.producer, chosen.epoch, chosen.sequence)
 
         def again() -> tuple[int, bool]:
-            result = self.log.append_as_leader(batch, check(batch), leader_epoch=0, now_ms=NOW + 1000)
+            result = self.log.append_as_leader(
+                batch, check(batch), leader_epoch=self.leader_epoch, now_ms=NOW + 1000
+            )
             return result.base_offset, result.duplicate
 
         known = [remembered.first_offset for remembered in entry.batches]
@@ -120,7 +122,7 @@ class LogModel(RuleBasedStateMachine):
         epoch, sequence = self._next(producer)
         batch = self._encode([(b"x", NOW)], producer, epoch, sequence + gap)
         with pytest.raises(OutOfOrderSequence):
-            self.log.append_as_leader(batch, check(batch), leader_epoch=0, now_ms=NOW + 1000)
+            self.log.append_as_leader(batch, check(batch), leader_epoch=self.leader_epoch, now_ms=NOW + 1000)
 
     @rule()
     def new_leader(self) -> None:

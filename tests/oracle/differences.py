@@ -162,8 +162,8 @@ _DELIBERATE = (
     Difference(
         "Produce",
         "no append time for a duplicate",
-        "Kafka tells when the first copy was written, even where records keep their own time. Headrace says -1, "
-        "as for every batch of such a topic, and clients keep the time that they gave.",
+        "Kafka tells when the first copy was written, even where records keep their own time. Headrace "
+        "says -1, as for every batch of such a topic, and clients keep the time that they gave.",
         r".*duplicate v\d+",
         _PARTITION + "log_append_time_ms",
         headrace="-1",

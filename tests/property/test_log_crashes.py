@@ -176,19 +176,22 @@ class Campaign:
         assert log.end_offset <= max(self.end, log.log_start_offset)
         assert self.start_on_disk <= log.log_start_offset <= max(self.start, log.end_offset)
         try:
-            served = self.serve()
+            self.verify_served(self.serve())
         except CorruptLog:
             assert self.flipped_log
             return False
+        self.end = log.end_offset
+        self.synced = self.promised = log.recovery_point
+        self.start = log.log_start_offset
+        return True
+
+    def verify_served(self, served: list[Record]) -> None:
+        log = self.log
         offsets = [record.offset for record in served]
         assert offsets == list(range(log.log_start_offset, log.end_offset))
         for record in served:
             assert (record.value, record.timestamp) == self.records[record.offset]
         self.verify_derived(served)
-        self.end = log.end_offset
-        self.synced = self.promised = log.recovery_point
-        self.start = log.log_start_offset
-        return True
 
     def serve(self) -> list[Record]:
         """Everything, asked for at each batch, and checked as a cold read is."""

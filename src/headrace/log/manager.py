@@ -211,6 +211,8 @@ class LogManager:
     def _place(self) -> LogDirectory:
         """The working directory with the fewest partitions; the first of them, if there are several."""
         self._require_one_online()
+        if len(self.online()) == 1:
+            return self.online()[0]
         counts = {directory.path: 0 for directory in self.online()}
         for log in self.logs.values():
             if log.directory.path in counts:

@@ -31,6 +31,7 @@ class Segment:
         "_recent",
         "_since_entry",
         "base_offset",
+        "clock_start",
         "created_ms",
         "index",
         "index_full",
@@ -60,7 +61,8 @@ class Segment:
         self.base_offset = base_offset
         self.created_ms = created_ms
         self.index_interval = index_interval
-        self.max_index_entries = max_index_bytes // TimeIndex.ENTRY.size - 1
+        self.max_index_entries = 0
+        self.limit_indexes(max_index_bytes)
         self.index_full = False
         self.size = 0
         self.index = OffsetIndex(directory.disk, self.path(files.INDEX), base_offset)
@@ -69,6 +71,7 @@ class Segment:
         self.max_timestamp = NO_TIMESTAMP
         """The largest so far; UNKNOWN_TIMESTAMP until somebody asks for that of a sealed segment."""
         self.max_timestamp_offset = base_offset
+        self.clock_start = 0
         self.roll_at = NEVER
         """The segment is full of time when a timestamp (or, without any, the clock) passes this."""
         self.rolls_by_timestamp = False
@@ -132,7 +135,17 @@ class Segment:
     def start_clock(self, max_timestamp: int, now_ms: int, segment_ms: int) -> None:
         """Called with the first batch: from its timestamp on, `segment_ms` later a new segment begins."""
         self.rolls_by_timestamp = max_timestamp >= 0
-        self.roll_at = (max_timestamp if max_timestamp >= 0 else now_ms) + segment_ms
+        self.clock_start = max_timestamp if max_timestamp >= 0 else now_ms
+        self.roll_at = self.clock_start + segment_ms
+
+    def reset_clock(self, segment_ms: int) -> None:
+        """The topic's setting has changed."""
+        if self.roll_at != NEVER:
+            self.roll_at = self.clock_start + segment_ms
+
+    def limit_indexes(self, max_bytes: int) -> None:
+        """The time index has the larger entries, so it is full first; its last entry needs a place too."""
+        self.max_index_entries = max_bytes // TimeIndex.ENTRY.size - 1
 
     def flush_indexes(self, *, final: bool) -> None:
         """Write waiting index entries; at the end of a segment also its largest timestamp."""

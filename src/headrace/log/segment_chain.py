@@ -144,6 +144,8 @@ class SegmentChain:
         self._rules = AppendRules(config)
         self._roll_bytes: int = config.segment_bytes
         self._active.index_interval = config.index_interval_bytes
+        self._active.limit_indexes(config.segment_index_bytes)
+        self._active.reset_clock(self._segment_ms())
 
     # --- rolling ---
 
@@ -184,11 +186,16 @@ class SegmentChain:
         return segment
 
     def _start_segment_clock(self, segment: Segment, max_timestamp: int, now_ms: int) -> None:
-        """Spread the rolls of partitions that began together, by at most segment.jitter.ms."""
+        segment.start_clock(max_timestamp, now_ms, self._segment_ms())
+
+    def _segment_ms(self) -> int:
+        """segment.ms, less up to segment.jitter.ms: partitions that began together do not roll together."""
         jitter = self.config.segment_jitter_ms
-        if jitter:
-            jitter = min(crc32c(str(self.topic_partition).encode()) % jitter, self.config.segment_ms)
-        segment.start_clock(max_timestamp, now_ms, self.config.segment_ms - jitter)
+        if not jitter:
+            return self.config.segment_ms
+        return self.config.segment_ms - min(
+            crc32c(str(self.topic_partition).encode()) % jitter, self.config.segment_ms
+        )
 
     def resume_clock(self, now_ms: int) -> None:
         """After a restart, the first batch of the active segment says when it began."""

@@ -130,6 +130,22 @@ def test_a_segment_is_rolled_by_the_timestamps_of_its_batches(tmp_path: Path) ->
     assert [segment.base_offset for segment in log.segments] == [0, 2]
 
 
+def test_a_new_setting_of_segment_ms_holds_for_the_segment_that_is_open(tmp_path: Path) -> None:
+    log = open_at(OsDisk(), str(tmp_path))
+    append(log, b"a", timestamp=NOW)
+    log.update_config(topic_config(segment_ms=1000))
+    append(log, b"b", timestamp=NOW + 1001)
+    log.update_config(topic_config(segment_ms=5000))
+    append(log, b"c", timestamp=NOW + 6001)
+    append(log, b"d", timestamp=NOW + 6002)
+    assert [segment.base_offset for segment in log.segments] == [0, 1, 3]
+    log.close()
+    again = open_at(OsDisk(), str(tmp_path), clean=True, recovery_point=4)
+    again.update_config(topic_config(segment_ms=1000))
+    append(again, b"e", timestamp=NOW + 7003)
+    assert again.active_segment.base_offset == 4
+
+
 def test_a_segment_without_timestamps_is_rolled_by_the_clock(tmp_path: Path) -> None:
     log = open_at(OsDisk(), str(tmp_path), config=topic_config(segment_ms=1000))
     append(log, b"a", timestamp=-1)

@@ -323,14 +323,17 @@ class _Loader:
                 return begins == self.end_offset and (epoch, begins) == entries[-1]
             if begins >= start and self._epoch_at(at) != epoch:
                 return False
+            if begins > start and self._epoch_at(begins - 1, exactly=True) >= epoch:
+                return False
         return self._epoch_at(start) in (self.epochs.epoch_of(start), -1)
 
-    def _epoch_at(self, offset: int) -> int:
+    def _epoch_at(self, offset: int, *, exactly: bool = False) -> int:
+        """The epoch of the batch that holds `offset`, or else of the next one; -1 if there is none."""
         segment = next(
             (each for each in reversed(self.segments) if each.base_offset <= offset), self.segments[0]
         )
         found = segment.locate(offset) if segment.size else None
-        if found is None:
+        if found is None or (exactly and found.base_offset > offset):
             return -1
         return read_header(segment.file().pread(HEADER_SIZE, found.position)).leader_epoch
 

@@ -48,7 +48,7 @@ def write_transaction(log: PartitionLog, *, producer_id: int, sequence: int, com
         base_sequence=sequence,
         transactional=True,
     )
-    log.append_as_leader(data, check(data), leader_epoch=1, now_ms=NOW)
+    log.append_as_leader(data, check(data), leader_epoch=max(log.latest_epoch, 1), now_ms=NOW)
     marker = encode_batch(
         [end_marker(commit=commit, coordinator_epoch=3, timestamp=NOW)],
         producer_id=producer_id,
@@ -56,4 +56,6 @@ def write_transaction(log: PartitionLog, *, producer_id: int, sequence: int, com
         transactional=True,
         control=True,
     )
-    log.append_as_leader(marker, check(marker), leader_epoch=1, now_ms=NOW, from_client=False)
+    log.append_as_leader(
+        marker, check(marker), leader_epoch=max(log.latest_epoch, 1), now_ms=NOW, from_client=False
+    )

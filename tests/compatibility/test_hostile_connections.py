@@ -61,7 +61,7 @@ def huge_lengths(port: int, stop: threading.Event) -> None:
 def promised_and_withheld(port: int, stop: threading.Event) -> None:
     """Each announces a request of 100 MB, the most that is allowed, and sends next to nothing of it."""
     held = []
-    for _ in range(50):
+    for _ in range(300):
         one = connect(port)
         one.sendall(struct.pack(">i", 100 * MB) + b"\0\0\0\x09" + b"x" * 1000)
         held.append(one)

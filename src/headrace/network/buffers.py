@@ -10,7 +10,9 @@ from typing import Final
 
 SHARED_BYTES: Final = 256 * 1024
 FIRST_BYTES: Final = 1024 * 1024
-"""A partial frame gets at most this much before its bytes have arrived."""
+"""A partial frame gets at most this much of a reused buffer before its bytes have arrived."""
+NEW_BYTES: Final = 64 * 1024
+"""And at most this much of new memory: a thousand connections that promise much must not cost a gigabyte."""
 POOLED_BYTES: Final = 2 * 1024 * 1024
 POOL_SIZE: Final = 8
 
@@ -38,7 +40,7 @@ class BufferPool:
                 del self._free[index]
                 break
         else:
-            buffer = bytearray(wanted)
+            buffer = bytearray(min(wanted, NEW_BYTES))
         self.in_use_bytes += len(buffer)
         return buffer
 

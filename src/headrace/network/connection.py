@@ -231,7 +231,8 @@ class Connection:
             self._expect(_LENGTH.unpack_from(rest)[0])
         buffer = self._buffer
         assert buffer is not None
-        while len(buffer) < count:
+        # One byte of room at least: a read into a full buffer would look like the end of the stream.
+        while len(buffer) <= count:
             buffer = self._buffer = self._endpoint.buffers.grow(buffer, 0, self._frame_bytes)
         buffer[:count] = rest
         self._filled = count

@@ -287,6 +287,8 @@ class _Loader:
             snapshot_offsets=self.snapshots,
         )
         log.resume_clock(self.now_ms)
+        if self.trusted and self.snapshots and self.snapshots[-1] == self.end_offset:
+            log.closed_at = self.end_offset
         if not self.trusted:
             files.sync_path(self.disk, self.epochs.path)
             self.epochs.unsynced = False

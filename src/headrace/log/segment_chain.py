@@ -43,6 +43,7 @@ class SegmentChain:
         "_unsynced",
         "_unsynced_paths",
         "closed",
+        "closed_at",
         "config",
         "directory",
         "dirty_since_ms",
@@ -102,6 +103,8 @@ class SegmentChain:
         self.truncations = 0
         """A flush that was taken before a truncation must not move the recovery point past it."""
         self.closed = False
+        self.closed_at = -1
+        """The end offset at which an earlier clean stop left these files; -1 if none did."""
         self.update_config(config)
 
     # --- what it is ---
@@ -377,6 +380,14 @@ class SegmentChain:
     def close(self) -> None:
         """Stop cleanly: indexes, producers and epochs are on the disk and the recovery point is the end."""
         if self.closed:
+            return
+        if (
+            self.closed_at == self.end_offset
+            and self.dirty_since_ms < 0
+            and not self.truncations
+            and not self.epochs.unsynced
+        ):
+            self.abandon()  # nothing has changed since a clean stop: the files are as they should be
             return
         try:
             self._active.flush_indexes(final=True)

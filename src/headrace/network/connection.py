@@ -7,7 +7,6 @@ Raw non-blocking socket on the event loop. Two rules bound what one peer can cos
 
 from __future__ import annotations
 
-import os
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -15,9 +14,8 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import HeadraceError
-from headrace.core.ports import FileRange
 from headrace.network.answer import Answer, NoAnswer, Part, Pending
-from headrace.network.page_cache import INLINE_BYTES
+from headrace.network.outbox import Outbox
 
 if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
@@ -39,13 +37,12 @@ class Connection:
         "_endpoint",
         "_filled",
         "_frame_bytes",
-        "_out",
+        "_outbox",
         "_poller",
         "_reading",
         "_serving",
         "_slots",
         "_sock",
-        "_writing",
         "active_tick",
         "closed",
         "listener",
@@ -76,12 +73,10 @@ class Connection:
         """Whole or partial frames that arrived behind an answer that blocks."""
         self._slots: deque[Pending] | None = None
         """Pending answers in the order of their requests; None while there is none (the usual case)."""
-        self._out: deque[Part] | None = None
-        """Parts that wait for the socket; None while everything has been sent."""
+        self._outbox = Outbox(sock, endpoint.poller, endpoint.page_cache, self.meter, self._on_writable)
         self._blocked = False
         self._serving = False
         self._reading = True
-        self._writing = False
         self._poller.add_reader(self._descriptor, self._on_readable)
 
     # --- reading -------------------------------------------------------------------------------------
@@ -192,7 +187,7 @@ class Connection:
                 start = at + 4
                 at = start + length
                 answer = handler(self, view[start:at])
-                if at == end and type(answer) is list and self._slots is None and self._out is None:
+                if at == end and type(answer) is list and self._slots is None and self._outbox.is_empty:
                     self._send_now(answer)
                     return
                 self._take_answer(answer)
@@ -215,7 +210,7 @@ class Connection:
                 if sent == len(part):
                     return
                 parts = [memoryview(part)[sent:]]
-        self._enqueue(parts)
+        self._outbox.put(parts)
         self._flush()
 
     def _keep(self, rest: memoryview) -> None:
@@ -240,14 +235,14 @@ class Connection:
     def _take_answer(self, answer: Answer) -> None:
         if isinstance(answer, list):
             if self._slots is None:
-                self._enqueue(answer)
+                self._outbox.put(answer)
                 return
             pending = Pending(exclusive=False)
             pending.parts = answer
         elif isinstance(answer, NoAnswer):
             return
         elif answer.parts is not None and self._slots is None:
-            self._enqueue(answer.parts)
+            self._outbox.put(answer.parts)
             return
         else:
             pending = answer
@@ -281,25 +276,15 @@ class Connection:
             return
         slots = self._slots
         while slots and slots[0].parts is not None:
-            self._enqueue(slots.popleft().parts or [])
+            self._outbox.put(slots.popleft().parts or [])
         if not slots:
             self._slots = None
         if not self._serving:
             self._guarded(self._flush)
 
-    def _enqueue(self, parts: list[Part]) -> None:
-        if len(parts) > 1:
-            for index, part in enumerate(parts):
-                if isinstance(part, FileRange) and part.length <= INLINE_BYTES:
-                    parts[index] = self._endpoint.page_cache.read_small(part) or part
-        if self._out is None:
-            self._out = deque(parts)
-        else:
-            self._out.extend(parts)
-
     def _unblock(self) -> None:
         """Everything is sent and nothing exclusive pends: serve what was held back, then read again."""
-        if self._out is not None or self.closed:
+        if self.closed or not self._outbox.is_empty:
             return
         if self._slots is not None and (
             any(slot.exclusive and slot.parts is None for slot in self._slots)
@@ -314,100 +299,18 @@ class Connection:
             self.resume_reading()
 
     def _flush(self) -> None:
-        """Send as much as the socket takes. Raises OSError when the peer is gone."""
-        out = self._out
-        if out is None or self._writing or self.closed:
+        """Send what is due. Raises OSError when the peer is gone."""
+        if self.closed or self._outbox.is_empty:
             return
-        while out:
-            part = out[0]
-            if isinstance(part, FileRange):
-                if not self._send_range(part, out):
-                    break
-            elif not self._send_bytes(part, out):
-                break
-        else:
-            self._out = None
-            if self._blocked:
-                self._unblock()
-            return
-        self._blocked = True
-
-    def _send_bytes(self, part: bytes | bytearray | memoryview, out: deque[Part]) -> bool:
-        if len(out) > 1:
-            return self._send_many(out)
-        try:
-            sent = self._sock.send(part)
-        except (BlockingIOError, InterruptedError):
-            sent = 0
-        self.meter.bytes_out += sent
-        if sent == len(part):
-            out.popleft()
-            return True
-        out[0] = memoryview(part)[sent:]
-        self._wait_writable()
-        return False
-
-    def _send_many(self, out: deque[Part]) -> bool:
-        """Consecutive byte parts leave in one call; a file range that follows is announced (MSG_MORE)."""
-        run: list[bytes | bytearray | memoryview] = []
-        total, more = 0, 0
-        for part in out:
-            if isinstance(part, FileRange):
-                more = socket.MSG_MORE
-                break
-            if len(run) >= 64:
-                break
-            run.append(part)
-            total += len(part)
-        try:
-            sent = self._sock.sendmsg(run, (), more)
-        except (BlockingIOError, InterruptedError):
-            sent = 0
-        self.meter.bytes_out += sent
-        complete = sent == total
-        for part in run:
-            if sent < len(part):
-                out[0] = memoryview(part)[sent:]
-                break
-            sent -= len(part)
-            out.popleft()
-        if not complete:
-            self._wait_writable()
-        return complete
-
-    def _send_range(self, part: FileRange, out: deque[Part]) -> bool:
-        if not self._endpoint.page_cache.is_warm(part):
-            self._writing = True
-            self._endpoint.page_cache.warm(part, self._on_writable)
-            return False
-        position, remaining = part.position, part.length
-        source = part.file.fileno()
-        try:
-            while remaining:
-                sent = os.sendfile(self._descriptor, source, position, remaining)
-                if sent == 0:
-                    # The file is shorter than promised (truncated under us): the frame cannot be finished.
-                    raise OSError("a file range ended early")
-                position += sent
-                remaining -= sent
-                self.meter.bytes_out += sent
-        except (BlockingIOError, InterruptedError):
-            out[0] = FileRange(part.file, position, remaining)
-            self._wait_writable()
-            return False
-        out.popleft()
-        return True
-
-    def _wait_writable(self) -> None:
-        if not self._writing:
-            self._writing = True
-            self._poller.add_writer(self._descriptor, self._on_writable)
+        if not self._outbox.flush():
+            self._blocked = True
+        elif self._blocked:
+            self._unblock()
 
     def _on_writable(self) -> None:
         if self.closed:
             return
-        self._writing = False
-        self._poller.remove_writer(self._descriptor)
+        self._outbox.resume()
         self.active_tick = self._endpoint.tick
         self._guarded(self._flush)
 
@@ -419,13 +322,11 @@ class Connection:
         self.closed = True
         if self._reading:
             self._poller.remove_reader(self._descriptor)
-        if self._writing:
-            self._poller.remove_writer(self._descriptor)
+        self._outbox.clear()
         self._sock.close()
         if self._buffer is not None:
             self._endpoint.buffers.give(self._buffer)
             self._buffer = None
-        self._out = None
         self._backlog = b""
         if self._slots is not None:
             for pending in self._slots:

@@ -1,0 +1,159 @@
+"""What waits to be sent to one peer: bytes and file ranges, in order, as fast as the socket takes them."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Final
+
+from headrace.core.ports import Buffer, FileRange
+from headrace.metrics.registry import ListenerMetrics
+from headrace.network.answer import Part, Parts
+from headrace.network.page_cache import INLINE_BYTES, PageCache
+
+MAX_JOINED: Final = 64
+"""Byte parts that leave in one call."""
+
+
+class Outbox:
+    """Invariant: `is_waiting` exactly while somebody will call `on_ready`: epoll, or a read ahead."""
+
+    __slots__ = (
+        "_descriptor",
+        "_meter",
+        "_on_ready",
+        "_page_cache",
+        "_parts",
+        "_poller",
+        "_sock",
+        "is_waiting",
+    )
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        poller: Any,
+        page_cache: PageCache,
+        meter: ListenerMetrics,
+        on_ready: Callable[[], None],
+    ) -> None:
+        self._sock = sock
+        self._descriptor = sock.fileno()
+        self._poller = poller
+        self._page_cache = page_cache
+        self._meter = meter
+        self._on_ready = on_ready
+        self._parts: deque[Part] | None = None
+        """None while everything has been sent, the usual case: an idle connection holds no queue."""
+        self.is_waiting = False
+
+    @property
+    def is_empty(self) -> bool:
+        return self._parts is None
+
+    def put(self, parts: Parts) -> None:
+        if len(parts) > 1:
+            for index, part in enumerate(parts):
+                if isinstance(part, FileRange) and part.length <= INLINE_BYTES:
+                    parts[index] = self._page_cache.read_small(part) or part
+        if self._parts is None:
+            self._parts = deque(parts)
+        else:
+            self._parts.extend(parts)
+
+    def flush(self) -> bool:
+        """Send as much as the socket takes; True when nothing is left. OSError when the peer is gone."""
+        parts = self._parts
+        if parts is None:
+            return True
+        if self.is_waiting:
+            return False
+        while parts:
+            first = parts[0]
+            if isinstance(first, FileRange):
+                done = self._send_range(first, parts)
+            elif len(parts) > 1:
+                done = self._send_joined(parts)
+            else:
+                done = self._send_bytes(first, parts)
+            if not done:
+                return False
+        self._parts = None
+        return True
+
+    def resume(self) -> None:
+        """What it waited for has come; the caller flushes next."""
+        self.is_waiting = False
+        self._poller.remove_writer(self._descriptor)
+
+    def clear(self) -> None:
+        self._parts = None
+        if self.is_waiting:
+            self.resume()
+
+    def _send_bytes(self, part: Buffer, parts: deque[Part]) -> bool:
+        try:
+            sent = self._sock.send(part)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        self._meter.bytes_out += sent
+        if sent == len(part):
+            parts.popleft()
+            return True
+        parts[0] = memoryview(part)[sent:]
+        return self._wait_for_socket()
+
+    def _send_joined(self, parts: deque[Part]) -> bool:
+        """Consecutive bytes leave in one call; a file range that follows is announced (MSG_MORE)."""
+        run: list[Buffer] = []
+        total, more = 0, 0
+        for part in parts:
+            if isinstance(part, FileRange):
+                more = socket.MSG_MORE
+                break
+            if len(run) >= MAX_JOINED:
+                break
+            run.append(part)
+            total += len(part)
+        try:
+            sent = self._sock.sendmsg(run, (), more)
+        except (BlockingIOError, InterruptedError):
+            sent = 0
+        self._meter.bytes_out += sent
+        complete = sent == total
+        for part in run:
+            if sent < len(part):
+                parts[0] = memoryview(part)[sent:]
+                break
+            sent -= len(part)
+            parts.popleft()
+        return complete or self._wait_for_socket()
+
+    def _send_range(self, part: FileRange, parts: deque[Part]) -> bool:
+        if not self._page_cache.is_warm(part):
+            self.is_waiting = True
+            self._page_cache.warm(part, self._on_ready)
+            return False
+        position, remaining = part.position, part.length
+        source = part.file.fileno()
+        try:
+            while remaining:
+                sent = os.sendfile(self._descriptor, source, position, remaining)
+                if sent == 0:
+                    # The file is shorter than promised (truncated under us): the frame cannot be finished.
+                    raise OSError("a file range ended early")
+                position += sent
+                remaining -= sent
+                self._meter.bytes_out += sent
+        except (BlockingIOError, InterruptedError):
+            parts[0] = FileRange(part.file, position, remaining)
+            return self._wait_for_socket()
+        parts.popleft()
+        return True
+
+    def _wait_for_socket(self) -> bool:
+        self.is_waiting = True
+        self._poller.add_writer(self._descriptor, self._on_ready)
+        return False

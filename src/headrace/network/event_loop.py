@@ -12,17 +12,26 @@ import math
 import select
 import selectors
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from contextvars import Context
+from time import monotonic
+from typing import Any, Final, TypeVarTuple, cast
 
 _READ: Final = select.EPOLLIN
 _WRITE: Final = select.EPOLLOUT
 MAX_EVENTS: Final = 256
 
 Callback = Callable[[], None]
+Args = TypeVarTuple("Args")
 
 
-class DirectSelector(selectors.BaseSelector):
-    """A selector for asyncio that also serves callbacks of its own, by descriptor."""
+class DirectSelector:
+    """A selector for asyncio that also serves callbacks of its own, by descriptor.
+
+    It has the methods of `selectors.BaseSelector`, which is all that asyncio asks for. It does not inherit
+    from it, so that it can be compiled to a class with fixed fields.
+    """
+
+    __slots__ = ("_epoll", "_keys", "_readers", "_writers", "loop_has_work", "on_error")
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -30,6 +39,8 @@ class DirectSelector(selectors.BaseSelector):
         self._readers: dict[int, Callback] = {}
         self._writers: dict[int, Callback] = {}
         self.on_error: Callable[[Exception], None] | None = None
+        self.loop_has_work = False
+        """A direct callback has asked something of the event loop, which must have its turn now."""
 
     # --- direct callbacks, under the names of the event loop ----------------------------------------------
 
@@ -99,30 +110,48 @@ class DirectSelector(selectors.BaseSelector):
         self._writers.clear()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait until the event loop has something to do; until then serve the direct callbacks.
+
+        A turn of the event loop costs microseconds. It is left out while only direct callbacks are called
+        and none of them asks anything of the loop.
+        """
+        ready: list[tuple[selectors.SelectorKey, int]] = []
         if timeout is None:
-            wait = -1.0
+            wait, due = -1.0, math.inf
+        elif timeout <= 0:
+            wait, due = 0.0, 0.0
         else:
-            # epoll counts milliseconds: round up, so as not to wake before a timer is due.
-            wait = math.ceil(timeout * 1000) / 1000 if timeout > 0 else 0.0
-        try:
-            events = self._epoll.poll(wait, MAX_EVENTS)
-        except InterruptedError:
-            return []
-        ready = []
-        readers, writers = self._readers, self._writers
-        for descriptor, mask in events:
-            reader = readers.get(descriptor)
-            if reader is not None and mask & ~_WRITE:
-                self._call(reader)
-            if mask & ~_READ:
-                writer = writers.get(descriptor)
-                if writer is not None:
-                    self._call(writer)
-            if reader is None:
-                key = self._keys.get(descriptor)
-                if key is not None:
-                    ready.append((key, _events(mask) & key.events))
-        return ready
+            wait, due = timeout, monotonic() + timeout
+        self.loop_has_work = False
+        while True:
+            try:
+                # epoll counts milliseconds: round up, so as not to wake before a timer is due.
+                events = self._epoll.poll(math.ceil(wait * 1000) / 1000 if wait > 0 else wait, MAX_EVENTS)
+            except InterruptedError:
+                return ready
+            if not events:
+                return ready
+            for descriptor, mask in events:
+                self._serve(descriptor, mask, ready)
+            if ready or self.loop_has_work or due == 0.0:
+                return ready
+            if timeout is not None:
+                wait = due - monotonic()
+                if wait <= 0:
+                    return ready
+
+    def _serve(self, descriptor: int, mask: int, ready: list[tuple[selectors.SelectorKey, int]]) -> None:
+        reader = self._readers.get(descriptor)
+        if reader is not None and mask & ~_WRITE:
+            self._call(reader)
+        if mask & ~_READ:
+            writer = self._writers.get(descriptor)
+            if writer is not None:
+                self._call(writer)
+        if reader is None:
+            key = self._keys.get(descriptor)
+            if key is not None:
+                ready.append((key, _events(mask) & key.events))
 
     def _call(self, callback: Callback) -> None:
         try:
@@ -145,10 +174,28 @@ def _events(mask: int) -> int:
 class BrokerEventLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self.direct = DirectSelector()
-        super().__init__(self.direct)
+        super().__init__(cast("selectors.BaseSelector", self.direct))
         self.direct.on_error = lambda error: self.call_exception_handler(
             {"message": "a data connection failed", "exception": error}
         )
+
+    # Everything that gives the loop work goes through one of these, or through the pipe that wakes it.
+
+    def call_soon(
+        self, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
+    ) -> asyncio.Handle:
+        self.direct.loop_has_work = True
+        return super().call_soon(callback, *args, context=context)
+
+    def call_at(
+        self, when: float, callback: Callable[[*Args], object], *args: *Args, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        self.direct.loop_has_work = True
+        return super().call_at(when, callback, *args, context=context)
+
+    def stop(self) -> None:
+        self.direct.loop_has_work = True
+        super().stop()
 
 
 def poller_of(loop: asyncio.AbstractEventLoop) -> Any:

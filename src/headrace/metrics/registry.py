@@ -8,26 +8,29 @@ up on the way of a record.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from headrace.metrics.histogram import LatencyHistogram
+
+TOPIC_COUNTERS: Final = (
+    "bytes_in",
+    "bytes_out",
+    "bytes_rejected",
+    "failed_fetch_requests",
+    "failed_produce_requests",
+    "fetch_requests",
+    "messages_in",
+    "produce_requests",
+    "replication_bytes_in",
+    "replication_bytes_out",
+)
+"""What is counted of each topic."""
 
 
 class TopicMetrics:
     """What went through the partitions of one topic that this broker leads."""
 
-    __slots__ = (
-        "bytes_in",
-        "bytes_out",
-        "bytes_rejected",
-        "failed_fetch_requests",
-        "failed_produce_requests",
-        "fetch_requests",
-        "messages_in",
-        "produce_requests",
-        "replication_bytes_in",
-        "replication_bytes_out",
-    )
+    __slots__ = TOPIC_COUNTERS
 
     def __init__(self) -> None:
         self.messages_in = 0
@@ -44,7 +47,7 @@ class TopicMetrics:
         self.replication_bytes_out = 0
 
     def add(self, other: TopicMetrics) -> None:
-        for name in TopicMetrics.__slots__:
+        for name in TOPIC_COUNTERS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 

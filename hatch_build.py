@@ -42,6 +42,7 @@ COMPILED = (
     "network/connection",
     "network/event_loop",
     "network/listener",
+    "network/outbox",
     "network/page_cache",
     "protocol/batch",
     "protocol/fetch_codec",

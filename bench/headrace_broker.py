@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,10 +10,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Headrace:
-    """The `headrace` command of the environment that runs the bench."""
+    """The `headrace` command beside this Python, or the one that HEADRACE_COMMAND names."""
 
     name: str = "Headrace"
-    command: Path = Path(sys.executable).parent / "headrace"
+    command: Path = Path(os.environ.get("HEADRACE_COMMAND", Path(sys.executable).parent / "headrace"))
 
     def install(self, directory: Path, port: int) -> list[str]:
         properties = {

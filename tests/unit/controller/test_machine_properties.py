@@ -88,7 +88,8 @@ class ControllerHistory(RuleBasedStateMachine):
         self.commit(self.cluster.machine.delete_topics(topics))
 
     @rule(
-        topics=st.lists(st.builds(MorePartitions, names, st.integers(0, 15), st.none()), max_size=3), size=small_batches
+        topics=st.lists(st.builds(MorePartitions, names, st.integers(0, 15), st.none()), max_size=3),
+        size=small_batches,
     )
     def grow(self, topics: list[MorePartitions], size: int) -> None:
         self.commit(self.cluster.machine.create_partitions(topics), size)

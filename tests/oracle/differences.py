@@ -82,16 +82,6 @@ _FEATURES_TO_COME = (
         kafka="53",
         headrace="48",
     ),
-    Difference(
-        "Metadata, DescribeTopicPartitions, DescribeCluster",
-        "no authorised operations",
-        "Without an authoriser Kafka says that everything is allowed; Headrace says that it does not know "
-        "until it has one.",
-        r"(metadata with operations|describe partitions .*|the cluster with operations) v\d+",
-        r".*(topic|cluster)_authorized_operations",
-        kafka="3576|8096",
-        headrace="-2147483648",
-    ),
 )
 
 _DELIBERATE = (

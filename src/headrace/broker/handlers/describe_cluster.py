@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER
 from headrace.broker.api import Api, Call
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -37,6 +38,9 @@ def handle(broker: Broker, request: DescribeClusterRequest, call: Call) -> Descr
             DescribeClusterBroker(broker_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
             for node in broker.nodes(call.connection.listener)
         ],
+        cluster_authorized_operations=(
+            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
     )
 
 

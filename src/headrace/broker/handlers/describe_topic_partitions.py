@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.allowed_operations import ON_TOPIC
 from headrace.broker.api import Api, Call
 from headrace.broker.handlers.metadata import INTERNAL_TOPICS
 from headrace.controller.topic_names import check_topic_name
@@ -65,7 +66,9 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
         check_topic_name(name)
     except InvalidTopic:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    return DescribeTopicPartitionsResponseTopic(error_code=code, name=name)
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, topic_authorized_operations=ON_TOPIC
+    )
 
 
 def _describe(
@@ -76,6 +79,7 @@ def _describe(
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[_partition(broker, topic, index) for index in range(first, end)],
+        topic_authorized_operations=ON_TOPIC,
     )
 
 

@@ -2,7 +2,7 @@
 
 Versions 0-12. 1: null asks for all topics, 0 does it with an empty list. 4: the client may forbid
 auto-creation. 7: leader epochs. 9: flexible. 10: topic ids. 12: asking by topic id.
-Not done: authorised operations (no authoriser yet), and 13 with its rebootstrap error.
+8: authorised operations, all of them while there is no authoriser. Not done: 13 with its rebootstrap error.
 A topic that is created by the question is in the answer at once; Apache Kafka makes the client ask twice.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
 from headrace.controller.operations import NewTopic
@@ -39,12 +40,12 @@ def handle(
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if request.topics is None or (call.version == 0 and not request.topics):
         known = broker.image.topics_by_name.values()
-        return _answer(broker, call, [_known(broker, topic) for topic in known])
+        return _answer(broker, call, request, [_known(broker, topic) for topic in known])
     if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
         missing = _missing(broker, request.topics)
         if missing:
-            return _create_first(broker, call, request.topics, missing)
-    return _answer(broker, call, _topics(broker, request.topics))
+            return _create_first(broker, call, request, request.topics, missing)
+    return _answer(broker, call, request, _topics(broker, request.topics))
 
 
 def _missing(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> list[str]:
@@ -64,11 +65,15 @@ def _legal(name: str) -> bool:
 
 
 async def _create_first(
-    broker: Broker, call: Call, asked: list[MetadataRequestTopic], missing: list[str]
+    broker: Broker,
+    call: Call,
+    request: MetadataRequest,
+    asked: list[MetadataRequestTopic],
+    missing: list[str],
 ) -> MetadataResponse:
     outcomes = await broker.controller.create_topics([NewTopic(name) for name in missing])
     errors = {outcome.name: outcome.error for outcome in outcomes if outcome.error is not None}
-    return _answer(broker, call, _topics(broker, asked, errors))
+    return _answer(broker, call, request, _topics(broker, asked, errors))
 
 
 def _topics(
@@ -128,7 +133,13 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> MetadataRespons
     )
 
 
-def _answer(broker: Broker, call: Call, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+def _answer(
+    broker: Broker, call: Call, request: MetadataRequest, topics: list[MetadataResponseTopic]
+) -> MetadataResponse:
+    if request.include_topic_authorized_operations:
+        for topic in topics:
+            if not topic.error_code:
+                topic.topic_authorized_operations = ON_TOPIC
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
@@ -137,6 +148,9 @@ def _answer(broker: Broker, call: Call, topics: list[MetadataResponseTopic]) -> 
         cluster_id=broker.cluster_id,
         controller_id=broker.controller_id,
         topics=topics,
+        cluster_authorized_operations=(
+            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
     HEADRACE_COMPILE=1 uv build --wheel
 
-The compiled modules are the same source and behave the same; they take about half the processor time. Without
+The compiled modules are the same source and behave the same; a small request takes a third less. Without
 the variable, or without a C compiler, and always in an editable install, the wheel is plain Python. It holds
 the sources in both cases, so that a traceback shows its lines.
 """

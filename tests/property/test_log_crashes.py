@@ -253,6 +253,12 @@ def run_seed(seed: int) -> None:
         campaign.go_on()
 
 
+@pytest.mark.parametrize("seed", [21093])
+def test_what_long_campaigns_found(seed: int) -> None:
+    """21093: a flipped bit in the base offset of a sealed batch made a read answer with nothing, for ever."""
+    run_seed(seed)
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_crash_loses_nothing_that_was_synced(chunk: int) -> None:
     for seed in range(chunk, SEEDS, CHUNKS):

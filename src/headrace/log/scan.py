@@ -39,11 +39,13 @@ class WrongIndex(Exception):
 
 
 def find_batch(
-    file: File, position: int, end: int, offset: int, expected: int | None = None
+    file: File, position: int, end: int, offset: int, least: int, expected: int | None = None
 ) -> FoundBatch | None:
     """The first batch at or after `position` that reaches `offset`; None when there is none before `end`.
 
-    `expected` is the last offset of the batch at `position`, by the index; WrongIndex if it is not.
+    `least` is the lowest offset that a batch there may have: a lower one, or one that goes back, is damage
+    that no checksum covers. `expected` is the last offset of the batch at `position`, by the index;
+    WrongIndex if it is not.
     """
     if expected is not None:
         first = file.pread(HEADER_SIZE, position)
@@ -59,8 +61,11 @@ def find_batch(
         base, length, delta = _STEP.unpack_from(window, at)
         if not MIN_BATCH_LENGTH <= length <= end - position - LOG_OVERHEAD:
             raise CorruptLog(f"batch length {length} at position {position}")
+        if base < least:
+            raise CorruptLog(f"offset {base} at position {position}, where {least} is the least")
         if base + delta >= offset:
             return FoundBatch(position, base, base + delta, length + LOG_OVERHEAD)
+        least = base + delta + 1
         position += length + LOG_OVERHEAD
     return None
 

@@ -192,10 +192,11 @@ class Segment:
         """The first batch that reaches `offset`."""
         position, last_offset = self.index.lookup(offset)
         try:
-            return scan.find_batch(self.file(), position, self.size, offset, last_offset)
+            return scan.find_batch(self.file(), position, self.size, offset, self.base_offset, last_offset)
         except scan.WrongIndex:
             self.rebuild_indexes()
-            return scan.find_batch(self.file(), self.index.lookup(offset)[0], self.size, offset)
+            position, _ = self.index.lookup(offset)
+            return scan.find_batch(self.file(), position, self.size, offset, self.base_offset)
 
     def time_floor(self, timestamp: int) -> int:
         """An offset before which no batch of the segment reaches `timestamp`."""

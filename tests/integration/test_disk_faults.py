@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from headrace.core.errors import StorageError
+from headrace.core.errors import CorruptLog, StorageError
+from headrace.log import retention
+from headrace.log.partition_log import PartitionLog
 from headrace.testing.cluster import Cluster
 from tests.integration.real_client import admin, create, eventually, read, send, send_all, watermarks
 
@@ -126,3 +130,66 @@ def test_a_damaged_partition_answers_storage_error_and_the_rest_serves(tmp_path:
         assert cluster.call(lambda: list(cluster.broker.partitions.offline)) == [("t", 1)]
         send_all(cluster.bootstrap, "t", [b"x"], partition=0)
         assert len(log.read_bytes()) == len(data)
+    # And again: neither a clean stop nor a second start may take the rest for what was left.
+    with Cluster(directory=tmp_path) as cluster:
+        assert cluster.call(lambda: list(cluster.broker.partitions.offline)) == [("t", 1)]
+    assert log.read_bytes() == bytes(data)
+
+
+def test_one_damaged_partition_does_not_end_the_maintenance_of_all(tmp_path: Path) -> None:
+    properties = {"log.retention.check.interval.ms": "100", "log.retention.ms": "1000", "log.roll.ms": "500"}
+    with Cluster(properties, directory=tmp_path) as cluster:
+        for topic in ("bad", "good"):
+            create(cluster.bootstrap, topic)
+        log = cluster.broker.partitions.get("bad", 0).log
+
+        def damaged() -> int:
+            raise CorruptLog("offset 3 at position 0, where 7 is the least")
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("headrace.log.retention.enforce", _failing_for(log, damaged))
+            old = int(time.time() * 1000) - 60_000
+            for shift in (0, 1000, 2000):
+                send_all(cluster.bootstrap, "good", [b"x"], timestamp=old + shift)
+            eventually(lambda: watermarks(cluster.bootstrap, "good")[0] > 0)
+
+
+def _failing_for(log: object, damaged: Callable[[], int]) -> Callable[..., int]:
+    real = retention.enforce
+
+    def enforce(asked: PartitionLog, now_ms: int, high_watermark: int) -> int:
+        return damaged() if asked is log else real(asked, now_ms, high_watermark)
+
+    return enforce
+
+
+def test_a_large_topic_is_deleted_without_holding_up_the_loop(tmp_path: Path) -> None:
+    with Cluster(directory=tmp_path) as cluster:
+        create(cluster.bootstrap, "large", 300)
+        client = admin(cluster.bootstrap)
+        began = time.monotonic()
+        client.delete_topics(["large"])["large"].result(10)
+        assert time.monotonic() - began < 5
+        assert not list(tmp_path.glob("large-[0-9]*[0-9]"))
+        assert len(list(tmp_path.glob("large-*-delete"))) == 300
+
+
+def test_old_data_is_not_waited_with(tmp_path: Path) -> None:
+    """A read ends with its segment: fetch.min.bytes must not make a consumer wait where more follows."""
+    with Cluster({"log.segment.bytes": str(1024 * 1024)}, directory=tmp_path) as cluster:
+        create(cluster.bootstrap, "t")
+        send_all(cluster.bootstrap, "t", [b"x" * 400_000] * 6)
+        consumer = Consumer(
+            {
+                "bootstrap.servers": cluster.bootstrap,
+                "group.id": "none",
+                "enable.auto.commit": False,
+                "fetch.min.bytes": 90_000_000,
+                "fetch.wait.max.ms": 3000,
+            }
+        )
+        consumer.assign([TopicPartition("t", 0, 0)])
+        began = time.monotonic()
+        assert consumer.poll(10) is not None
+        assert time.monotonic() - began < 2.5
+        consumer.close()

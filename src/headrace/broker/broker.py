@@ -40,6 +40,8 @@ from headrace.network.listener import Endpoint
 
 FLUSH_THREADS: Final = 4
 READ_THREADS: Final = 4
+SPARE_DESCRIPTORS: Final = 128
+"""For checkpoints, snapshots and whatever else is opened for a moment."""
 
 
 class Node(NamedTuple):
@@ -52,7 +54,17 @@ class Node(NamedTuple):
 
 
 class Broker:
-    def __init__(self, config: BrokerConfig, *, clock: Clock, disk: Disk, random: Random) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        *,
+        clock: Clock,
+        disk: Disk,
+        random: Random,
+        descriptors: int | None = None,
+    ) -> None:
+        """`descriptors`: how many files and sockets the process may have open; None if there is no limit."""
+        self._descriptors = descriptors
         self.static_config = config
         """What the file says."""
         self.config = config
@@ -80,7 +92,7 @@ class Broker:
             self.dispatcher,
             self._read_threads,
             max_frame_bytes=config.socket_request_max_bytes,
-            max_connections=config.max_connections,
+            max_connections=self.connection_limit,
             max_connections_per_ip=config.max_connections_per_ip,
             max_idle_seconds=config.connections_max_idle_ms / 1000,
             queued_bytes=config.queued_max_request_bytes,
@@ -95,6 +107,13 @@ class Broker:
         """Set when the broker cannot go on: whoever runs it stops it then."""
 
     # --- what handlers ask -----------------------------------------------------------------------------
+
+    @property
+    def connection_limit(self) -> int:
+        """max.connections, but never so many that the logs are left without descriptors: they need half."""
+        if self._descriptors is None:
+            return self.config.max_connections
+        return min(self.config.max_connections, max(1, self._descriptors // 2 - SPARE_DESCRIPTORS))
 
     @property
     def image(self) -> MetadataImage:
@@ -192,7 +211,7 @@ class Broker:
     async def stop(self) -> None:
         """Finish what was begun, sync, and say on disk that the stop was clean."""
         self.network.stop_listening()
-        await self.dispatcher.drain()
+        await self.dispatcher.drain()  # also refuses what would have to wait from now on
         for waiting in list(self.waiting_fetches):
             waiting.finish()
         self.network.close()

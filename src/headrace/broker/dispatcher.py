@@ -11,7 +11,7 @@ from headrace.broker.answer_cache import AnswerCache, Question
 from headrace.broker.api import Api, Call
 from headrace.broker.handlers import api_versions, fetch, produce
 from headrace.broker.logging import get_logger
-from headrace.core.errors import HeadraceError, InvalidRequest, UnsupportedVersion
+from headrace.core.errors import HeadraceError, InvalidRequest, NotController, UnsupportedVersion
 from headrace.metrics.registry import RequestMetrics
 from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
@@ -36,6 +36,7 @@ class Dispatcher:
         self._broker = broker
         self._log = get_logger("headrace.requests")
         self._cache = AnswerCache()
+        self._draining = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._metrics: dict[int, RequestMetrics] = {}
         """By API key and version in one number: a key that is cheap to make and to hash."""
@@ -95,6 +96,8 @@ class Dispatcher:
         # topics with three bytes too many.
         if api.handle is None:
             raise InvalidRequest(f"{api.key.name} is served from its frame")
+        if self._draining:
+            raise NotController("the broker is stopping")
         call = Call(header.api_version, header.client_id, connection)
         result = api.handle(self._broker, request, call)
         if isinstance(result, Message):
@@ -138,6 +141,7 @@ class Dispatcher:
         return HeadraceError(f"{api.key.name} failed: {error!r}")
 
     async def drain(self) -> None:
-        """Wait for requests that are being carried out."""
+        """Wait for requests that are being carried out, and take no more of those that have to wait."""
+        self._draining = True
         while self._tasks:
             await asyncio.wait(self._tasks)

@@ -42,8 +42,8 @@ class Hosting:
             known = topic is not None and log.topic_id in (topic.topic_id, NO_TOPIC_ID)
             if known or name == METADATA_PARTITION or not log.directory.is_online:
                 continue
-            path = broker.logs.set_aside(name)
-            broker.log.warning("partition of no known topic set aside", partition=str(name), path=path)
+            for path in broker.logs.set_aside((name,)):
+                broker.log.warning("partition of no known topic set aside", partition=str(name), path=path)
 
     def _on_delta(self, delta: MetadataDelta) -> None:
         broker = self._broker
@@ -57,7 +57,7 @@ class Hosting:
             broker.config = broker.static_config.with_dynamic(
                 broker.image.broker_configs(None), broker.image.broker_configs(broker.broker_id)
             )
-            broker.network.max_connections = broker.config.max_connections
+            broker.network.max_connections = broker.connection_limit
             broker.network.max_connections_per_ip = broker.config.max_connections_per_ip
             self._reconfigure(None)
         for resource in delta.configs:
@@ -102,13 +102,11 @@ class Hosting:
 
     def _remove(self, name: str, topic_id: UUID) -> None:
         broker = self._broker
-        for partition in broker.partitions.remove_topic(name):
+        partitions = broker.partitions.remove_topic(name)
+        for partition in partitions:
             partition.resign()
-            if partition.topic_id == topic_id:
-                try:
-                    broker.logs.delete(partition.topic_partition, now_ms=broker.clock.wall_ms())
-                except StorageError as error:
-                    broker.log.error("a partition could not be removed", error=str(error))
+        gone = [partition.topic_partition for partition in partitions if partition.topic_id == topic_id]
+        broker.logs.delete(gone, broker.clock.wall_ms())
         broker.metrics.forget_topic(name)
 
     def _reconfigure(self, topic: str | None) -> None:

@@ -30,7 +30,13 @@ class RunningBroker:
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
-        self.broker = Broker(config, clock=SystemClock(), disk=OsDisk(), random=system_random())
+        self.broker = Broker(
+            config,
+            clock=SystemClock(),
+            disk=OsDisk(),
+            random=system_random(),
+            descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        )
         self._metrics: MetricsServer | None = None
 
     async def start(self) -> ReadyInfo:

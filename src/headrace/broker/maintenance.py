@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.hosting import high_watermarks
-from headrace.core.errors import StorageError
+from headrace.core.errors import HeadraceError, StorageError
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -22,15 +22,17 @@ class Maintenance:
         self._broker = broker
         self._task: asyncio.Task[None] | None = None
         self._due: dict[str, float] = {}
+        self._checkpointing = asyncio.Lock()
 
     def start(self) -> None:
         self._task = asyncio.ensure_future(self._run())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        async with self._checkpointing:  # no ticket may be in a thread when the logs are closed
+            if self._task is not None:
+                self._task.cancel()
+                await asyncio.wait([self._task])
+                self._task = None
 
     async def _run(self) -> None:
         broker = self._broker
@@ -38,13 +40,15 @@ class Maintenance:
             await asyncio.sleep(TICK_SECONDS)
             try:
                 self._flush()
-                broker.logs.delete_expired_files(broker.clock.wall_ms())
+                await self._remove_files()
                 if self._is_due("retention", lambda: broker.config.log_retention_check_interval_ms):
                     await self._enforce_retention()
                 if self._is_due("checkpoint", lambda: broker.config.log_flush_offset_checkpoint_interval_ms):
                     await self.checkpoint()
             except StorageError as error:
                 broker.log.error("maintenance met a failed directory", error=str(error))
+            except Exception as error:
+                broker.log.error("maintenance failed; it goes on", error=repr(error), exc_info=error)
 
     def _is_due(self, name: str, interval_ms: Callable[[], int]) -> bool:
         now = self._broker.clock.monotonic()
@@ -66,8 +70,14 @@ class Maintenance:
             if not log.directory.is_online or log.closed:
                 continue
             now_ms = broker.clock.wall_ms()
-            removed = log.enforce_retention(now_ms, partition.high_watermark)
-            log.expire_producers(now_ms, broker.config.producer_id_expiration_ms)
+            try:
+                removed = log.enforce_retention(now_ms, partition.high_watermark)
+                log.expire_producers(now_ms, broker.config.producer_id_expiration_ms)
+            except HeadraceError as error:
+                # One damaged segment must not keep the other partitions from their retention.
+                name = str(partition.topic_partition)
+                broker.log.error("retention failed", partition=name, error=str(error))
+                continue
             if removed:
                 broker.log.info(
                     "segments removed by retention",
@@ -79,6 +89,16 @@ class Maintenance:
                 await asyncio.sleep(0)
 
     async def checkpoint(self) -> None:
+        """One at a time: an older ticket that is written after a newer one would take back what was said."""
         broker = self._broker
-        for ticket in broker.logs.take_checkpoint(high_watermarks(broker)):
-            await broker.loop.run_in_executor(None, ticket.run)
+        async with self._checkpointing:
+            for ticket in broker.logs.take_checkpoint(high_watermarks(broker)):
+                await broker.loop.run_in_executor(None, ticket.run)
+
+    async def _remove_files(self) -> None:
+        broker = self._broker
+        now_ms = broker.clock.wall_ms()
+        broker.logs.delete_expired_files(now_ms)
+        due = broker.logs.removals.take_due(now_ms)
+        if due:
+            await broker.loop.run_in_executor(None, broker.logs.removals.remove, due)

@@ -101,7 +101,8 @@ def topic_sizes(topics: Sequence[NewTopic], defaults: TopicDefaults) -> int:
         if topic.assignments:
             total += len(topic.assignments)
         else:
-            total += defaults.num_partitions if topic.num_partitions == USE_DEFAULT else topic.num_partitions
+            asked = defaults.num_partitions if topic.num_partitions == USE_DEFAULT else topic.num_partitions
+            total += max(0, asked)  # a wrong number must not make room for a huge one
     return total
 
 

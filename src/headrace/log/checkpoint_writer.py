@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from threading import Lock
 
 from headrace.core.ids import TopicPartition
@@ -19,7 +19,15 @@ class DirectoryCheckpoints:
     said since stands above what the ticket says.
     """
 
-    __slots__ = ("_lock", "_lowered", "directory", "high_watermarks", "log_start_offsets", "recovery_points")
+    __slots__ = (
+        "_lock",
+        "_lowered",
+        "directory",
+        "high_watermarks",
+        "kept",
+        "log_start_offsets",
+        "recovery_points",
+    )
 
     def __init__(self, directory: LogDirectory) -> None:
         self.directory = directory
@@ -28,6 +36,9 @@ class DirectoryCheckpoints:
         self.high_watermarks: dict[TopicPartition, int] = {}
         self._lowered: dict[TopicPartition, tuple[int, int] | None] = {}
         """Recovery points and log starts, since the last ticket was taken; None: the partition is gone."""
+        self.kept: set[TopicPartition] = set()
+        """Quarantined partitions: what was promised of them stays on the disk, or the next start would not
+        know that anything is missing and cut what is left."""
         self._lock = Lock()
 
     def load(self) -> None:
@@ -63,25 +74,29 @@ class DirectoryCheckpoints:
             if self.log_start_offsets.get(partition, 0) > log_start:
                 self._write_log_starts({**self.log_start_offsets, partition: log_start})
 
-    def forget(self, partition: TopicPartition) -> None:
-        """A log of this name begins or ends: nothing that was said of another one holds for it."""
+    def forget(self, partitions: Collection[TopicPartition]) -> None:
+        """Logs of these names begin or end: nothing that was said of others holds for them."""
+        gone = set(partitions)
         with self._lock:
-            self._lowered[partition] = None
-            if partition in self.recovery_points:
-                rest = {known: at for known, at in self.recovery_points.items() if known != partition}
+            for partition in gone:
+                self._lowered[partition] = None
+            if not gone.isdisjoint(self.recovery_points):
+                rest = {known: at for known, at in self.recovery_points.items() if known not in gone}
                 self._write_recovery_points(rest)
-            if partition in self.log_start_offsets:
-                rest = {known: at for known, at in self.log_start_offsets.items() if known != partition}
+            if not gone.isdisjoint(self.log_start_offsets):
+                rest = {known: at for known, at in self.log_start_offsets.items() if known not in gone}
                 self._write_log_starts(rest)
 
     def write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
         with self._lock:
             self._correct(offsets, 0)
+            self._keep(offsets, self.recovery_points)
             self._write_recovery_points(offsets)
 
     def write_log_starts(self, offsets: dict[TopicPartition, int]) -> None:
         with self._lock:
             self._correct(offsets, 1)
+            self._keep(offsets, self.log_start_offsets)
             self._write_log_starts(offsets)
 
     def write_high_watermarks(self, offsets: dict[TopicPartition, int]) -> None:
@@ -89,6 +104,11 @@ class DirectoryCheckpoints:
             if offsets != self.high_watermarks:
                 self._write(checkpoints.HIGH_WATERMARKS, offsets)
                 self.high_watermarks = offsets
+
+    def _keep(self, offsets: dict[TopicPartition, int], known: Mapping[TopicPartition, int]) -> None:
+        for partition in self.kept:
+            if partition in known:
+                offsets.setdefault(partition, known[partition])
 
     def _correct(self, offsets: dict[TopicPartition, int], which: int) -> None:
         """What was said since the ticket was taken stands above what it says."""

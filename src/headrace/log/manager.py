@@ -28,6 +28,7 @@ from headrace.log.os_disk import descriptor_limit
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.recovery import open_log
+from headrace.log.removals import Removals
 from headrace.log.segment import Segment
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ class LogManager:
     __slots__ = (
         "_checkpoints",
         "_config_of",
-        "_doomed",
         "_new_uuid",
         "broker_epoch_at_stop",
         "directories",
@@ -51,6 +51,7 @@ class LogManager:
         "identity",
         "logs",
         "quarantined",
+        "removals",
         "threads_per_directory",
     )
 
@@ -80,7 +81,6 @@ class LogManager:
         """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
         self.broker_epoch_at_stop = -1
         """From the clean-shutdown files; -1 when the last stop was not clean everywhere."""
-        self._doomed: list[tuple[int, LogDirectory, str]] = []
         self.directories = [adopt_directory(disk, path, identity, new_uuid, on_failure) for path in paths]
         self._checkpoints = {
             directory.path: DirectoryCheckpoints(directory) for directory in self.directories
@@ -89,6 +89,7 @@ class LogManager:
         for directory in self.directories:
             directory.max_open = max(share // len(self.directories), 1)
             directory.lower_checkpoints = self._checkpoints[directory.path].lower
+        self.removals = Removals(disk, new_uuid, self._checkpoints)
         self._require_one_online()
 
     # --- start ---
@@ -143,7 +144,7 @@ class LogManager:
         for name in names:
             path = f"{directory.path}/{name}"
             if name.endswith(files.DELETED_DIRECTORY):
-                self._doomed.append((now_ms, directory, path))
+                self.removals.found(directory, path, now_ms)
                 continue
             partition = files.parse_directory(name)
             if partition is None or not self.disk.is_dir(path):
@@ -172,18 +173,22 @@ class LogManager:
                 now_ms=now_ms,
             )
         except CorruptLog as error:
-            self.quarantined[partition] = error
+            self._quarantine(partition, error, saved)
             return
         except StorageError:
             return  # the directory is offline, and said so
         if partition in self.logs or partition in self.quarantined:
             other = self.logs[partition].path if partition in self.logs else "another directory"
-            self.quarantined[partition] = CorruptLog(
-                f"{partition} is in {path} and in {other}: move one of them away, then restart the broker"
-            )
+            twice = f"{partition} is in {path} and in {other}: move one of them away, then restart the broker"
+            self._quarantine(partition, CorruptLog(twice), *self._checkpoints.values())
             self.logs.pop(partition, None)
             return
         self.logs[partition] = log
+
+    def _quarantine(self, partition: TopicPartition, error: CorruptLog, *saved: DirectoryCheckpoints) -> None:
+        self.quarantined[partition] = error
+        for checkpoint in saved:
+            checkpoint.kept.add(partition)
 
     def _run(self, jobs: Sequence[Callable[[], None]], progress: Callable[[int, int], None] | None) -> None:
         threads = self.threads_per_directory * max(len(self.online()), 1)
@@ -249,7 +254,7 @@ class LogManager:
         chosen.require_online()
         path = f"{chosen.path}/{partition}"
         try:
-            self._checkpoints[chosen.path].forget(partition)
+            self._checkpoints[chosen.path].forget((partition,))
             self.disk.make_dirs(path)
             if topic_id != NO_TOPIC_ID:
                 files.replace(
@@ -295,51 +300,20 @@ class LogManager:
         log.mark_unsynced(now_ms)
         return log
 
-    def delete(self, partition: TopicPartition, now_ms: int) -> None:
-        """Rename the partition's folder at once; its files go after file.delete.delay.ms."""
-        log, doomed = self._rename_away(partition, files.DELETED_DIRECTORY)
-        self._doomed.append((now_ms + log.config.file_delete_delay_ms, log.directory, doomed))
+    def delete(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
+        """Rename the partitions' folders at once; their files go after file.delete.delay.ms."""
+        self.removals.doom(self._take(partitions), now_ms)
 
-    def set_aside(self, partition: TopicPartition) -> str:
-        """Stop serving a partition that nobody should have here, and keep its files: where they are now."""
-        return self._rename_away(partition, files.STRAY_DIRECTORY)[1]
+    def set_aside(self, partitions: Iterable[TopicPartition]) -> list[str]:
+        """Stop serving partitions that nobody should have here, and keep their files: where they are now."""
+        return self.removals.set_aside(self._take(partitions))
 
-    def _rename_away(self, partition: TopicPartition, suffix: str) -> tuple[PartitionLog, str]:
-        log = self.logs.pop(partition, None)
-        if log is None:
-            raise UnknownTopicOrPartition(f"no log of {partition} is here")
-        log.abandon()
-        directory = log.directory
-        directory.require_online()
-        path = f"{directory.path}/{files.set_aside_name(partition, self._new_uuid(), suffix)}"
-        try:
-            self.disk.rename(log.path, path)
-            self.disk.sync_dir(directory.path)
-            self._checkpoints[directory.path].forget(partition)
-        except OSError as error:
-            raise directory.fail(error, f"rename {partition}") from error
-        return log, path
+    def _take(self, partitions: Iterable[TopicPartition]) -> list[PartitionLog]:
+        return [self.logs.pop(partition) for partition in partitions if partition in self.logs]
 
     def delete_expired_files(self, now_ms: int) -> int:
-        """Remove renamed segments and folders whose delay is over; how many things went."""
-        count = 0
-        for log in self.logs.values():
-            if log.directory.is_online:
-                count += log.delete_expired_files(now_ms)
-        waiting = []
-        for when, directory, path in self._doomed:
-            if when > now_ms or not directory.is_online:
-                waiting.append((when, directory, path))
-                continue
-            try:
-                self.disk.remove_tree(path)
-                count += 1
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                directory.fail(error, f"delete {path}")
-        self._doomed = waiting
-        return count
+        """Remove renamed segments whose delay is over; how many."""
+        return sum(log.delete_expired_files(now_ms) for log in self.logs.values() if log.directory.is_online)
 
     def due_flushes(self, now_ms: int) -> list[PartitionLog]:
         """Logs whose flush settings, or a sealed segment, ask for a flush now."""
@@ -370,7 +344,10 @@ class LogManager:
             logs = [log for log in self.logs.values() if log.directory is directory]
             try:
                 self._close(logs)
-                self._checkpoints[directory.path].take(logs, high_watermarks).run()
+                saved = self._checkpoints[directory.path]
+                saved.take(logs, high_watermarks).run()
+                if saved.kept:
+                    continue  # a clean start would not look for the damage again
                 path = f"{directory.path}/{checkpoints.CLEAN_SHUTDOWN}"
                 files.replace(self.disk, path, checkpoints.format_clean_shutdown(broker_epoch), sync=True)
             except StorageError:

@@ -52,12 +52,15 @@ class AppendRules:
         "log_append_time",
         "max_message_bytes",
         "needs_keys",
+        "opened_bytes",
         "plain",
         "segment_bytes",
     )
 
     def __init__(self, config: TopicConfig) -> None:
         self.max_message_bytes = config.max_message_bytes
+        self.opened_bytes = max(8 * config.max_message_bytes, 8 << 20)
+        """What a batch may become when it is opened here, on the loop."""
         self.segment_bytes = config.segment_bytes
         self.before_max_ms = config.message_timestamp_before_max_ms
         self.after_max_ms = config.message_timestamp_after_max_ms
@@ -118,7 +121,7 @@ class AppendRules:
         self, batch: bytearray | memoryview, header: BatchHeader, now_ms: int
     ) -> tuple[bytearray | memoryview, BatchHeader]:
         if self.needs_keys:
-            _require_keys(batch)
+            _require_keys(batch, self.opened_bytes)
         changed = batch
         if self.codec is not None and header.compression != self.codec:
             try:
@@ -135,9 +138,9 @@ class AppendRules:
         return changed, header
 
 
-def _require_keys(batch: bytearray | memoryview) -> None:
+def _require_keys(batch: bytearray | memoryview, opened_bytes: int) -> None:
     try:
-        for record in decode_records(batch):
+        for record in decode_records(batch, max_bytes=opened_bytes):
             if record.key is None:
                 raise InvalidRecord("a compacted topic takes no record without a key")
     except CorruptBatch as error:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
 
 _LENGTH: Final = Struct(">i")
+FLUSH_BYTES: Final = 1024 * 1024
+"""Answers to requests of one read are joined up to here; then the socket has to take some."""
 READS_PER_EVENT: Final = 8
 """Fairness: after this many reads other connections get their turn."""
 
@@ -93,10 +96,16 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             pass
         except HeadraceError as error:
-            endpoint.on_protocol_error(self, error)
-            self.close()
+            self._refuse(error)
         except OSError:
             self.close()
+
+    def _refuse(self, error: HeadraceError) -> None:
+        """Hang up on a peer's mistake. What was answered before it still goes out, if the socket takes it."""
+        self._endpoint.on_protocol_error(self, error)
+        with suppress(OSError):
+            self._outbox.flush()
+        self.close()
 
     def _guarded(self, step: Callable[[], None]) -> None:
         """Run a step that touches the socket; an error of the peer costs the peer its connection only."""
@@ -105,8 +114,7 @@ class Connection:
         except (BlockingIOError, InterruptedError):
             pass
         except HeadraceError as error:
-            self._endpoint.on_protocol_error(self, error)
-            self.close()
+            self._refuse(error)
         except OSError:
             self.close()
 
@@ -191,6 +199,8 @@ class Connection:
                     self._send_now(answer)
                     return
                 self._take_answer(answer)
+                if self._outbox.queued_bytes > FLUSH_BYTES and not self._outbox.flush():
+                    self._blocked = True
         finally:
             self._serving = False
         if at < end and not self.closed:
@@ -250,7 +260,8 @@ class Connection:
             self._slots = deque()
         self._slots.append(pending)
         pending.attach(self._on_completed)
-        if pending.parts is None and (pending.exclusive or len(self._slots) >= self._endpoint.max_in_flight):
+        waits_alone = pending.exclusive and pending.parts is None
+        if waits_alone or len(self._slots) >= self._endpoint.max_in_flight:
             self._blocked = True
 
     def _hold_back(self) -> None:

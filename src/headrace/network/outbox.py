@@ -22,13 +22,16 @@ class Outbox:
 
     __slots__ = (
         "_descriptor",
+        "_is_watching",
         "_meter",
         "_on_ready",
         "_page_cache",
         "_parts",
         "_poller",
         "_sock",
+        "_warmed",
         "is_waiting",
+        "queued_bytes",
     )
 
     def __init__(
@@ -48,6 +51,12 @@ class Outbox:
         self._parts: deque[Part] | None = None
         """None while everything has been sent, the usual case: an idle connection holds no queue."""
         self.is_waiting = False
+        self.queued_bytes = 0
+        """Bytes put in since it was last empty; file ranges cost no memory and do not count."""
+        self._warmed: FileRange | None = None
+        """A range that needs no probe: it was read ahead, or it is the rest of one that was cached."""
+        self._is_watching = False
+        """The poller reports when the socket takes more. Kept until all is sent: each change is a call."""
 
     @property
     def is_empty(self) -> bool:
@@ -62,6 +71,9 @@ class Outbox:
             self._parts = deque(parts)
         else:
             self._parts.extend(parts)
+        for part in parts:
+            if not isinstance(part, FileRange):
+                self.queued_bytes += len(part)
 
     def flush(self) -> bool:
         """Send as much as the socket takes; True when nothing is left. OSError when the peer is gone."""
@@ -81,17 +93,24 @@ class Outbox:
             if not done:
                 return False
         self._parts = None
+        self.queued_bytes = 0
+        self._stop_watching()
         return True
 
     def resume(self) -> None:
         """What it waited for has come; the caller flushes next."""
         self.is_waiting = False
-        self._poller.remove_writer(self._descriptor)
 
     def clear(self) -> None:
         self._parts = None
-        if self.is_waiting:
-            self.resume()
+        self._warmed = None
+        self.is_waiting = False
+        self._stop_watching()
+
+    def _stop_watching(self) -> None:
+        if self._is_watching:
+            self._is_watching = False
+            self._poller.remove_writer(self._descriptor)
 
     def _send_bytes(self, part: Buffer, parts: deque[Part]) -> bool:
         try:
@@ -132,7 +151,10 @@ class Outbox:
         return complete or self._wait_for_socket()
 
     def _send_range(self, part: FileRange, parts: deque[Part]) -> bool:
-        if not self._page_cache.is_warm(part):
+        if part is not self._warmed and not self._page_cache.is_warm(part):
+            # Once per range: if it is cold again, or cannot be read, sendfile makes progress or says why.
+            self._warmed = part
+            self._stop_watching()  # the socket may be ready all the while: it would be reported without end
             self.is_waiting = True
             self._page_cache.warm(part, self._on_ready)
             return False
@@ -148,12 +170,14 @@ class Outbox:
                 remaining -= sent
                 self._meter.bytes_out += sent
         except (BlockingIOError, InterruptedError):
-            parts[0] = FileRange(part.file, position, remaining)
+            parts[0] = self._warmed = FileRange(part.file, position, remaining)
             return self._wait_for_socket()
         parts.popleft()
         return True
 
     def _wait_for_socket(self) -> bool:
         self.is_waiting = True
-        self._poller.add_writer(self._descriptor, self._on_ready)
+        if not self._is_watching:
+            self._is_watching = True
+            self._poller.add_writer(self._descriptor, self._on_ready)
         return False

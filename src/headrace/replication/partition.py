@@ -95,8 +95,11 @@ class Partition:
         return self.last_stable_offset if read_committed else self._high_watermark.offset
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """Where `epoch` ended, or the largest one before it that has records. The current one goes on."""
-        if epoch == self.leader_epoch:
+        """Where `epoch` ended, or the largest one before it that has records.
+
+        Epochs above the log's latest that have begun hold no record yet: they begin and end at the end.
+        """
+        if self.log.latest_epoch < epoch <= self.leader_epoch or epoch == self.leader_epoch:
             return epoch, self.log.end_offset
         return self.log.end_offset_for_epoch(epoch)
 

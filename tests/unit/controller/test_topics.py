@@ -122,7 +122,7 @@ def test_a_fenced_replica_is_not_in_sync_and_does_not_lead() -> None:
 
 
 def test_one_request_good_and_bad_together() -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     asked = [
         NewTopic("good"),
         NewTopic("twice"),
@@ -141,7 +141,7 @@ def test_one_request_good_and_bad_together() -> None:
 
 
 def test_the_partition_limit_counts_the_whole_request() -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     half = MOST_PARTITIONS // 2
     result = cluster.machine.create_topics([NewTopic("a", half), NewTopic("b", half + 1)])
     assert result.records == []
@@ -149,7 +149,7 @@ def test_the_partition_limit_counts_the_whole_request() -> None:
 
 
 def test_configs_are_stored_with_the_topic_and_go_with_it() -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     cluster.create("t", configs=[("retention.ms", "1000"), ("cleanup.policy", "compact")])
     assert cluster.image.topic_configs("t") == {"retention.ms": "1000", "cleanup.policy": "compact"}
     cluster.do(cluster.machine.delete_topics([DoomedTopic("t")]))
@@ -157,7 +157,7 @@ def test_configs_are_stored_with_the_topic_and_go_with_it() -> None:
 
 
 def test_delete_by_name_and_by_id() -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     by_id = cluster.create("a", 3)
     cluster.create("b")
     cluster.create("c")
@@ -168,7 +168,7 @@ def test_delete_by_name_and_by_id() -> None:
 
 
 def test_a_topic_made_again_is_another_topic() -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     first = cluster.create("t", 2)
     cluster.do(cluster.machine.delete_topics([DoomedTopic("t")]))
     assert cluster.create("t") != first
@@ -185,7 +185,7 @@ def test_a_topic_made_again_is_another_topic() -> None:
     ],
 )
 def test_delete_refused(doomed: DoomedTopic, error: type[ClientError]) -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     cluster.create("t")
     result = cluster.machine.delete_topics([doomed])
     assert result.records == []
@@ -193,7 +193,7 @@ def test_delete_refused(doomed: DoomedTopic, error: type[ClientError]) -> None:
 
 
 def test_a_topic_listed_twice_is_deleted_at_most_once() -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     topic_id = cluster.create("t")
     twice = cluster.machine.delete_topics([DoomedTopic("t"), DoomedTopic("t")])
     assert twice.records == []
@@ -246,8 +246,16 @@ def test_growth_refused(wanted: MorePartitions, error: type[ClientError]) -> Non
 
 
 def test_a_topic_cannot_grow_twice_in_one_request() -> None:
-    cluster = Cluster()
+    cluster = Cluster([0])
     cluster.create("t")
     result = cluster.machine.create_partitions([MorePartitions("t", 2), MorePartitions("t", 3)])
     assert result.records == []
     assert [type(outcome.error) for outcome in result.response] == [InvalidRequest]
+
+
+def test_a_negative_count_makes_no_room_for_a_huge_one() -> None:
+    cluster = Cluster([0])
+    asked = [NewTopic("a", -(2**31 - 1)), NewTopic("b", 2**31 - 1)]
+    outcomes = cluster.do(cluster.machine.create_topics(asked))
+    assert all(outcome.error is not None for outcome in outcomes)
+    assert not cluster.image.topics_by_name

@@ -130,15 +130,17 @@ def test_a_deleted_partition_is_renamed_then_removed(tmp_path: Path) -> None:
     append(logs.create(partition, TOPIC_ID, NOW), b"a")
     for ticket in logs.take_checkpoint({}):
         ticket.run()
-    logs.delete(partition, NOW)
+    logs.delete([partition], NOW)
     with pytest.raises(UnknownTopicOrPartition):
         logs.get(partition)
     (doomed,) = [path.name for path in tmp_path.iterdir() if path.is_dir()]
     assert doomed.startswith("t-0.")
     assert doomed.endswith("-delete")
     assert len(doomed) == len("t-0.") + 32 + len("-delete")
-    assert logs.delete_expired_files(NOW) == 0
-    assert logs.delete_expired_files(NOW + 60_000) == 1
+    assert logs.removals.take_due(NOW) == []
+    due = logs.removals.take_due(NOW + 60_000)
+    assert len(due) == 1
+    logs.removals.remove(due)
     assert not [path for path in tmp_path.iterdir() if path.is_dir()]
     again = logs.create(partition, UUID(int=43), NOW)
     assert again.end_offset == 0
@@ -149,7 +151,7 @@ def test_a_late_request_for_a_deleted_partition_harms_nobody(tmp_path: Path) -> 
     partition = TopicPartition("t", 0)
     late = logs.create(partition, TOPIC_ID, NOW)
     append(late, b"a")
-    logs.delete(partition, NOW)
+    logs.delete([partition], NOW)
     for act in (
         lambda: append(late, b"b"),
         lambda: late.read(0, 100, limit=1, min_one=True),
@@ -172,7 +174,7 @@ def test_a_recreated_partition_inherits_nothing(tmp_path: Path) -> None:
     log.delete_records_before(3)
     for ticket in logs.take_checkpoint({}):
         ticket.run()
-    logs.delete(partition, NOW)
+    logs.delete([partition], NOW)
     logs.create(partition, UUID(int=43), NOW)
     logs.release()
     after = manager([tmp_path])

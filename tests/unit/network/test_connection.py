@@ -12,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from headrace.core.errors import InvalidRequest
 from headrace.core.ports import File, FileRange
 from headrace.network.answer import NO_ANSWER, Answer, Pending
 from headrace.network.connection import Connection
@@ -56,6 +57,10 @@ class Script:
             return pending
         if data[:1] == b"n":
             return NO_ANSWER
+        if data[:1] == b"L":
+            return [b"=" * 100_000]
+        if data[:1] == b"!":
+            raise InvalidRequest("refused")
         if data[:1] == b"f":
             assert self.file is not None
             return [b"head:", self.file_range(), b":tail"]
@@ -261,3 +266,33 @@ async def test_connections_above_the_limit_are_refused(endpoint: Endpoint) -> No
     assert endpoint.refused == 1
     for writer in writers:
         await close(writer)
+
+
+async def test_many_questions_with_large_answers_do_not_pile_up(endpoint: Endpoint, script: Script) -> None:
+    _, writer = await connect(endpoint)
+    writer.write(frame(b"L") * 20_000)
+    await asyncio.sleep(0.3)
+    served = len(script.seen)
+    assert served * 100_000 < 30_000_000  # what the socket and one joined send hold, not two gigabytes
+    await asyncio.sleep(0.1)
+    assert len(script.seen) == served
+    writer.transport.abort()
+
+
+async def test_answers_behind_another_count_as_in_flight(
+    endpoint: Endpoint, script: Script
+) -> None:
+    reader, writer = await connect(endpoint)
+    writer.write(frame(b"p") + frame(b"x") * 50)
+    await asyncio.sleep(0.05)
+    assert len(script.seen) == 4
+    script.pending[0].complete([b"first"])
+    assert await reader.readexactly(5 + 50 * 2) == b"first" + b"=x" * 50
+    await close(writer)
+
+
+async def test_what_was_answered_before_a_refusal_is_still_sent(endpoint: Endpoint) -> None:
+    reader, writer = await connect(endpoint)
+    writer.write(frame(b"one") + frame(b"two") + frame(b"!"))
+    assert await reader.read() == b"=one=two"
+    await close(writer)

@@ -129,6 +129,18 @@ def test_an_epoch_without_records_ends_at_the_end(partition: Partition) -> None:
     assert partition.end_offset_for_epoch(3) == (3, 3)
 
 
+def test_a_past_epoch_without_records_ends_where_the_log_ended(partition: Partition) -> None:
+    """A consumer that was told of it before a restart must not take it for a truncation."""
+    partition.lead(3, [LOCAL, FOLLOWER], LOCAL)
+    append(partition, b"a", b"b")
+    for epoch in (4, 5):
+        partition.lead(epoch, [LOCAL, FOLLOWER], LOCAL)
+    assert partition.end_offset_for_epoch(4) == (4, 2)
+    assert partition.end_offset_for_epoch(5) == (5, 2)
+    assert partition.end_offset_for_epoch(3) == (3, 2)
+    assert partition.end_offset_for_epoch(6) == (-1, -1)
+
+
 def test_only_committed_records_can_be_deleted(partition: Partition) -> None:
     partition.lead(0, [LOCAL, FOLLOWER], LOCAL)
     append(partition, b"a", b"b")

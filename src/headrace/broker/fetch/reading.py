@@ -59,7 +59,7 @@ class ReadResult:
         """Those that were found: where more may come from."""
         self.total_bytes = 0
         self.must_answer = False
-        """An error or a divergence: there is nothing to wait for."""
+        """There is nothing to wait for: an error, a divergence, or old data."""
 
 
 def read_all(broker: Broker, wanted: Iterable[Wanted], max_bytes: int, read_committed: bool) -> ReadResult:
@@ -86,6 +86,9 @@ def read_all(broker: Broker, wanted: Iterable[Wanted], max_bytes: int, read_comm
         elif answer.records is not None:
             length = answer.records.length
             result.total_bytes += length
+            if want.fetch_offset < partition.log.active_segment.base_offset:
+                # A read ends with its segment, and more follows: waiting would only keep it from the peer.
+                result.must_answer = True
             remaining = max(0, remaining - length)
     return result
 

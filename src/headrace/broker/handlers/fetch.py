@@ -54,7 +54,7 @@ def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, 
     fetch = _Fetch(broker, version, correlation_id, request, context)
     result = fetch.read()
     if (
-        result.total_bytes >= request.min_bytes
+        result.total_bytes >= fetch.min_bytes
         or result.must_answer
         or request.max_wait_ms <= 0
         or not result.answers
@@ -100,19 +100,25 @@ class _Fetch:
         self._request = request
         self._context = context
 
+    @property
+    def max_bytes(self) -> int:
+        return min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
+
+    @property
+    def min_bytes(self) -> int:
+        """Never more than may be answered: it would be waited for in vain."""
+        return min(self._request.min_bytes, self.max_bytes)
+
     def read(self) -> ReadResult:
-        request = self._request
-        max_bytes = min(request.max_bytes, self._broker.config.fetch_max_bytes)
-        return read_all(
-            self._broker, self._context.wanted, max_bytes, request.isolation_level == READ_COMMITTED
-        )
+        read_committed = self._request.isolation_level == READ_COMMITTED
+        return read_all(self._broker, self._context.wanted, self.max_bytes, read_committed)
 
     def wait(self, result: ReadResult) -> Pending:
         broker = self._broker
         return WaitingFetch(
             broker.loop,
             result.partitions,
-            self._request.min_bytes - result.total_bytes,
+            self.min_bytes - result.total_bytes,
             self._request.max_wait_ms,
             lambda pending: pending.complete(self.encode(self.read())),
             broker.waiting_fetches,

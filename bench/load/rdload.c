@@ -130,8 +130,10 @@ static void delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void *o
         return;
     }
     o->delivered++;
-    if (message->_private)
-        histogram_add(&o->latency, now_ns() - (uint64_t)(uintptr_t)message->_private);
+    if (message->_private) {
+        uint64_t now = now_ns(), due = (uint64_t)(uintptr_t)message->_private;
+        histogram_add(&o->latency, now > due ? now - due : 0); /* sent a moment before it was due */
+    }
 }
 
 typedef struct {

@@ -279,9 +279,7 @@ async def test_many_questions_with_large_answers_do_not_pile_up(endpoint: Endpoi
     writer.transport.abort()
 
 
-async def test_answers_behind_another_count_as_in_flight(
-    endpoint: Endpoint, script: Script
-) -> None:
+async def test_answers_behind_another_count_as_in_flight(endpoint: Endpoint, script: Script) -> None:
     reader, writer = await connect(endpoint)
     writer.write(frame(b"p") + frame(b"x") * 50)
     await asyncio.sleep(0.05)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
+from headrace.controller.log_journal import METADATA_LOG_CONFIGS
+from headrace.controller.topic_names import METADATA_TOPIC
 from headrace.core.errors import StorageError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
@@ -23,14 +24,13 @@ from headrace.log.partition_log import PartitionLog
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+METADATA_PARTITION: Final = TopicPartition(METADATA_TOPIC, 0)
 
 
 class Storage(NamedTuple):
     logs: LogManager
     metadata_log: PartitionLog
     cluster_id: str
-    high_watermarks: dict[TopicPartition, int]
 
 
 async def open_storage(broker: Broker) -> Storage:
@@ -63,7 +63,7 @@ def _open(broker: Broker, on_failure: Callable[[LogDirectory, StorageError], Non
         on_failure=on_failure,
     )
     now_ms = broker.clock.wall_ms()
-    watermarks = logs.open_all(now_ms)
+    logs.open_all(now_ms)
     try:
         metadata_log = _metadata_log(logs, now_ms)
     except BaseException:
@@ -71,7 +71,7 @@ def _open(broker: Broker, on_failure: Callable[[LogDirectory, StorageError], Non
         raise
     for partition, error in logs.quarantined.items():
         broker.log.error("partition quarantined", partition=str(partition), error=str(error))
-    return Storage(logs, metadata_log, cluster_id, watermarks)
+    return Storage(logs, metadata_log, cluster_id)
 
 
 def _metadata_log(logs: LogManager, now_ms: int) -> PartitionLog:
@@ -116,6 +116,5 @@ def _cluster_id(disk: Disk, config: BrokerConfig) -> str | None:
 def _config_before_metadata(config: BrokerConfig) -> Callable[[str], TopicConfig]:
     """Logs are opened before the metadata can be read; what a topic overrides is applied afterwards."""
     usual = resolve_topic(config, {}, {}, {})
-    # The metadata log is the truth: nothing of it is ever removed.
-    metadata = replace(usual, retention_ms=-1, retention_bytes=-1, cleanup_policy=frozenset({"delete"}))
+    metadata = resolve_topic(config, {}, {}, METADATA_LOG_CONFIGS)
     return lambda topic: metadata if topic == METADATA_PARTITION.topic else usual

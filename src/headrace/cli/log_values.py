@@ -8,14 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from headrace.controller.topic_names import METADATA_TOPIC
 from headrace.core.errors import HeadraceError
 from headrace.protocol import stored
 from headrace.protocol.control_records import ControlType, control_type, end_marker_epoch
 from headrace.protocol.message import Message, Structure
 from headrace.protocol.primitives import Reader
 from headrace.protocol.records import Record
-
-METADATA_TOPIC = "__cluster_metadata"
 
 
 def is_metadata(path: Path) -> bool:

@@ -15,6 +15,14 @@ METADATA_TOPIC = "__cluster_metadata"
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
+def is_topic_name(name: str) -> bool:
+    try:
+        check_topic_name(name)
+    except InvalidTopic:
+        return False
+    return True
+
+
 def check_topic_name(name: str) -> None:
     if not name:
         raise InvalidTopic("a topic name may not be empty")

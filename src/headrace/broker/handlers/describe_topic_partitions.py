@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.allowed_operations import ON_TOPIC
 from headrace.broker.api import Api, Call
-from headrace.broker.handlers.metadata import INTERNAL_TOPICS
-from headrace.controller.topic_names import check_topic_name
-from headrace.core.errors import InvalidTopic
+from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
@@ -61,11 +59,8 @@ def handle(
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
-    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    try:
-        check_topic_name(name)
-    except InvalidTopic:
-        code = ErrorCode.INVALID_TOPIC_EXCEPTION
+    legal = is_topic_name(name)
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION
     return DescribeTopicPartitionsResponseTopic(
         error_code=code, name=name, topic_authorized_operations=ON_TOPIC
     )

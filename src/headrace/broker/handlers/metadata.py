@@ -15,8 +15,8 @@ from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
 from headrace.controller.operations import NewTopic
-from headrace.controller.topic_names import check_topic_name
-from headrace.core.errors import HeadraceError, InvalidTopic
+from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
+from headrace.core.errors import HeadraceError
 from headrace.core.ids import NO_TOPIC_ID
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -31,8 +31,6 @@ from headrace.protocol.messages.metadata_response import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.controller.topic_image import TopicImage
-
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 
 
 def handle(
@@ -51,17 +49,9 @@ def handle(
 def _missing(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> list[str]:
     missing = []
     for topic in asked:
-        if topic.name is not None and broker.image.topic(topic.name) is None and _legal(topic.name):
+        if topic.name is not None and broker.image.topic(topic.name) is None and is_topic_name(topic.name):
             missing.append(topic.name)
     return missing
-
-
-def _legal(name: str) -> bool:
-    try:
-        check_topic_name(name)
-    except InvalidTopic:
-        return False
-    return True
 
 
 async def _create_first(
@@ -103,7 +93,7 @@ def _by_id(broker: Broker, asked: MetadataRequestTopic) -> MetadataResponseTopic
 
 def _unknown(name: str, errors: dict[str, HeadraceError] | None) -> MetadataResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if not _legal(name):
+    if not is_topic_name(name):
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif errors and name in errors:
         code = code_of(errors[name])

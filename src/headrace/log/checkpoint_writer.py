@@ -62,7 +62,6 @@ class DirectoryCheckpoints:
                 marks[partition] = high_watermarks[partition]
         with self._lock:
             self._lowered.clear()
-        self.directory.start_offsets_changed = False
         return CheckpointTicket(self, recovery, starts, marks if high_watermarks is not None else None)
 
     def lower(self, partition: TopicPartition, recovery_point: int, log_start: int) -> None:

@@ -50,7 +50,6 @@ class LogDirectory:
         "lower_checkpoints",
         "max_open",
         "path",
-        "start_offsets_changed",
         "uuid",
     )
 
@@ -72,8 +71,6 @@ class LogDirectory:
         self.dirty: set[SegmentChain] = set()
         """Logs with something that is not synced."""
         self.lock: File | None = None
-        self.start_offsets_changed = False
-        """Whether a log start has moved since its checkpoint was written."""
         self.lower_checkpoints: Callable[[TopicPartition, int, int], None] = _no_checkpoint
         """Called with the new recovery point and log start before a log is cut below those on the disk."""
 

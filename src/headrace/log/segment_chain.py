@@ -313,7 +313,6 @@ class SegmentChain:
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
         self.latest_epoch = self.epochs.latest
-        self.directory.start_offsets_changed = True
 
     def remove_file(self, path: str) -> None:
         try:

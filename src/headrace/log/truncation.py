@@ -60,7 +60,6 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     log.producers.clear(offset)
     log.end_offset = offset
     log.log_start_offset = offset
-    log.directory.start_offsets_changed = True
     log.add_segment(offset, 0)
     _sync_folder(log)
 

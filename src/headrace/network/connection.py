@@ -51,7 +51,6 @@ class Connection:
         "listener",
         "meter",
         "peer_host",
-        "state",
     )
 
     def __init__(self, endpoint: Endpoint, sock: socket.socket, peer_host: str, listener: str = "") -> None:
@@ -64,8 +63,6 @@ class Connection:
         """Name of the listener that the peer came in by: it is told the addresses of that one."""
         self.closed = False
         self.active_tick = endpoint.tick
-        self.state: object | None = None
-        """What the layer above remembers about this peer (client software, later the principal)."""
         self.meter = endpoint.meter(listener)
         self.meter.opened()
         self._buffer: bytearray | None = None
@@ -91,14 +88,7 @@ class Connection:
             self._guarded(self._hold_back)
             return
         self.active_tick = endpoint.tick
-        try:
-            self._read()
-        except (BlockingIOError, InterruptedError):
-            pass
-        except HeadraceError as error:
-            self._refuse(error)
-        except OSError:
-            self.close()
+        self._guarded(self._read)
 
     def _refuse(self, error: HeadraceError) -> None:
         """Hang up on a peer's mistake. What was answered before it still goes out, if the socket takes it."""

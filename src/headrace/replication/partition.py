@@ -139,8 +139,7 @@ class Partition:
     @property
     def must_sync_before_ack(self) -> bool:
         """flush.messages records or more are not on disk yet: their acknowledgement waits for the sync."""
-        log = self.log
-        return log.end_offset - log.recovery_point >= log.config.flush_messages
+        return self.log.unflushed_messages >= self.log.config.flush_messages
 
     # --- waiting ---------------------------------------------------------------------------------------
 

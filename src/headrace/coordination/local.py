@@ -21,6 +21,8 @@ from headrace.core.ports_coordination import (
     Office,
     OfficeLost,
     SequenceTaken,
+    SessionState,
+    SnapshotPointer,
 )
 from headrace.protocol.batch import read_header
 
@@ -66,7 +68,29 @@ class LocalCoordination:
         self._members: dict[BrokerId, Member] = {}
         self._last_broker_epoch = -1
         self._watchers: list[Callable[[], None]] = []
+        self._office_watchers: list[Callable[[], None]] = []
+        self._snapshot: SnapshotPointer | None = None
         self._failure: StorageError | None = None
+
+    # A process is always connected to itself, and its session ends with it.
+
+    @property
+    def session_timeout_ms(self) -> int:
+        return 0
+
+    @property
+    def session(self) -> SessionState:
+        return SessionState.CONNECTED
+
+    def watch_session(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
+        del changed  # nothing ever changes
+        return lambda: None
+
+    async def start(self) -> None:
+        return None
+
+    async def close(self) -> None:
+        return None
 
     async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
         if self._cluster_id is None:
@@ -96,33 +120,38 @@ class LocalCoordination:
         return dict(self._members)
 
     def watch_members(self, changed: Callable[[], None]) -> Callable[[], None]:
-        self._watchers.append(changed)
-
-        def stop() -> None:
-            if changed in self._watchers:
-                self._watchers.remove(changed)
-
-        return stop
+        return _watch(self._watchers, changed)
 
     def _members_changed(self) -> None:
         for changed in tuple(self._watchers):
             changed()
 
-    async def take_office(self, broker_id: BrokerId) -> ControllerEpoch:
+    async def take_office(
+        self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
+    ) -> ControllerEpoch:
         async with self._commit:
+            if deposing is not None and deposing != self._epoch:
+                raise OfficeLost(f"controller epoch {self._epoch} has begun, {deposing} is over already")
             self._epoch = ControllerEpoch(self._epoch + 1)
             self._office = Office(broker_id, self._epoch)
-            return self._epoch
+        for changed in tuple(self._office_watchers):
+            changed()
+        return self._office.epoch
 
     async def office(self) -> Office | None:
         return self._office
+
+    async def latest_epoch(self) -> ControllerEpoch:
+        return self._epoch
+
+    def watch_office(self, changed: Callable[[], None]) -> Callable[[], None]:
+        return _watch(self._office_watchers, changed)
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
         async with self._commit:
             if self._failure is not None:
                 raise self._failure
-            if self._office is None or epoch != self._office.epoch:
-                raise OfficeLost(f"controller epoch {epoch} is over, {self._epoch} is the latest")
+            self._require_office(epoch)
             if sequence < self._committed_end:
                 raise SequenceTaken(f"sequence {sequence} is committed; the end is {self._committed_end}")
             header = read_header(batch)
@@ -132,6 +161,10 @@ class LocalCoordination:
                 )
             await self._store(batch)
             self._committed_end = header.next_offset
+
+    def _require_office(self, epoch: ControllerEpoch) -> None:
+        if self._office is None or epoch != self._office.epoch:
+            raise OfficeLost(f"controller epoch {epoch} is over, {self._epoch} is the latest")
 
     async def _store(self, batch: bytes) -> None:
         """An error here is final: after a failed sync nobody knows what the disk holds."""
@@ -162,3 +195,29 @@ class LocalCoordination:
             found.append(CommittedBatch(sequence, batch))
             size += len(batch)
         return found
+
+    async def start_offset(self) -> int:
+        return 0
+
+    async def snapshot(self) -> SnapshotPointer | None:
+        return self._snapshot
+
+    async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
+        self._require_office(epoch)
+        self._snapshot = pointer
+
+    async def trim(self, before: int, epoch: ControllerEpoch) -> None:
+        """Keeps everything: the journal is this node's only copy."""
+        if before > self._committed_end:
+            raise ValueError(f"nothing is committed at {before} yet")
+        self._require_office(epoch)
+
+
+def _watch(watchers: list[Callable[[], None]], changed: Callable[[], None]) -> Callable[[], None]:
+    watchers.append(changed)
+
+    def stop() -> None:
+        if changed in watchers:
+            watchers.remove(changed)
+
+    return stop

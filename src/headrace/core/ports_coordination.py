@@ -11,6 +11,7 @@ replicated one. Watches are hints: whoever is told that something changed reads 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from headrace.core.errors import HeadraceError, RetriableError, ServerError
@@ -57,7 +58,45 @@ class Member(NamedTuple):
     description: bytes
 
 
+class SessionState(Enum):
+    """How this process stands with the service. Only a connected one may take office or commit."""
+
+    CONNECTED = "connected"
+    SUSPENDED = "suspended"
+    """The service does not answer. The session may still live there: nothing is known to be lost."""
+    LOST = "lost"
+    """The session has ended, and with it the membership and the office: register again once connected."""
+
+
+class SnapshotPointer(NamedTuple):
+    """A snapshot of the metadata that enough brokers hold, so that the batches below it may go."""
+
+    end_offset: int
+    checksum: int
+    holders: tuple[BrokerId, ...]
+
+
 class Coordination(Protocol):
+    @property
+    def session_timeout_ms(self) -> int:
+        """How long a process that has gone silent still counts as a member."""
+        ...
+
+    @property
+    def session(self) -> SessionState: ...
+
+    def watch_session(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
+        """Call `changed` on the event loop after each change, until the returned function is called."""
+        ...
+
+    async def start(self) -> None:
+        """Connect. Raises CoordinationUnavailable, with what to check, if that cannot be done in time."""
+        ...
+
+    async def close(self) -> None:
+        """End the session: membership and office go at once."""
+        ...
+
     async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
         """The cluster's id. Made once, of `proposed`, and only by a broker with empty directories.
 
@@ -79,11 +118,28 @@ class Coordination(Protocol):
         """Call `changed` after each change of membership, until the returned function is called."""
         ...
 
-    async def take_office(self, broker_id: BrokerId) -> ControllerEpoch:
-        """Depose whoever is in office and enter it, in one step. The epoch is above all before it."""
+    async def take_office(
+        self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
+    ) -> ControllerEpoch:
+        """Depose whoever is in office and enter it, in one step. The epoch is above all before it.
+
+        `deposing` is the epoch that the caller believes to be over (-1: nobody was ever in office). Raises
+        OfficeLost if a later one has begun, so that of many who want to succeed one does. Raises
+        CoordinationUnavailable if the session is not connected, or the outcome cannot be told.
+        """
         ...
 
-    async def office(self) -> Office | None: ...
+    async def office(self) -> Office | None:
+        """Who is in office, with the latest epoch; None while nobody is, or its holder's session ended."""
+        ...
+
+    async def latest_epoch(self) -> ControllerEpoch:
+        """The epoch that was given last, -1 if none was: what `take_office` may depose."""
+        ...
+
+    def watch_office(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after the office was entered or left, until the returned function is called."""
+        ...
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
         """Commit `batch` at `sequence`, which must be the end of what is committed.
@@ -103,4 +159,18 @@ class Coordination(Protocol):
 
         An empty answer means that nothing is committed there yet.
         """
+        ...
+
+    async def start_offset(self) -> int:
+        """The sequence of the oldest batch that can still be read: what is below it was trimmed."""
+        ...
+
+    async def snapshot(self) -> SnapshotPointer | None: ...
+
+    async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
+        """Say that `pointer.holders` hold this snapshot. Fenced like `append`: OfficeLost."""
+        ...
+
+    async def trim(self, before: int, epoch: ControllerEpoch) -> None:
+        """Delete batches that lie wholly below `before`, never the last one. Fenced like `append`."""
         ...

@@ -351,15 +351,7 @@ def test_producer_id_expiration_forgets_idle_producers(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("zookeeper.connect", "127.0.0.1:2181/chroot"),
-        ("zookeeper.session.timeout.ms", "9000"),
-        ("replica.lag.time.max.ms", "20000"),
-        ("replica.fetch.max.bytes", "2000000"),
         ("offsets.retention.minutes", "60"),
-        ("controlled.shutdown.enable", "false"),
-        ("controlled.shutdown.enabled", "false"),
-        ("controlled.shutdown.max.retries", "5"),
-        ("controlled.shutdown.retry.backoff.ms", "100"),
         ("log.cleaner.threads", "2"),
         ("log.cleaner.min.cleanable.ratio", "0.3"),
         ("log.cleaner.delete.retention.ms", "1000"),

@@ -17,6 +17,7 @@ from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
 from headrace.config.listeners import Listener
 from headrace.config.property import Property, Status, UpdateMode
+from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
 from headrace.core.errors import ConfigError
 
 _GROUPS: tuple[type, ...] = (
@@ -59,6 +60,10 @@ class BrokerConfig(
     """What to bind, from listeners or from the old port and host.name."""
     told_listeners: tuple[Listener, ...]
     """What clients are told. A port of 0 stands for the port that was bound under the same name."""
+    inter_broker_listener: Listener
+    """What other brokers are told to use: one of told_listeners."""
+    zookeeper: ZooKeeperAddress | None
+    """zookeeper.connect; None for a broker that is a cluster of its own."""
     data_directories: tuple[str, ...]
     """log.dirs, or else log.dir."""
     metrics_address: tuple[str, int] | None
@@ -86,6 +91,8 @@ class BrokerConfig(
         config.__dict__.update(values, given=given)
         config.__dict__.update(_identity(config))
         config.__dict__.update(_addresses(config))
+        config.__dict__["inter_broker_listener"] = _inter_broker_listener(config)
+        config.__dict__["zookeeper"] = parse_zookeeper_connect(config.zookeeper_connect)
         config.__dict__.update(_directories(config, warnings))
         _check_together(config)
         warnings.extend(_exposure(config))
@@ -186,6 +193,19 @@ def _addresses(config: BrokerConfig) -> dict[str, Any]:
     }
 
 
+def _inter_broker_listener(config: BrokerConfig) -> Listener:
+    wanted = config.inter_broker_listener_name
+    if wanted is None:
+        return config.told_listeners[0]
+    for listener in config.told_listeners:
+        if listener.name == wanted.upper():
+            return listener
+    names = ", ".join(listener.name for listener in config.told_listeners)
+    raise ConfigError(
+        f"inter.broker.listener.name={wanted}: other brokers are told of no such listener; use one of {names}"
+    )
+
+
 def _not_reserved(items: tuple[str, ...], reserved: set[str]) -> tuple[str, ...]:
     return tuple(item for item in items if item.partition(":")[0].upper() not in reserved)
 
@@ -210,6 +230,17 @@ def _check_together(config: BrokerConfig) -> None:
         raise ConfigError(
             f"queued.max.request.bytes={budget} is below socket.request.max.bytes={largest}, so the largest "
             "request could never be read; raise the first or lower the second"
+        )
+    wait, lag = config.replica_fetch_wait_max_ms, config.replica_lag_time_max_ms
+    if wait > lag:
+        raise ConfigError(
+            f"replica.fetch.wait.max.ms={wait} is above replica.lag.time.max.ms={lag}, so that followers of "
+            "quiet partitions would fall out of sync; lower the first or raise the second"
+        )
+    if wait > config.replica_socket_timeout_ms:
+        raise ConfigError(
+            f"replica.fetch.wait.max.ms={wait} is above replica.socket.timeout.ms="
+            f"{config.replica_socket_timeout_ms}, so that a quiet fetch would be given up; raise the second"
         )
     least, most = config.log_cleaner_min_compaction_lag_ms, config.log_cleaner_max_compaction_lag_ms
     if least > most:

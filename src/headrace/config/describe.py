@@ -97,6 +97,11 @@ def describe_broker(
         )
         for declared in BROKER_PROPERTIES.values()
         if not _unwanted(declared, wanted)
+        and (
+            not declared.internal
+            or declared.name in dynamic_broker
+            or declared.name in dynamic_default_broker
+        )
     ]
 
 

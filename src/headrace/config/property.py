@@ -88,7 +88,7 @@ class Property(Generic[T_co]):
         self.synonyms = synonyms
         # Older or mistaken names that a broker file may use for the same thing.
         self.aliases = aliases
-        # Internal properties work but are listed nowhere, as Kafka has it.
+        # Internal properties are described only where they are set, as Kafka has it.
         self.internal = internal
 
     @overload

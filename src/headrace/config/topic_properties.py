@@ -104,7 +104,6 @@ FOLLOWER_THROTTLED_REPLICAS = names(
     (),
     "Replicas whose catching up is throttled at the follower: partition:broker pairs, or * for all.",
     check=_throttled_replicas,
-    status=Status.LATER,
 )
 INDEX_INTERVAL_BYTES = int32(
     "index.interval.bytes",
@@ -124,7 +123,6 @@ LEADER_THROTTLED_REPLICAS = names(
     (),
     "Replicas whose catching up is throttled at the leader: partition:broker pairs, or * for all.",
     check=_throttled_replicas,
-    status=Status.LATER,
 )
 LOCAL_RETENTION_BYTES = int64(
     "local.retention.bytes",
@@ -279,7 +277,6 @@ UNCLEAN_LEADER_ELECTION_ENABLE = boolean(
     False,
     "Whether a replica that was not in sync may lead when no other is left. It can lose acknowledged "
     "records.",
-    status=Status.LATER,
     synonyms=(("unclean.leader.election.enable", 1),),
 )
 

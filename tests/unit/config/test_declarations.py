@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.config.broker import ALIASES, BROKER_PROPERTIES, BrokerConfig
+from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.config.property import Property, Status, UpdateMode
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.values import ConfigType, format_value
@@ -122,7 +123,9 @@ def test_a_broker_file_may_set_each_property(declared: Property[object]) -> None
         "listeners": "PLAINTEXT://127.0.0.1:9192",
         "advertised.listeners": "PLAINTEXT://broker1:9192",
         "log.dirs": "/data/a,/data/b",
+        "inter.broker.listener.name": "PLAINTEXT",
         "process.roles": "broker",
+        "replica.selector.class": RACK_AWARE_SELECTOR,
         "headrace.metrics.listener": "127.0.0.1:9404",
         "zookeeper.connect": "zk1:2181,zk2:2181/Cluster1",
     }.get(declared.name)

@@ -81,6 +81,13 @@ def test_list_values() -> None:
     assert topic_entries()["leader.replication.throttled.replicas"].value == ""
 
 
+def test_the_rates_of_replication_are_listed_where_they_are_set() -> None:
+    name = "leader.replication.throttled.rate"
+    assert name not in by_name(describe_broker(CONFIG, {}, {}))
+    for cluster, broker in (({name: "7"}, {}), ({}, {name: "7"})):
+        assert by_name(describe_broker(CONFIG, cluster, broker))[name].value == "7"
+
+
 def test_only_the_names_that_are_asked_for() -> None:
     asked = describe_topic(CONFIG, {}, {}, {}, names=["retention.ms", "nosuch"])
     assert [entry.name for entry in asked] == ["retention.ms"]
@@ -92,7 +99,7 @@ def test_only_the_names_that_are_asked_for() -> None:
 
 def test_a_broker_lists_all_that_is_declared() -> None:
     entries = by_name(describe_broker(CONFIG, OF_CLUSTER, OF_BROKER))
-    assert set(entries) == set(BROKER_PROPERTIES)
+    assert set(entries) == {name for name, declared in BROKER_PROPERTIES.items() if not declared.internal}
     assert entries["broker.id"].synonyms == [("broker.id", "1", FILE), ("broker.id", "-1", DEFAULT)]
     assert entries["node.id"].synonyms == [("node.id", "1", FILE)]
     assert entries["broker.id"].read_only

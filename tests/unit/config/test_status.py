@@ -12,8 +12,9 @@ from headrace.config.broker import BROKER_PROPERTIES
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 
-# Worked out inside the package itself: others read bound_listeners, told_listeners, data_directories and
-# metrics_address, or the topic property that the broker's gives the default of.
+# Worked out inside the package itself: others read bound_listeners, told_listeners, inter_broker_listener,
+# zookeeper, data_directories and metrics_address, or the topic property that a broker property is the default
+# of.
 WORKED_OUT_HERE = {
     "advertised.host.name",
     "advertised.listeners",
@@ -22,6 +23,7 @@ WORKED_OUT_HERE = {
     "controller.listener.names",
     "headrace.metrics.listener",
     "host.name",
+    "inter.broker.listener.name",
     "internal.segment.bytes",
     "listener.security.protocol.map",
     "listeners",
@@ -30,16 +32,44 @@ WORKED_OUT_HERE = {
     "node.id",
     "port",
     "process.roles",
+    "zookeeper.connect",
 }
 # Read by a name that is put together.
 BY_CODEC = {"compression.gzip.level", "compression.lz4.level", "compression.zstd.level"}
+
+# Steer parts of the cluster that are being put together: a name leaves this list with the part that reads it.
+AWAITED = {
+    "auto.leader.rebalance.enable",
+    "controlled.shutdown.enable",
+    "controlled.shutdown.max.retries",
+    "controlled.shutdown.retry.backoff.ms",
+    "follower.replication.throttled.rate",
+    "follower.replication.throttled.replicas",
+    "leader.imbalance.check.interval.seconds",
+    "leader.replication.throttled.rate",
+    "leader.replication.throttled.replicas",
+    "num.replica.fetchers",
+    "replica.fetch.backoff.ms",
+    "replica.fetch.max.bytes",
+    "replica.fetch.min.bytes",
+    "replica.fetch.response.max.bytes",
+    "replica.fetch.wait.max.ms",
+    "replica.high.watermark.checkpoint.interval.ms",
+    "replica.lag.time.max.ms",
+    "replica.selector.class",
+    "replica.socket.receive.buffer.bytes",
+    "replica.socket.timeout.ms",
+    "unclean.leader.election.enable",
+    "zookeeper.connection.timeout.ms",
+    "zookeeper.session.timeout.ms",
+}
 
 ACTIVE = [
     declared
     for declared in [*TOPIC_PROPERTIES.values(), *BROKER_PROPERTIES.values()]
     if declared.status is Status.ACTIVE
     and declared.topic_name is None
-    and declared.name not in WORKED_OUT_HERE | BY_CODEC
+    and declared.name not in WORKED_OUT_HERE | BY_CODEC | AWAITED
 ]
 
 

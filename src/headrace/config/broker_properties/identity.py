@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.config.declare import boolean, int32, int64, names, optional_int32, optional_text, text
-from headrace.config.property import Property, Status
+from headrace.config.property import Property
 from headrace.config.values import ConfigType
 
 
@@ -34,43 +34,37 @@ class IdentityProperties:
     )
     zookeeper_connect = optional_text(
         "zookeeper.connect",
-        "The ZooKeeper servers of the cluster, host:port,host:port, with an optional /path at the end. "
-        "Without it the broker is a cluster of its own.",
-        status=Status.LATER,
+        "The ZooKeeper servers of the cluster, host:port,host:port, with an optional /path at the end that "
+        "keeps clusters apart. Without it, or empty, the broker is a cluster of its own.",
     )
     zookeeper_session_timeout_ms = int32(
         "zookeeper.session.timeout.ms",
         6_000,
-        "How long ZooKeeper waits for a silent broker before it is taken for gone.",
+        "How long a broker may be silent before it counts as gone. A process that ended is noticed at once.",
         at_least=1,
-        status=Status.LATER,
     )
     zookeeper_connection_timeout_ms = optional_int32(
         "zookeeper.connection.timeout.ms",
         "How long to wait for the first connection to ZooKeeper; the session timeout if not set.",
         at_least=1,
-        status=Status.LATER,
     )
     controlled_shutdown_enable = boolean(
         "controlled.shutdown.enable",
         True,
         "Hand leaderships over to other brokers before stopping.",
         aliases=("controlled.shutdown.enabled",),
-        status=Status.LATER,
     )
     controlled_shutdown_max_retries = int32(
         "controlled.shutdown.max.retries",
         3,
         "How often the hand-over is tried again before the broker stops without it.",
         at_least=0,
-        status=Status.LATER,
     )
     controlled_shutdown_retry_backoff_ms = int64(
         "controlled.shutdown.retry.backoff.ms",
         5_000,
         "Pause between two tries of the hand-over.",
         at_least=0,
-        status=Status.LATER,
     )
     headrace_metrics_listener = text(
         "headrace.metrics.listener",

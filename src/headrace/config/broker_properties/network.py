@@ -36,7 +36,6 @@ class NetworkProperties:
     inter_broker_listener_name = optional_text(
         "inter.broker.listener.name",
         "The listener that brokers use among themselves; the first one if not set.",
-        status=Status.LATER,
     )
     port = optional_int32(
         "port",

@@ -1,13 +1,14 @@
-"""One connection to one broker: frames out, frames in, answers matched in order.
+"""One connection to one broker, in messages: versions, correlation ids, deadlines, over a link of frames.
 
-A broker answers the requests of a connection in the order in which they came, so what waits is a queue.
-An answer that does not come in time ends the connection: nothing after it could be matched.
+A broker answers the requests of a connection in the order in which they came, which the link relies on. The
+correlation id is only compared. An answer that does not come in time ends the connection: nothing after it
+could be matched.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections.abc import Awaitable
 from struct import Struct
 from typing import Final, TypeVar
 
@@ -19,7 +20,9 @@ from headrace.client.errors import (
     TimedOut,
     Unreachable,
 )
+from headrace.client.link import TcpDialer, TcpLink
 from headrace.core.errors import HeadraceError
+from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import request_header_version, response_header_version
@@ -30,41 +33,24 @@ from headrace.protocol.primitives import MAX_HEADER_TAGS, Reader, Writer
 
 Answer = TypeVar("Answer", bound=Message)
 
-MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 CONNECT_TIMEOUT: Final = 10.0
 REQUEST_TIMEOUT: Final = 30.0
 _HANDSHAKE_VERSION: Final = 3
-_PREFIX: Final = Struct(">ihhi")
-_LENGTH: Final = Struct(">i")
-_READ_BYTES: Final = 1 << 20
+_PREFIX: Final = Struct(">hhi")
+_DIALER: Final = TcpDialer()
 
 
 class Connection:
-    __slots__ = (
-        "_closed",
-        "_next_id",
-        "_reader",
-        "_task",
-        "_versions",
-        "_waiting",
-        "_writer",
-        "client_id",
-        "peer",
-    )
+    __slots__ = ("_closed", "_link", "_next_id", "_versions", "client_id", "peer")
 
-    def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: str, client_id: str
-    ) -> None:
+    def __init__(self, link: Link, peer: str, client_id: str) -> None:
         self.peer = peer
         self.client_id = client_id
-        self._reader = reader
-        self._writer = writer
+        self._link = link
         self._next_id = 0
         self._closed: ClientFailure | None = None
-        self._versions: dict[int, tuple[int, int]] = {}
-        # In the order of the requests: (correlation id, who waits).
-        self._waiting: deque[tuple[int, asyncio.Future[memoryview]]] = deque()
-        self._task = asyncio.get_running_loop().create_task(self._receive())
+        self._versions: dict[int, tuple[int, int]] | None = None
+        """What the peer said that it has; None between brokers, which have the same."""
 
     @classmethod
     async def open(
@@ -72,15 +58,12 @@ class Connection:
     ) -> Connection:
         """Connected, and the versions of both sides compared."""
         try:
-            async with asyncio.timeout(timeout):
-                reader, writer = await asyncio.open_connection(host, port, limit=_READ_BYTES)
-        except TimeoutError:
-            raise Unreachable(host, port, f"no answer in {timeout:g} s") from None
-        except ConnectionRefusedError:
+            link = await _DIALER.dial(host, port, timeout=timeout)
+        except PeerRefused:
             raise Unreachable(host, port) from None
-        except OSError as error:
-            raise Unreachable(host, port, error.strerror or str(error)) from None
-        connection = cls(reader, writer, f"{host}:{port}", client_id)
+        except PeerUnavailable as error:
+            raise Unreachable(host, port, str(error)) from None
+        connection = cls(link, f"{host}:{port}", client_id)
         try:
             await connection._handshake(timeout)
         except BaseException:
@@ -88,17 +71,24 @@ class Connection:
             raise
         return connection
 
+    @classmethod
+    def over(cls, link: Link, peer: str, *, client_id: str = "headrace") -> Connection:
+        """Between brokers: nothing is asked beforehand, the newest version of each request is used."""
+        return cls(link, peer, client_id)
+
     @property
     def is_open(self) -> bool:
-        return self._closed is None
+        return self._closed is None and self._link.is_open
 
     def supports(self, api: int) -> bool:
-        return api in self._versions
+        return self._versions is None or api in self._versions
 
     def version_for(self, request: type[Message], at_most: int | None = None) -> int:
         """The highest version of `request` that both sides have; ApiMissing if there is none."""
-        lowest, highest = self._versions.get(request.API_KEY, (0, -1))
         mine = request.MAX_VERSION if at_most is None else min(at_most, request.MAX_VERSION)
+        if self._versions is None:
+            return mine
+        lowest, highest = self._versions.get(request.API_KEY, (0, -1))
         version = min(highest, mine)
         if version < max(lowest, request.MIN_VERSION):
             name = ApiKey(request.API_KEY).name
@@ -120,30 +110,32 @@ class Connection:
         """Send `message`, await its answer. `version` is taken as it is; otherwise the highest common one."""
         if version is None:
             version = self.version_for(type(message), at_most)
-        future = self._send(message, version)
-        body = await self._await(future, message, timeout)
+        body = await self._ask(message, version, timeout)
         return self._parse(body, message.API_KEY, answer, version)
 
     async def send_only(self, message: Message, *, at_most: int | None = None) -> None:
         """For the one request that has no answer: Produce with acks=0."""
-        self._write(message, self.version_for(type(message), at_most))
-        await self._drain()
+        link = self._link
+        if not isinstance(link, TcpLink):
+            raise TypeError("only a TCP link carries requests that have no answer")
+        frame = self._frame(message, self.version_for(type(message), at_most))[1]
+        try:
+            link.send_only(frame)
+            await link.drain()
+        except PeerUnavailable as error:
+            raise self._give_up(self._lost(error)) from None
 
     async def close(self) -> None:
-        self._fail(ConnectionLost(f"the connection to {self.peer} is closed"))
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
-        try:
-            await self._writer.wait_closed()
-        except OSError:
-            pass  # it is gone either way
+        self._give_up(ConnectionLost(f"the connection to {self.peer} is closed"))
+        if isinstance(self._link, TcpLink):
+            await self._link.wait_closed()
 
     async def _handshake(self, timeout: float) -> None:
         hello = ApiVersionsRequest(client_software_name="headrace", client_software_version="0")
         try:
-            body = await self._await(self._send(hello, _HANDSHAKE_VERSION), hello, timeout)
+            body = await self._ask(hello, _HANDSHAKE_VERSION, timeout)
             if Reader(body, 4).int16() == ErrorCode.UNSUPPORTED_VERSION:  # answered in version 0, always
-                body = await self._await(self._send(hello, 0), hello, timeout)
+                body = await self._ask(hello, 0, timeout)
                 reply = self._parse(body, hello.API_KEY, ApiVersionsResponse, 0)
             else:
                 reply = self._parse(body, hello.API_KEY, ApiVersionsResponse, _HANDSHAKE_VERSION)
@@ -156,42 +148,40 @@ class Connection:
             raise ApiMissing(f"the broker at {self.peer} refuses to tell its versions: {reply.error_code}")
         self._versions = {entry.api_key: (entry.min_version, entry.max_version) for entry in reply.api_keys}
 
-    def _send(self, message: Message, version: int) -> asyncio.Future[memoryview]:
-        correlation_id = self._write(message, version)
-        future: asyncio.Future[memoryview] = asyncio.get_running_loop().create_future()
-        self._waiting.append((correlation_id, future))
-        return future
-
-    def _write(self, message: Message, version: int) -> int:
+    def _frame(self, message: Message, version: int) -> tuple[int, bytes]:
         if self._closed is not None:
             raise self._closed
         correlation_id = self._next_id
         self._next_id = (correlation_id + 1) & 0x7FFFFFFF
         writer = Writer()
+        writer.buf += _PREFIX.pack(message.API_KEY, version, correlation_id)
         writer.nullable_string(self.client_id)
         if request_header_version(message.API_KEY, version) >= 2:
             writer.no_tags()
-        body = writer.getvalue() + message.to_bytes(version)
-        self._writer.write(_PREFIX.pack(8 + len(body), message.API_KEY, version, correlation_id) + body)
-        return correlation_id
+        return correlation_id, writer.getvalue() + message.to_bytes(version)
 
-    async def _drain(self) -> None:
+    async def _ask(self, message: Message, version: int, timeout: float) -> memoryview:
+        correlation_id, frame = self._frame(message, version)
         try:
-            await self._writer.drain()
-        except OSError as error:
-            self._fail(ConnectionLost(f"the connection to {self.peer} broke: {error}"))
-            raise ConnectionLost(f"the connection to {self.peer} broke: {error}") from None
+            body = await self._within(self._link.send(frame), message, timeout)
+        except PeerUnavailable as error:
+            raise self._give_up(self._lost(error)) from None
+        if len(body) < 4 or int.from_bytes(body[:4], "big", signed=True) != correlation_id:
+            raise self._give_up(NotAKafkaBroker(f"the broker at {self.peer} sent an answer to nothing"))
+        return body
 
-    async def _await(
-        self, future: asyncio.Future[memoryview], message: Message, timeout: float
-    ) -> memoryview:
+    async def _within(self, awaited: Awaitable[memoryview], message: Message, timeout: float) -> memoryview:
         try:
             async with asyncio.timeout(timeout):
-                return await future
+                return await awaited
         except TimeoutError:
             text = f"the broker at {self.peer} gave no answer to {type(message).__name__} in {timeout:g} s"
-            self._fail(ConnectionLost(f"the connection to {self.peer} was given up: {text}"))
+            self._give_up(ConnectionLost(f"the connection to {self.peer} was given up: {text}"))
             raise TimedOut(text) from None
+
+    def _lost(self, error: PeerUnavailable) -> ClientFailure:
+        """Why the connection is over: what was decided here before, or what the link says."""
+        return self._closed or ConnectionLost(f"the broker at {self.peer} closed the connection: {error}")
 
     def _parse(self, frame: memoryview, api: int, answer: type[Answer], version: int) -> Answer:
         reader = Reader(frame, 4)
@@ -202,36 +192,12 @@ class Connection:
             reader.finish()
         except HeadraceError as error:
             failure = NotAKafkaBroker(f"the broker at {self.peer} sent a broken {answer.__name__}: {error}")
-            self._fail(failure)
-            raise failure from None
+            raise self._give_up(failure) from None
         return message
 
-    async def _receive(self) -> None:
-        """Until the end of the connection: frames to those who wait for them."""
-        failure: ClientFailure
-        try:
-            while True:
-                (length,) = _LENGTH.unpack(await self._reader.readexactly(4))
-                if not 4 <= length <= MAX_FRAME_BYTES:
-                    failure = NotAKafkaBroker(f"the broker at {self.peer} sent a frame of {length} bytes")
-                    break
-                frame = await self._reader.readexactly(length)
-                (correlation_id,) = _LENGTH.unpack_from(frame)
-                if not self._waiting or self._waiting[0][0] != correlation_id:
-                    failure = NotAKafkaBroker(f"the broker at {self.peer} sent an answer that nobody awaits")
-                    break
-                future = self._waiting.popleft()[1]
-                if not future.done():
-                    future.set_result(memoryview(frame))
-        except (asyncio.IncompleteReadError, OSError):
-            failure = ConnectionLost(f"the broker at {self.peer} closed the connection")
-        self._fail(failure)
-
-    def _fail(self, failure: ClientFailure) -> None:
+    def _give_up(self, failure: ClientFailure) -> ClientFailure:
+        """Close the link; `failure` is what later requests are told, unless there was an earlier one."""
         if self._closed is None:
             self._closed = failure
-            self._writer.close()
-        while self._waiting:
-            future = self._waiting.popleft()[1]
-            if not future.done():
-                future.set_exception(failure)
+            self._link.close()
+        return failure

@@ -11,16 +11,16 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 BROKER_ID = 1
 #: The command as it is installed beside this Python.
 HEADRACE = Path(sys.executable).with_name("headrace")
 
 
-def free_port() -> int:
+def free_port(address: str = "127.0.0.1") -> int:
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((address, 0))
         port: int = probe.getsockname()[1]
         return port
 
@@ -29,14 +29,34 @@ def write_properties(path: Path, properties: Mapping[str, str]) -> None:
     path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
 
 
+class Place(NamedTuple):
+    """Where a process runs: under which address it is reached, and what its command begins with."""
+
+    address: str = "127.0.0.1"
+    prefix: tuple[str, ...] = ()
+    environment: Mapping[str, str] = {}
+
+
+HERE = Place()
+
+
 class BrokerProcess:
     """The common part: a process, its port, its directory and its log file."""
 
     #: How long a start may take. Recovery after a kill counts.
     START_SECONDS = 60.0
 
-    def __init__(self, directory: Path, properties: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        properties: Mapping[str, str] | None = None,
+        *,
+        broker_id: int = BROKER_ID,
+        place: Place = HERE,
+    ) -> None:
         self.directory = directory
+        self.broker_id = broker_id
+        self.place = place
         self.port = free_port()
         self.properties = dict(properties or {})
         self.process: subprocess.Popen[bytes] | None = None
@@ -44,7 +64,11 @@ class BrokerProcess:
 
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self.place.address}:{self.port}"
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -67,22 +91,38 @@ class BrokerProcess:
         return True
 
     def start(self) -> Self:
-        command = self.command()
+        self.launch()
+        return self.wait_ready()
+
+    def launch(self) -> None:
+        """Start the process and go on at once: the brokers of a cluster start together."""
+        command = [*self.place.prefix, *self.command()]
+        environment = {**os.environ, **self.place.environment}
         with self.output.open("ab") as output:
-            self.process = subprocess.Popen(command, stdout=output, stderr=output, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(
+                command, stdout=output, stderr=output, stdin=subprocess.DEVNULL, env=environment
+            )
+
+    def wait_ready(self) -> Self:
+        assert self.process is not None
         deadline = time.monotonic() + self.START_SECONDS
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
                 raise RuntimeError(f"the broker ended with {self.process.returncode}:\n{self.tail()}")
             with socket.socket() as probe:
-                if self.answers() and probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                probe.settimeout(1)
+                if self.answers() and probe.connect_ex((self.place.address, self.port)) == 0:
                     return self
             time.sleep(0.02)
         self.kill()
         raise RuntimeError(f"the broker was not ready after {self.START_SECONDS:g} s:\n{self.tail()}")
 
     def tail(self) -> str:
-        return self.output.read_text(errors="replace")[-4000:]
+        return self.output.read_text(errors="replace")[-4000:] if self.output.exists() else ""
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
 
     def stop(self) -> None:
         """Ask it to end, as an operator would."""
@@ -125,8 +165,8 @@ class HeadraceProcess(BrokerProcess):
         write_properties(
             config,
             {
-                "broker.id": str(BROKER_ID),
-                "listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+                "broker.id": str(self.broker_id),
+                "listeners": f"PLAINTEXT://{self.place.address}:{self.port}",
                 "log.dirs": str(self.log_dir),
                 **self.properties,
             },

@@ -1,0 +1,234 @@
+"""Clusters of real broker processes: started together, ended one by one or all at once, by process id.
+
+Everything dies with the process that started it, even if that is killed.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+from headrace.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from headrace.protocol.messages.metadata_response import MetadataResponse
+from tests.broker_process import BrokerProcess, Place
+from tests.wire import Wire
+
+METADATA_VERSION = 9
+#: Below the range from which the kernel gives ports to outgoing connections. A broker that is down for a
+#: while must not find its port taken by a client of its neighbours.
+PORTS = range(15_000, 32_000)
+#: A broker is ended by the kernel when whoever started it has ended. The thread that starts it must stay.
+DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
+_given: set[int] = set()
+
+
+def stable_port() -> int:
+    source = random.SystemRandom()
+    while True:
+        port = source.choice(PORTS)
+        with socket.socket() as probe:
+            if port not in _given and probe.connect_ex(("127.0.0.1", port)) != 0:
+                try:
+                    probe.bind(("127.0.0.1", port))
+                except OSError:
+                    continue
+                _given.add(port)
+                return port
+
+
+def eventually(condition: Callable[[], object], seconds: float, what: str) -> None:
+    """Wait until it is true. A broker that cannot be asked is not yet what the condition wants."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            if condition():
+                return
+        except (OSError, EOFError):
+            pass
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(0.05)
+
+
+class PartitionView(NamedTuple):
+    leader: int
+    leader_epoch: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+class ClusterView(NamedTuple):
+    """The metadata as one broker tells it."""
+
+    brokers: dict[int, tuple[str, int]]
+    controller: int
+    partitions: dict[tuple[str, int], PartitionView]
+
+
+class ClusterProcess:
+    """Some brokers, each a process with a directory, a port and perhaps a host of its own."""
+
+    READY_SECONDS = 60.0
+
+    def __init__(
+        self,
+        directory: Path,
+        brokers: int = 3,
+        properties: Mapping[str, str] | None = None,
+        *,
+        places: Sequence[Place] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.properties = dict(properties or {})
+        self.places = list(places or [Place()] * brokers)
+        assert len(self.places) == brokers
+        self.brokers: dict[int, BrokerProcess] = {}
+        self.paused: set[int] = set()
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers.values())
+
+    def make(self, broker_id: int, place: Place) -> BrokerProcess:
+        """A broker that is not started yet."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Start what the brokers need."""
+
+    def conclude(self) -> None:
+        """Stop what `prepare` has started. Called also after it has failed."""
+
+    def start(self) -> Self:
+        try:
+            self.prepare()
+            for number, place in enumerate(self.places, 1):
+                guarded = place._replace(prefix=(*place.prefix, *DIES_WITH_PARENT))
+                self.brokers[number] = self.make(number, guarded)
+                self.brokers[number].port = 9092 if place.address != "127.0.0.1" else stable_port()
+            for broker in self.brokers.values():
+                broker.launch()
+            for broker in self.brokers.values():
+                broker.wait_ready()
+            self.wait_whole()
+        except BaseException as error:
+            error.add_note(self.tails())
+            self.stop()
+            raise
+        return self
+
+    def wait_whole(self, seconds: float | None = None) -> None:
+        """Until every broker says that every broker is there."""
+        wanted = set(self.brokers)
+        eventually(
+            lambda: all(set(self.ask(broker).brokers) == wanted for broker in wanted),
+            seconds or self.READY_SECONDS,
+            "all brokers know all brokers",
+        )
+
+    def stop(self) -> None:
+        """End everything at once. What is on disk stays until the directory goes."""
+        try:
+            for broker in self.brokers.values():
+                broker.kill()
+        finally:
+            self.paused.clear()
+            self.conclude()
+
+    def tails(self) -> str:
+        return "\n".join(f"--- broker {number}\n{broker.tail()}" for number, broker in self.brokers.items())
+
+    # What may happen to one broker.
+
+    def kill(self, broker_id: int) -> None:
+        self.brokers[broker_id].kill()
+        self.paused.discard(broker_id)
+
+    def terminate(self, broker_id: int) -> None:
+        """Ask it to end, and do not wait."""
+        self.brokers[broker_id].signal(signal.SIGTERM)
+
+    def pause(self, broker_id: int) -> None:
+        self.brokers[broker_id].signal(signal.SIGSTOP)
+        self.paused.add(broker_id)
+
+    def resume(self, broker_id: int) -> None:
+        if broker_id in self.paused and self.brokers[broker_id].running:
+            self.brokers[broker_id].signal(signal.SIGCONT)
+        self.paused.discard(broker_id)
+
+    def restart(self, broker_id: int, *, wait: bool = True) -> None:
+        """Start a broker that has ended."""
+        broker = self.brokers[broker_id]
+        assert not broker.running
+        broker.launch()
+        if wait:
+            broker.wait_ready()
+
+    def wait_ended(self, broker_id: int, seconds: float = 30) -> int:
+        process = self.brokers[broker_id].process
+        assert process is not None
+        return process.wait(seconds)
+
+    # What the brokers say.
+
+    def ask(self, broker_id: int, *topics: str, timeout: float = 3) -> ClusterView:
+        """The metadata of some topics, in the words of this broker."""
+        broker = self.brokers[broker_id]
+        with Wire(broker.port, host=broker.place.address, timeout=timeout) as wire:
+            request = MetadataRequest(
+                topics=[MetadataRequestTopic(name=name) for name in topics], allow_auto_topic_creation=False
+            )
+            answer: MetadataResponse = wire.ask(request, METADATA_VERSION, MetadataResponse)
+        return ClusterView(
+            {one.node_id: (one.host, one.port) for one in answer.brokers},
+            answer.controller_id,
+            {
+                (topic.name or "", one.partition_index): PartitionView(
+                    one.leader_id, one.leader_epoch, tuple(one.replica_nodes), tuple(one.isr_nodes)
+                )
+                for topic in answer.topics
+                for one in topic.partitions
+            },
+        )
+
+    def view(self, *topics: str) -> ClusterView:
+        """The metadata in the words of the first broker that answers."""
+        failure: Exception | None = None
+        for number, broker in self.brokers.items():
+            if broker.running and number not in self.paused:
+                try:
+                    return self.ask(number, *topics)
+                except (OSError, EOFError) as error:
+                    failure = error
+        raise EOFError("no broker answers") from failure
+
+    def partition(self, topic: str, partition: int = 0) -> PartitionView:
+        return self.view(topic).partitions[topic, partition]
+
+    def leader(self, topic: str, partition: int = 0) -> int:
+        return self.partition(topic, partition).leader
+
+    def wait_in_sync(self, topic: str, seconds: float = 60) -> None:
+        """Until every replica of every partition is in sync, as every broker sees it."""
+
+        def in_sync() -> bool:
+            views = [self.ask(number, topic).partitions for number in self.brokers]
+            return all(view and all(set(p.isr) == set(p.replicas) for p in view.values()) for view in views)
+
+        eventually(in_sync, seconds, f"all replicas of {topic} are in sync")
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            error.add_note(self.tails())
+        self.stop()

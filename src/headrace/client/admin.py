@@ -9,6 +9,7 @@ from uuid import UUID
 from headrace.client.cluster import Cluster
 from headrace.client.refusals import refusal
 from headrace.core.ids import TopicPartition
+from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.create_partitions_request import (
     CreatePartitionsRequest,
@@ -29,6 +30,16 @@ from headrace.protocol.messages.delete_records_request import (
 from headrace.protocol.messages.delete_records_response import DeleteRecordsResponse
 from headrace.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from headrace.protocol.messages.delete_topics_response import DeleteTopicsResponse
+from headrace.protocol.messages.describe_topic_partitions_request import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from headrace.protocol.messages.describe_topic_partitions_response import (
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
 from headrace.protocol.messages.metadata_response import MetadataResponseTopic
 
 _NAMED_DELETE_AT_MOST: Final = 5  # from 6 on topics may be named by id, in another field
@@ -41,6 +52,8 @@ class PartitionState(NamedTuple):
     replicas: Sequence[int]
     isr: Sequence[int]
     offline: Sequence[int]
+    eligible: Sequence[int] = ()
+    """Replicas outside the ISR that may lead all the same, because they hold all that is committed."""
 
 
 class TopicState(NamedTuple):
@@ -52,14 +65,6 @@ class TopicState(NamedTuple):
     @property
     def replication_factor(self) -> int:
         return max((len(partition.replicas) for partition in self.partitions), default=0)
-
-
-class BrokerState(NamedTuple):
-    broker_id: int
-    host: str
-    port: int
-    rack: str | None
-    is_controller: bool
 
 
 async def create_topic(
@@ -83,7 +88,7 @@ async def create_topic(
                 ],
             )
         ],
-        timeout_ms=_timeout_ms(cluster),
+        timeout_ms=cluster.request_timeout_ms,
         validate_only=validate_only,
     )
 
@@ -100,7 +105,7 @@ async def create_topic(
 
 async def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
     """Raises for the first that is refused; the others are deleted all the same."""
-    request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=_timeout_ms(cluster))
+    request = DeleteTopicsRequest(topic_names=list(names), timeout_ms=cluster.request_timeout_ms)
 
     async def attempt() -> None:
         reply = await cluster.ask_controller(request, DeleteTopicsResponse, at_most=_NAMED_DELETE_AT_MOST)
@@ -117,7 +122,7 @@ async def add_partitions(cluster: Cluster, name: str, total: int) -> None:
     """Make `total` partitions of the topic; there can only be more than before."""
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=name, count=total, assignments=None)],
-        timeout_ms=_timeout_ms(cluster),
+        timeout_ms=cluster.request_timeout_ms,
     )
 
     async def attempt() -> None:
@@ -144,7 +149,7 @@ async def delete_records(cluster: Cluster, before: Mapping[TopicPartition, int])
                 )
             request = DeleteRecordsRequest(
                 topics=[DeleteRecordsTopic(name=name, partitions=items) for name, items in topics.items()],
-                timeout_ms=_timeout_ms(cluster),
+                timeout_ms=cluster.request_timeout_ms,
             )
             reply = await cluster.ask_broker(broker_id, request, DeleteRecordsResponse)
             for topic in reply.topics:
@@ -165,25 +170,54 @@ async def list_topics(cluster: Cluster, *, internal: bool = False) -> list[Topic
 
 
 async def describe_topics(cluster: Cluster, names: Sequence[str]) -> list[TopicState]:
-    """In the order of the names."""
-    reply = await cluster.metadata(names)
-    found = {topic.name: topic for topic in reply.topics}
+    """In the order of the names, with eligible leaders where the broker tells of them."""
+    if not (await cluster.any_broker()).supports(ApiKey.DESCRIBE_TOPIC_PARTITIONS):
+        reply = await cluster.metadata(names)
+        return _in_order(
+            names, {topic.name or "": (topic.error_code, _topic_state(topic)) for topic in reply.topics}
+        )
+    found: dict[str, tuple[int, TopicState]] = {}
+    request = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in sorted(names)])
+    while True:
+        page = await cluster.ask_any(request, DescribeTopicPartitionsResponse)
+        for topic in page.topics:
+            # A topic that is longer than a page goes on in the next one.
+            _, state = found.setdefault(topic.name or "", (topic.error_code, _described(topic, [])))
+            state.partitions.extend(_described(topic, topic.partitions).partitions)
+        if page.next_cursor is None:
+            return _in_order(names, found)
+        request.cursor = Cursor(
+            topic_name=page.next_cursor.topic_name, partition_index=page.next_cursor.partition_index
+        )
+
+
+def _in_order(names: Sequence[str], found: Mapping[str, tuple[int, TopicState]]) -> list[TopicState]:
     states = []
     for name in names:
-        topic = found.get(name)
-        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error_code
-        if topic is None or code:
+        code, state = found.get(name, (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None))
+        if code or state is None:
             raise refusal(code, f"topic {name}")
-        states.append(_topic_state(topic))
+        states.append(state)
     return states
 
 
-async def list_brokers(cluster: Cluster) -> list[BrokerState]:
-    reply = await cluster.metadata([])
-    return sorted(
-        BrokerState(node.node_id, node.host, node.port, node.rack, node.node_id == reply.controller_id)
-        for node in reply.brokers
-    )
+def _described(
+    topic: DescribeTopicPartitionsResponseTopic,
+    partitions: Sequence[DescribeTopicPartitionsResponsePartition],
+) -> TopicState:
+    states = [
+        PartitionState(
+            entry.partition_index,
+            entry.leader_id,
+            entry.leader_epoch,
+            entry.replica_nodes,
+            entry.isr_nodes,
+            entry.offline_replicas,
+            entry.eligible_leader_replicas or (),
+        )
+        for entry in partitions
+    ]
+    return TopicState(topic.name or "", topic.topic_id, topic.is_internal, states)
 
 
 def _topic_state(topic: MetadataResponseTopic) -> TopicState:
@@ -199,7 +233,3 @@ def _topic_state(topic: MetadataResponseTopic) -> TopicState:
         for entry in topic.partitions
     )
     return TopicState(topic.name or "", topic.topic_id, topic.is_internal, partitions)
-
-
-def _timeout_ms(cluster: Cluster) -> int:
-    return int(cluster.request_timeout * 1000)

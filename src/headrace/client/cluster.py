@@ -71,6 +71,10 @@ class Cluster:
         self._controller = -1
         self._topics: dict[str, MetadataResponseTopic] = {}
 
+    @property
+    def request_timeout_ms(self) -> int:
+        return int(self.request_timeout * 1000)
+
     async def __aenter__(self) -> Self:
         return self
 

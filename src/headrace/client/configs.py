@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
 from headrace.client.connection import Connection
 from headrace.client.refusals import refusal
+from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from headrace.protocol.messages.describe_configs_response import DescribeConfigsResponse
+from headrace.protocol.messages.describe_configs_response import (
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
 from headrace.protocol.messages.incremental_alter_configs_request import (
     AlterableConfig,
     AlterConfigsResource,
@@ -22,6 +27,7 @@ from headrace.protocol.messages.incremental_alter_configs_request import (
 from headrace.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 
 _DESCRIBE_AT_MOST: Final = 4
+_RESOURCES_AT_ONCE: Final = 500
 _SET: Final = 0
 _DELETE: Final = 1
 
@@ -77,6 +83,45 @@ class ConfigEntry(NamedTuple):
 async def describe_configs(
     cluster: Cluster, resource: Resource, names: Sequence[str] | None = None
 ) -> list[ConfigEntry]:
+    async def attempt() -> list[ConfigEntry]:
+        connection = await _responsible(cluster, resource)
+        (result,) = await _describe(cluster, connection, [resource], names, documentation=True)
+        if result.error_code:
+            raise refusal(result.error_code, resource.words, result.error_message)
+        return _entries(result)
+
+    return await cluster.retried(attempt)
+
+
+async def describe_many(
+    cluster: Cluster, topics: Sequence[Resource], names: Sequence[str]
+) -> dict[Resource, list[ConfigEntry]]:
+    """Some settings of many topics, from any broker. A topic that has gone meanwhile is left out."""
+    found: dict[Resource, list[ConfigEntry]] = {}
+
+    async def attempt(chunk: Sequence[Resource]) -> None:
+        connection = await cluster.any_broker()
+        for result in await _describe(cluster, connection, chunk, names, documentation=False):
+            resource = Resource(ResourceType(result.resource_type), result.resource_name)
+            if not result.error_code:
+                found[resource] = _entries(result)
+            elif result.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                raise refusal(result.error_code, resource.words, result.error_message)
+
+    for at in range(0, len(topics), _RESOURCES_AT_ONCE):
+        chunk = topics[at : at + _RESOURCES_AT_ONCE]
+        await cluster.retried(partial(attempt, chunk))
+    return found
+
+
+async def _describe(
+    cluster: Cluster,
+    connection: Connection,
+    resources: Sequence[Resource],
+    names: Sequence[str] | None,
+    *,
+    documentation: bool,
+) -> list[DescribeConfigsResult]:
     request = DescribeConfigsRequest(
         resources=[
             DescribeConfigsResource(
@@ -84,38 +129,33 @@ async def describe_configs(
                 resource_name=resource.name,
                 configuration_keys=None if names is None else list(names),
             )
+            for resource in resources
         ],
         include_synonyms=True,
-        include_documentation=True,
+        include_documentation=documentation,
     )
+    reply = await connection.request(
+        request, DescribeConfigsResponse, at_most=_DESCRIBE_AT_MOST, timeout=cluster.request_timeout
+    )
+    return reply.results
 
-    async def attempt() -> list[ConfigEntry]:
-        connection = await _responsible(cluster, resource)
-        reply = await connection.request(
-            request, DescribeConfigsResponse, at_most=_DESCRIBE_AT_MOST, timeout=cluster.request_timeout
-        )
-        (result,) = reply.results
-        if result.error_code:
-            raise refusal(result.error_code, resource.words, result.error_message)
-        entries = []
-        for config in result.configs:
-            defaults = [
-                synonym.value for synonym in config.synonyms if synonym.source == ConfigSource.DEFAULT
-            ]
-            entries.append(
-                ConfigEntry(
-                    config.name,
-                    config.value,
-                    config.config_source,
-                    config.read_only,
-                    config.is_sensitive,
-                    defaults[0] if defaults else None,
-                    config.documentation,
-                )
+
+def _entries(result: DescribeConfigsResult) -> list[ConfigEntry]:
+    entries = []
+    for config in result.configs:
+        defaults = [synonym.value for synonym in config.synonyms if synonym.source == ConfigSource.DEFAULT]
+        entries.append(
+            ConfigEntry(
+                config.name,
+                config.value,
+                config.config_source,
+                config.read_only,
+                config.is_sensitive,
+                defaults[0] if defaults else None,
+                config.documentation,
             )
-        return sorted(entries)
-
-    return await cluster.retried(attempt)
+        )
+    return sorted(entries)
 
 
 async def alter_configs(

@@ -1,25 +1,34 @@
-"""Brokers: their registrations, incarnations and fences."""
+"""Brokers: their registrations and incarnations.
+
+Each registration is a new incarnation. What the one before it led moves in the same group of records, and
+with it the memberships in ISRs: an epoch belongs to the process that was given it, and a log that a crash may
+have shortened is in sync with nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
-from headrace.controller.image import Endpoint, MetadataImage
+from headrace.controller.image import BrokerRegistration, Endpoint
 from headrace.controller.operations import RecordGroup, Result
-from headrace.core.errors import StaleBrokerEpoch, UnknownServerId, UnsupportedVersion
+from headrace.controller.partition_changes import PartitionChanges
+from headrace.controller.policy import ReplicationPolicy
+from headrace.controller.topic_image import UNASSIGNED_DIRECTORY, TopicImage
+from headrace.core.errors import InvalidRequest, StaleBrokerEpoch, UnknownServerId, UnsupportedVersion
 from headrace.core.ids import BrokerEpoch, BrokerId
-from headrace.protocol.stored.broker_registration_change_record import BrokerRegistrationChangeRecord
+from headrace.protocol.message import Message
 from headrace.protocol.stored.register_broker_record import (
     BrokerEndpoint,
     BrokerFeature,
     RegisterBrokerRecord,
 )
+from headrace.protocol.stored.unregister_broker_record import UnregisterBrokerRecord
 
-FENCED, UNFENCED = 1, -1
-"""What a BrokerRegistrationChangeRecord says in its field `fenced`; 0 is no change."""
+Stopped = Literal["clean", "same-boot", "unknown"]
+"""How the incarnation before ended: "same-boot" was killed on a host that stayed up, and lost nothing."""
 
 
 class BrokerDescription(NamedTuple):
@@ -31,24 +40,38 @@ class BrokerDescription(NamedTuple):
     rack: str | None = None
     directories: tuple[UUID, ...] = ()
     features: Mapping[str, tuple[int, int]] = MappingProxyType({})
+    previous_epoch: int = -1
+    """The broker epoch of the incarnation that wrote these directories last; -1 if they do not say."""
+    stopped: Stopped = "unknown"
 
 
 def register(
-    image: MetadataImage, broker: BrokerDescription, epoch: BrokerEpoch, *, fenced: bool = True
+    policy: ReplicationPolicy, broker: BrokerDescription, epoch: BrokerEpoch, *, fenced: bool = True
 ) -> Result[None]:
-    """Each registration is a new incarnation: its epoch is above the one before it."""
-    before = image.brokers.get(broker.broker_id)
+    """Each registration is a new incarnation: its epoch is above the one before it.
+
+    `fenced` False is for a node that is a cluster of its own: nobody could take over from it, so it keeps its
+    memberships, and `renew_leaderships` gives it new epochs.
+    """
+    before = policy.image.brokers.get(broker.broker_id)
     if before is not None and epoch <= before.epoch:
         raise StaleBrokerEpoch(
             f"broker {broker.broker_id} is registered with epoch {before.epoch}; {epoch} is older"
         )
-    for feature, level in image.features.items():
+    for feature, level in policy.image.features.items():
         lowest, highest = broker.features.get(feature, (0, 0))
         if not lowest <= level <= highest:
             raise UnsupportedVersion(
                 f"the cluster runs {feature} {level}; broker {broker.broker_id} can do {lowest} to {highest}"
             )
-    record = RegisterBrokerRecord(
+    group: RecordGroup = [_registration(broker, epoch, fenced)]
+    if fenced and policy.safeguards.no_resumed_leadership:
+        group.extend(_losses(policy, broker, before))
+    return Result([group], None)
+
+
+def _registration(broker: BrokerDescription, epoch: BrokerEpoch, fenced: bool) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
         broker_id=broker.broker_id,
         incarnation_id=broker.incarnation_id,
         broker_epoch=epoch,
@@ -66,27 +89,64 @@ def register(
         fenced=fenced,
         log_dirs=sorted(broker.directories),
     )
-    return Result([[record]], None)
 
 
-def set_fenced(
-    image: MetadataImage, broker_id: BrokerId, epoch: BrokerEpoch, *, fenced: bool
-) -> Result[None]:
-    """Empty if it is so already."""
-    check_epoch(image, broker_id, epoch)
-    groups: list[RecordGroup] = []
-    if image.brokers[broker_id].fenced != fenced:
-        change = BrokerRegistrationChangeRecord(
-            broker_id=broker_id, broker_epoch=epoch, fenced=FENCED if fenced else UNFENCED
-        )
-        groups.append([change])
-    return Result(groups, None)
+def _losses(
+    policy: ReplicationPolicy, broker: BrokerDescription, before: BrokerRegistration | None
+) -> Iterator[Message]:
+    """What a new incarnation does not inherit: leaderships, memberships, replicas on directories it lost."""
+    broker_id = broker.broker_id
+    trusted = not policy.safeguards.proof_of_a_whole_log or (
+        before is not None and broker.stopped != "unknown" and broker.previous_epoch == before.epoch
+    )
+    had = () if before is None else before.directories
+    all_kept = set(had) <= set(broker.directories)
+    only = broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED_DIRECTORY
+    me = frozenset({broker_id})
+    for topic in policy.image.topics_by_name.values():
+        changes = PartitionChanges(policy, topic, unfit=me)
+        for partition in _touched(topic, broker_id, all_kept):
+            directory = topic.directory_of(partition, broker_id)
+            unassigned = directory == UNASSIGNED_DIRECTORY
+            gone = not unassigned and directory not in broker.directories
+            same_place = all_kept if unassigned else not gone
+            whole = trusted and (same_place or not policy.safeguards.directory_identity)
+            record = changes.change(
+                partition,
+                isr=[each for each in topic.isr(partition) if each != broker_id],
+                incomplete=() if whole else me,
+                directories={broker_id: only} if gone else None,
+            )
+            if record is not None:
+                yield record
 
 
-def check_epoch(image: MetadataImage, broker_id: BrokerId, epoch: BrokerEpoch) -> None:
-    """An old incarnation may not act for the new one."""
-    broker = image.brokers.get(broker_id)
+def _touched(topic: TopicImage, broker_id: int, all_kept: bool) -> list[int]:
+    """Partitions that the broker is in sync with or eligible for; with a lost directory all that it has."""
+    if not all_kept:
+        return list(topic.partitions_with_replica(broker_id))
+    in_sync = topic.partitions_with_isr_member(broker_id)
+    return sorted({*in_sync, *eligible_partitions(topic, broker_id)})
+
+
+def eligible_partitions(topic: TopicImage, broker_id: int) -> list[int]:
+    return [i for i in topic.exceptional_partitions() if broker_id in topic.exceptional(i).elr]
+
+
+def unregister(policy: ReplicationPolicy, broker_id: BrokerId) -> Result[None]:
+    """Forget a broker that will not come back. What it alone held is given up."""
+    broker = policy.image.brokers.get(broker_id)
     if broker is None:
         raise UnknownServerId(f"broker {broker_id} is not registered")
-    if broker.epoch != epoch:
-        raise StaleBrokerEpoch(f"broker {broker_id} has epoch {broker.epoch}, not {epoch}")
+    if not broker.fenced:
+        raise InvalidRequest(f"broker {broker_id} is alive: stop it before it is unregistered")
+    group: RecordGroup = []
+    me = frozenset({int(broker_id)})
+    for topic in policy.image.topics_by_name.values():
+        eligible = eligible_partitions(topic, broker_id)
+        if eligible:
+            changes = PartitionChanges(policy, topic, unfit=me)
+            records = [changes.change(partition, incomplete=me) for partition in eligible]
+            group.extend(record for record in records if record is not None)
+    group.append(UnregisterBrokerRecord(broker_id=broker_id, broker_epoch=broker.epoch))
+    return Result([group], None)

@@ -6,27 +6,50 @@ An operation returns a Result and changes nothing. The shell commits its records
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from uuid import UUID
 
-from headrace.controller import brokers, configs, elections, features, producer_ids, topics
+from headrace.controller import (
+    brokers,
+    configs,
+    directories,
+    elections,
+    features,
+    fencing,
+    isr_changes,
+    minimum_isr,
+    producer_ids,
+    reassignments,
+    shutdown,
+    topics,
+)
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.configs import ConfigSchema
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ConfigResource, MetadataImage
 from headrace.controller.operations import (
     AlteredConfig,
+    AlteredPartition,
+    AssignedReplica,
+    Balanced,
     ConfigChange,
     CreatedTopic,
     DeletedTopic,
     DoomedTopic,
     ElectedLeader,
     GrownTopic,
+    IsrChange,
     MorePartitions,
     NewTopic,
+    OngoingReassignment,
     ProducerIdBlock,
+    ReassignedPartition,
+    Reassignment,
     Result,
 )
+from headrace.controller.policy import ReplicationPolicy
 from headrace.controller.replay import Replayer
+from headrace.controller.safeguards import ALL_ON, ControllerSafeguards
 from headrace.controller.topics import TopicDefaults
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports import Random
@@ -34,14 +57,22 @@ from headrace.protocol.message import Message
 
 
 class ControllerMachine:
-    __slots__ = ("_random", "_replayer", "defaults", "image", "schema")
+    __slots__ = ("_policy", "_random", "_replayer", "defaults", "image", "schema")
 
-    def __init__(self, *, schema: ConfigSchema, random: Random, defaults: TopicDefaults) -> None:
+    def __init__(
+        self,
+        *,
+        schema: ConfigSchema,
+        random: Random,
+        defaults: TopicDefaults,
+        safeguards: ControllerSafeguards = ALL_ON,
+    ) -> None:
         self.image = MetadataImage()
         self.schema = schema
         self.defaults = defaults
         self._random = random
         self._replayer = Replayer(self.image)
+        self._policy = ReplicationPolicy(self.image, defaults, safeguards)
 
     # --- the only mutator -----------------------------------------------------------------------------------
 
@@ -54,7 +85,7 @@ class ControllerMachine:
         """A transaction has begun in what was replayed, and has not ended."""
         return self._replayer.in_transaction
 
-    # --- decisions ------------------------------------------------------------------------------------------
+    # --- topics and configs ---------------------------------------------------------------------------------
 
     def create_topics(self, new: Sequence[NewTopic]) -> Result[list[CreatedTopic]]:
         return topics.create_topics(
@@ -70,31 +101,84 @@ class ControllerMachine:
     def alter_configs(
         self, resources: Sequence[tuple[ConfigResource, Sequence[tuple[str, str | None]]]]
     ) -> Result[list[AlteredConfig]]:
-        return configs.alter_configs(self.image, resources, schema=self.schema)
+        groups, response = configs.alter_configs(self.image, resources, schema=self.schema)
+        return Result(minimum_isr.with_eligibility(self._policy, groups), response)
 
     def incremental_alter_configs(
         self, changes: Sequence[tuple[ConfigResource, Sequence[ConfigChange]]]
     ) -> Result[list[AlteredConfig]]:
-        return configs.incremental_alter_configs(self.image, changes, schema=self.schema)
+        groups, response = configs.incremental_alter_configs(self.image, changes, schema=self.schema)
+        return Result(minimum_isr.with_eligibility(self._policy, groups), response)
 
-    def elect_leaders(
-        self, election: int, partitions: Sequence[tuple[str, int]] | None
-    ) -> Result[list[ElectedLeader]]:
-        return elections.elect_leaders(self.image, election, partitions)
-
-    def renew_leaderships(self, broker_id: BrokerId) -> Result[int]:
-        return elections.renew_leaderships(self.image, broker_id)
-
-    def allocate_producer_ids(self, broker_id: BrokerId, epoch: BrokerEpoch) -> Result[ProducerIdBlock]:
-        return producer_ids.allocate(self.image, broker_id, epoch)
+    # --- brokers --------------------------------------------------------------------------------------------
 
     def register_broker(
         self, broker: BrokerDescription, epoch: BrokerEpoch, *, fenced: bool = True
     ) -> Result[None]:
-        return brokers.register(self.image, broker, epoch, fenced=fenced)
+        return brokers.register(self._policy, broker, epoch, fenced=fenced)
 
-    def set_fenced(self, broker_id: BrokerId, epoch: BrokerEpoch, *, fenced: bool) -> Result[None]:
-        return brokers.set_fenced(self.image, broker_id, epoch, fenced=fenced)
+    def fence_brokers(
+        self, broker_ids: Iterable[int], *, epochs: Mapping[int, int] | None = None
+    ) -> Result[int]:
+        return fencing.fence_brokers(self._policy, broker_ids, epochs=epochs)
+
+    def unfence_broker(self, broker_id: BrokerId, epoch: BrokerEpoch) -> Result[int]:
+        return fencing.unfence_broker(self._policy, broker_id, epoch)
+
+    def begin_shutdown(self, broker_id: BrokerId, epoch: BrokerEpoch) -> Result[int]:
+        return shutdown.begin_shutdown(self._policy, broker_id, epoch)
+
+    def unregister_broker(self, broker_id: BrokerId) -> Result[None]:
+        return brokers.unregister(self._policy, broker_id)
+
+    def allocate_producer_ids(self, broker_id: BrokerId, epoch: BrokerEpoch) -> Result[ProducerIdBlock]:
+        return producer_ids.allocate(self._policy, broker_id, epoch)
+
+    def assign_directories(
+        self,
+        broker_id: BrokerId,
+        epoch: BrokerEpoch,
+        assignments: Mapping[UUID, Sequence[tuple[UUID, int]]],
+    ) -> Result[list[AssignedReplica]]:
+        return directories.assign_directories(self._policy, broker_id, epoch, assignments)
+
+    def directories_offline(
+        self, broker_id: BrokerId, epoch: BrokerEpoch, offline: Iterable[UUID]
+    ) -> Result[int]:
+        return directories.directories_offline(self._policy, broker_id, epoch, offline)
+
+    # --- partitions -----------------------------------------------------------------------------------------
+
+    def alter_partitions(
+        self, broker_id: BrokerId, epoch: BrokerEpoch, changes: Sequence[IsrChange]
+    ) -> Result[list[AlteredPartition]]:
+        return isr_changes.alter_partitions(self._policy, broker_id, epoch, changes)
+
+    def elect_leaders(
+        self, election: int, partitions: Sequence[tuple[str, int]] | None
+    ) -> Result[list[ElectedLeader]]:
+        return elections.elect_leaders(self._policy, election, partitions)
+
+    def elect_leaderless(self) -> Result[int]:
+        return elections.elect_leaderless(self._policy)
+
+    def balance_leaders(self, *, most: int = elections.MOST_ELECTIONS) -> Result[Balanced]:
+        return elections.balance_leaders(self._policy, most=most)
+
+    def renew_leaderships(self, broker_id: BrokerId) -> Result[int]:
+        return elections.renew_leaderships(self._policy, broker_id)
+
+    def reassign_partitions(
+        self, asked: Sequence[Reassignment], *, allow_factor_change: bool = True
+    ) -> Result[list[ReassignedPartition]]:
+        return reassignments.reassign_partitions(self._policy, asked, allow_factor_change=allow_factor_change)
+
+    def list_reassignments(
+        self, asked: Sequence[tuple[str, Sequence[int]]] | None
+    ) -> list[OngoingReassignment]:
+        return reassignments.list_reassignments(self._policy, asked)
+
+    # --- the cluster ----------------------------------------------------------------------------------------
 
     def finalise_features(self) -> Result[None]:
         return features.finalise_first(self.image)

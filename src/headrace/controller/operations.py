@@ -112,3 +112,67 @@ class ElectedLeader(NamedTuple):
 class ProducerIdBlock(NamedTuple):
     first: int
     length: int
+
+
+class IsrMember(NamedTuple):
+    broker_id: int
+    broker_epoch: int
+    """Of the incarnation that fetched; -1 of a member that stays."""
+
+
+class IsrChange(NamedTuple):
+    """What a leader asks for, and the row that it knows."""
+
+    topic_id: UUID
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: Sequence[IsrMember]
+    recovering: bool = False
+
+
+class AlteredPartition(NamedTuple):
+    """The row as it is once the decision is committed; without a change, as it is now."""
+
+    topic_id: UUID
+    partition: int
+    leader: int = -1
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    recovering: bool = False
+    error: HeadraceError | None = None
+
+
+class Reassignment(NamedTuple):
+    topic: str
+    partition: int
+    replicas: Sequence[int] | None
+    """Where the partition shall be, the preferred leader first; None cancels what is under way."""
+
+
+class ReassignedPartition(NamedTuple):
+    topic: str
+    partition: int
+    error: HeadraceError | None = None
+
+
+class OngoingReassignment(NamedTuple):
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+class AssignedReplica(NamedTuple):
+    directory: UUID
+    topic_id: UUID
+    partition: int
+    error: HeadraceError | None = None
+
+
+class Balanced(NamedTuple):
+    elections: int
+    more: bool
+    """The limit was reached: ask again."""

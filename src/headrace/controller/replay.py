@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterable
 from typing import Any
 from uuid import UUID
 
-from headrace.controller.brokers import FENCED, UNFENCED
 from headrace.controller.delta import MetadataDelta, RemovedTopic
 from headrace.controller.image import BrokerRegistration, ConfigResource, Endpoint, MetadataImage
-from headrace.controller.topic_image import UNASSIGNED_DIRECTORY, Exceptional, PartitionState, TopicImage
+from headrace.controller.registration_states import FENCED, STOPPING, UNFENCED
+from headrace.controller.topic_image import (
+    KEEP_LEADER,
+    UNASSIGNED_DIRECTORY,
+    Exceptional,
+    PartitionState,
+    TopicImage,
+)
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.protocol.message import Message
@@ -33,7 +39,6 @@ from headrace.protocol.stored.remove_topic_record import RemoveTopicRecord
 from headrace.protocol.stored.topic_record import TopicRecord
 from headrace.protocol.stored.unregister_broker_record import UnregisterBrokerRecord
 
-NO_CHANGE_OF_LEADER = -2
 NO_CHANGE_OF_RECOVERY = -1
 
 
@@ -144,10 +149,14 @@ def _apply_partition_change(
     if _changes_leader_only(record):
         topic.raise_epochs(partition, record.leader)
         return
+    if record.replicas is None and record.directories is None:
+        isr = topic.isr(partition) if record.isr is None else record.isr
+        topic.put_isr(partition, record.leader, isr, _merged(topic.exceptional(partition), record))
+        return
     before = topic.state(partition)
     replicas = before.replicas if record.replicas is None else tuple(record.replicas)
     directories = before.directories if record.directories is None else tuple(record.directories)
-    new_leader = record.leader != NO_CHANGE_OF_LEADER
+    new_leader = record.leader != KEEP_LEADER
     topic.put(
         partition,
         PartitionState(
@@ -164,11 +173,17 @@ def _apply_partition_change(
 
 def _changes_leader_only(record: PartitionChangeRecord) -> bool:
     return (
-        record.leader != NO_CHANGE_OF_LEADER
+        record.leader != KEEP_LEADER
         and record.isr is None
         and record.replicas is None
         and record.directories is None
-        and record.adding_replicas is None
+        and _says_nothing_rare(record)
+    )
+
+
+def _says_nothing_rare(record: PartitionChangeRecord) -> bool:
+    return (
+        record.adding_replicas is None
         and record.removing_replicas is None
         and record.eligible_leader_replicas is None
         and record.last_known_elr is None
@@ -177,6 +192,9 @@ def _changes_leader_only(record: PartitionChangeRecord) -> bool:
 
 
 def _merged(before: Exceptional, record: PartitionChangeRecord) -> Exceptional:
+    if _says_nothing_rare(record):
+        return before
+
     def pick(new: list[int] | None, old: tuple[int, ...]) -> tuple[int, ...]:
         return old if new is None else tuple(new)
 
@@ -219,7 +237,7 @@ def _apply_registration_change(
         raise CorruptLog(f"a change of broker {record.broker_id}, epoch {record.broker_epoch}, is not ours")
     if record.fenced in (FENCED, UNFENCED):
         broker = broker._replace(fenced=record.fenced == FENCED)
-    if record.in_controlled_shutdown == 1:
+    if record.in_controlled_shutdown == STOPPING:
         broker = broker._replace(stopping=True)
     if record.log_dirs:
         broker = broker._replace(directories=tuple(record.log_dirs))

@@ -50,8 +50,12 @@ MOST_PARTITIONS = 10_000
 
 
 class TopicDefaults(NamedTuple):
+    """What holds for a topic that says nothing, as this broker's file configures it."""
+
     num_partitions: int = 1
     replication_factor: int = 1
+    min_insync_replicas: int = 1
+    unclean_elections: bool = False
 
 
 def create_topics(

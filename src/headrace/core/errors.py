@@ -133,6 +133,14 @@ class InvalidTransactionState(ClientError):
     pass
 
 
+class NoReassignmentInProgress(ClientError):
+    pass
+
+
+class IneligibleReplica(ClientError):
+    """A proposed ISR with a replica that may not be in it: fenced, stopping, or of another incarnation."""
+
+
 # --- nobody's fault: the state has moved on; the peer refreshes its metadata and asks again ---------------
 
 
@@ -160,6 +168,10 @@ class NotController(RetriableError):
     pass
 
 
+class NotReady(RetriableError):
+    """The broker is starting: it serves other brokers, and no client yet."""
+
+
 class CoordinatorNotAvailable(RetriableError):
     pass
 
@@ -182,6 +194,14 @@ class EligibleLeadersNotAvailable(RetriableError):
 
 class StaleBrokerEpoch(RetriableError):
     """A request of an incarnation of a broker that has been replaced."""
+
+
+class InvalidUpdateVersion(RetriableError):
+    """A change of a partition that was decided on an older row of it."""
+
+
+class NewLeaderElected(RetriableError):
+    """The change was made, and with it another broker became the leader."""
 
 
 class RequestTimedOut(RetriableError):

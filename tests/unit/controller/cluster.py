@@ -109,8 +109,11 @@ class Cluster:
         return created.topic_id
 
     def fence(self, broker_id: int, fenced: bool = True) -> None:
-        epoch = self.image.brokers[broker_id].epoch
-        self.do(self.machine.set_fenced(BrokerId(broker_id), epoch, fenced=fenced))
+        if fenced:
+            self.do(self.machine.fence_brokers([broker_id]))
+        else:
+            epoch = self.image.brokers[broker_id].epoch
+            self.do(self.machine.unfence_broker(BrokerId(broker_id), epoch))
 
 
 def said(image: MetadataImage) -> list[Message]:

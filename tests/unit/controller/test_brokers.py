@@ -54,8 +54,7 @@ def test_fence_and_unfence() -> None:
     cluster = Cluster([0])
     cluster.fence(0)
     assert not cluster.image.brokers[0].active
-    epoch = cluster.image.brokers[0].epoch
-    assert cluster.machine.set_fenced(BrokerId(0), epoch, fenced=True).records == []
+    assert cluster.machine.fence_brokers([0]).records == []
     cluster.fence(0, fenced=False)
     assert cluster.image.brokers[0].active
 
@@ -64,7 +63,7 @@ def test_an_old_incarnation_may_not_act() -> None:
     cluster = Cluster([0])
     old = BrokerEpoch(cluster.image.brokers[0].epoch - 1)
     with pytest.raises(StaleBrokerEpoch):
-        cluster.machine.set_fenced(BrokerId(0), old, fenced=True)
+        cluster.machine.unfence_broker(BrokerId(0), old)
     with pytest.raises(StaleBrokerEpoch):
         cluster.machine.allocate_producer_ids(BrokerId(0), old)
     with pytest.raises(UnknownServerId):

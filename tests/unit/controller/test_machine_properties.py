@@ -64,7 +64,11 @@ class ControllerHistory(RuleBasedStateMachine):
     def fence(self, broker_id: int, fenced: bool) -> None:
         broker = self.cluster.image.brokers.get(broker_id)
         if broker is not None:
-            self.commit(self.cluster.machine.set_fenced(BrokerId(broker_id), broker.epoch, fenced=fenced))
+            machine = self.cluster.machine
+            if fenced:
+                self.commit(machine.fence_brokers([broker_id]))
+            else:
+                self.commit(machine.unfence_broker(BrokerId(broker_id), broker.epoch))
 
     @rule(
         topics=st.lists(

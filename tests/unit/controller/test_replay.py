@@ -123,7 +123,7 @@ def test_the_delta_names_what_changed_and_nothing_else() -> None:
     assert delta.configs == {resource}
 
     epoch = cluster.image.brokers[1].epoch
-    delta = cluster.apply(machine.set_fenced(BrokerId(1), epoch, fenced=True).records)
+    delta = cluster.apply(machine.fence_brokers([1]).records)
     assert delta.brokers == {1}
     delta = cluster.apply(machine.allocate_producer_ids(BrokerId(1), epoch).records)
     assert delta.producer_ids

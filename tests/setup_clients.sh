@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Brings every third-party client that the compatibility suite runs into .cache/ of this checkout:
-# Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, the Java and Go programs, kcat.
+# Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, the Java and Go programs, kcat;
+# and the ZooKeeper server that the tests of clusters start.
 # Needs: java and javac 17, mvn, uv. Running it again does only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -44,6 +45,7 @@ build_java() {
     javac -d "$classes" -cp "$cache/kafka-$version/*" "$sources/kafka/ToolRunner.java"
     seal "$classes/.ok" "$sources/kafka/ToolRunner.java"
   done
+  fetch_jars "$sources/zookeeper/pom.xml" "$cache/zookeeper"
   fetch_jars "$sources/java/pom.xml" "$cache/java-client"
   classes=$cache/java-program
   fresh "$classes/.ok" "$sources"/java/src/*.java && return

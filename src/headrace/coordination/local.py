@@ -90,7 +90,8 @@ class LocalCoordination:
         return None
 
     async def close(self) -> None:
-        return None
+        self._members.clear()
+        self._office = None
 
     async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
         if self._cluster_id is None:
@@ -133,10 +134,11 @@ class LocalCoordination:
             if deposing is not None and deposing != self._epoch:
                 raise OfficeLost(f"controller epoch {self._epoch} has begun, {deposing} is over already")
             self._epoch = ControllerEpoch(self._epoch + 1)
-            self._office = Office(broker_id, self._epoch)
+            epoch = self._epoch
+            self._office = Office(broker_id, epoch)
         for changed in tuple(self._office_watchers):
             changed()
-        return self._office.epoch
+        return epoch
 
     async def office(self) -> Office | None:
         return self._office

@@ -1,70 +1,29 @@
-"""What every implementation of the coordination port must do. Each test runs against each of them.
-
-A `World` is one place where metadata is committed; `open` connects to it as one process does, so that two
-controllers can contend. An implementation joins the suite by one more entry in WORLDS.
-"""
+"""What every implementation of the coordination port must do. Each test runs against each of `worlds.py`."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Protocol
 
 import pytest
 
-from headrace.coordination.local import LocalCoordination
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     ClusterIdMissing,
     CommittedBatch,
-    Coordination,
     OfficeLost,
     SequenceTaken,
+    SessionState,
+    SnapshotPointer,
 )
-from headrace.protocol.records import NewRecord, encode_batch
-from tests.unit.coordination.memory_journal import MemoryJournal
+from tests.unit.coordination.hints import Hints
+from tests.unit.coordination.worlds import World, batch
 
 ONE, TWO = BrokerId(1), BrokerId(2)
-
-
-class World(Protocol):
-    def open(self) -> Coordination: ...
-
-    def restart(self) -> None:
-        """All processes end and lose their sessions; what was committed stays."""
-        ...
-
-
-class LocalWorld:
-    """One process: every controller in it shares the one coordination object."""
-
-    def __init__(self) -> None:
-        self._journal = MemoryJournal()
-        self._shared = LocalCoordination(self._journal)
-
-    def open(self) -> LocalCoordination:
-        return self._shared
-
-    def restart(self) -> None:
-        self._journal = self._journal.after_power_loss()
-        self._shared = LocalCoordination(self._journal, cluster_id=self._shared._cluster_id)
-
-
-WORLDS: dict[str, Callable[[], World]] = {"local": LocalWorld}
-
-
-@pytest.fixture(params=WORLDS)
-def world(request: pytest.FixtureRequest) -> World:
-    return WORLDS[request.param]()
-
-
-def batch(base_offset: int, *values: bytes, epoch: int = 0) -> bytes:
-    records = [NewRecord(value) for value in values]
-    return bytes(encode_batch(records, base_offset=base_offset, leader_epoch=epoch))
+NEVER = ControllerEpoch(-1)
 
 
 async def test_a_commit_is_read_back_with_its_sequence(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     epoch = await port.take_office(ONE)
     first, second = batch(0, b"a", b"b", epoch=epoch), batch(2, b"c", epoch=epoch)
     await port.append(0, first, epoch)
@@ -76,30 +35,30 @@ async def test_a_commit_is_read_back_with_its_sequence(world: World) -> None:
 
 
 async def test_every_process_reads_what_one_committed(world: World) -> None:
-    writer, reader = world.open(), world.open()
+    writer, reader = await world.open(), await world.open()
     epoch = await writer.take_office(ONE)
     await writer.append(0, batch(0, b"a", epoch=epoch), epoch)
     assert [found.sequence for found in await reader.read(0)] == [0]
 
 
 async def test_a_commit_survives_a_restart(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     epoch = await port.take_office(ONE)
     committed = batch(0, b"a", epoch=epoch)
     await port.append(0, committed, epoch)
-    world.restart()
-    assert list(await world.open().read(0)) == [CommittedBatch(0, committed)]
+    await world.restart()
+    assert list(await (await world.open()).read(0)) == [CommittedBatch(0, committed)]
 
 
 async def test_nobody_commits_without_office(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     with pytest.raises(OfficeLost):
         await port.append(0, batch(0, b"a"), ControllerEpoch(0))
     assert list(await port.read(0)) == []
 
 
 async def test_a_deposed_controller_is_refused(world: World) -> None:
-    old, new = world.open(), world.open()
+    old, new = await world.open(), await world.open()
     old_epoch = await old.take_office(ONE)
     await old.append(0, batch(0, b"a", epoch=old_epoch), old_epoch)
     new_epoch = await new.take_office(TWO)
@@ -110,7 +69,7 @@ async def test_a_deposed_controller_is_refused(world: World) -> None:
 
 
 async def test_office_tells_its_holder_and_epochs_only_rise(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     assert await port.office() is None
     first = await port.take_office(ONE)
     second = await port.take_office(ONE)
@@ -122,16 +81,16 @@ async def test_office_tells_its_holder_and_epochs_only_rise(world: World) -> Non
 
 
 async def test_an_epoch_that_committed_is_never_given_again(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     for _ in range(3):
         epoch = await port.take_office(ONE)
     await port.append(0, batch(0, b"a", epoch=epoch), epoch)
-    world.restart()
-    assert await world.open().take_office(ONE) > epoch
+    await world.restart()
+    assert await (await world.open()).take_office(ONE) > epoch
 
 
 async def test_a_sequence_is_committed_once(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     epoch = await port.take_office(ONE)
     await port.append(0, batch(0, b"a", epoch=epoch), epoch)
     with pytest.raises(SequenceTaken):
@@ -140,7 +99,7 @@ async def test_a_sequence_is_committed_once(world: World) -> None:
 
 
 async def test_a_gap_is_refused(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     epoch = await port.take_office(ONE)
     with pytest.raises(ValueError):
         await port.append(5, batch(5, b"a", epoch=epoch), epoch)
@@ -148,7 +107,7 @@ async def test_a_gap_is_refused(world: World) -> None:
 
 
 async def test_of_many_commits_at_once_at_one_sequence_one_wins(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     epoch = await port.take_office(ONE)
     outcomes = await asyncio.gather(
         *(port.append(0, batch(0, b"%d" % i, epoch=epoch), epoch) for i in range(5)), return_exceptions=True
@@ -158,7 +117,7 @@ async def test_of_many_commits_at_once_at_one_sequence_one_wins(world: World) ->
 
 
 async def test_each_registration_is_a_higher_epoch(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     first = await port.register(ONE, b"first")
     other = await port.register(TWO, b"other")
     again = await port.register(ONE, b"again")
@@ -171,16 +130,16 @@ async def test_each_registration_is_a_higher_epoch(world: World) -> None:
 
 
 async def test_a_broker_epoch_that_a_record_tells_of_is_never_given_again(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     office = await port.take_office(ONE)
     before = await port.register(ONE, b"")
     await port.append(0, batch(0, b"registration", epoch=office), office)
-    world.restart()
-    assert await world.open().register(ONE, b"") > before
+    await world.restart()
+    assert await (await world.open()).register(ONE, b"") > before
 
 
 async def test_an_old_incarnation_cannot_remove_the_new_one(world: World) -> None:
-    port = world.open()
+    port = await world.open()
     old = await port.register(ONE, b"old")
     new = await port.register(ONE, b"new")
     await port.deregister(ONE, old)
@@ -190,30 +149,218 @@ async def test_an_old_incarnation_cannot_remove_the_new_one(world: World) -> Non
 
 
 async def test_watchers_hear_of_members_that_come_and_go(world: World) -> None:
-    port = world.open()
-    heard: list[str] = []
-    stop = port.watch_members(lambda: heard.append("changed"))
-    epoch = await port.register(ONE, b"")
-    await asyncio.sleep(0)
-    assert len(heard) == 1
-    await port.deregister(ONE, epoch)
-    await asyncio.sleep(0)
-    assert len(heard) == 2
+    watcher, port = await world.open(), await world.open()
+    hints = Hints()
+    watcher.watch_members(hints)
+
+    async def is_member() -> bool:
+        return ONE in await watcher.members()
+
+    async def is_no_member() -> bool:
+        return ONE not in await watcher.members()
+
+    for _ in range(3):
+        epoch = await port.register(ONE, b"")
+        await hints.until(is_member)
+        await port.deregister(ONE, epoch)
+        await hints.until(is_no_member)
+
+
+async def test_watchers_hear_of_a_new_incarnation(world: World) -> None:
+    watcher, port = await world.open(), await world.open()
+    await port.register(ONE, b"old")
+    hints = Hints()
+    watcher.watch_members(hints)
+    new = await port.register(ONE, b"new")
+
+    async def is_seen() -> bool:
+        return (await watcher.members())[ONE].epoch == new
+
+    await hints.until(is_seen)
+
+
+async def test_a_watcher_that_has_stopped_hears_nothing(world: World) -> None:
+    port = await world.open()
+    gone, stays = Hints(), Hints()
+    stop = port.watch_members(gone)
+    port.watch_members(stays)
     stop()
-    await port.register(ONE, b"")
+    stop()
+    before = gone.count
+    waiting = asyncio.create_task(stays.another())
     await asyncio.sleep(0)
-    assert len(heard) == 2
+    await port.register(ONE, b"")
+    await waiting
+    assert gone.count == before
 
 
 async def test_the_cluster_id_is_made_once(world: World) -> None:
-    one, two = world.open(), world.open()
+    one, two = await world.open(), await world.open()
     assert await one.claim_cluster_id("mine", directories_empty=True) == "mine"
     assert await two.claim_cluster_id("yours", directories_empty=True) == "mine"
     assert await two.claim_cluster_id("yours", directories_empty=False) == "mine"
-    world.restart()
-    assert await world.open().claim_cluster_id("later", directories_empty=True) == "mine"
+    await world.restart()
+    assert await (await world.open()).claim_cluster_id("later", directories_empty=True) == "mine"
 
 
 async def test_a_broker_with_data_never_makes_a_cluster(world: World) -> None:
     with pytest.raises(ClusterIdMissing):
-        await world.open().claim_cluster_id("mine", directories_empty=False)
+        await (await world.open()).claim_cluster_id("mine", directories_empty=False)
+
+
+async def test_of_many_successors_of_one_controller_one_enters(world: World) -> None:
+    ports = [await world.open() for _ in range(4)]
+    over = await ports[0].take_office(ONE)
+    outcomes = await asyncio.gather(
+        *(port.take_office(BrokerId(i), deposing=over) for i, port in enumerate(ports)),
+        return_exceptions=True,
+    )
+    entered = [outcome for outcome in outcomes if isinstance(outcome, int)]
+    assert len(entered) == 1
+    assert sum(isinstance(outcome, OfficeLost) for outcome in outcomes) == 3
+    assert await ports[0].latest_epoch() == entered[0] > over
+
+
+async def test_the_first_controller_deposes_nobody(world: World) -> None:
+    one, two = await world.open(), await world.open()
+    assert await one.latest_epoch() == NEVER
+    epoch = await one.take_office(ONE, deposing=NEVER)
+    with pytest.raises(OfficeLost):
+        await two.take_office(TWO, deposing=NEVER)
+    assert await two.latest_epoch() == epoch
+    assert await two.office() == (ONE, epoch)
+
+
+async def test_whoever_fails_to_depose_changes_nothing(world: World) -> None:
+    one, two = await world.open(), await world.open()
+    over = await one.take_office(ONE)
+    epoch = await one.take_office(ONE)
+    with pytest.raises(OfficeLost):
+        await two.take_office(TWO, deposing=over)
+    await one.append(0, batch(0, b"a", epoch=epoch), epoch)
+    assert await two.office() == (ONE, epoch)
+
+
+async def test_watchers_hear_of_each_new_controller(world: World) -> None:
+    watcher, port = await world.open(), await world.open()
+    hints = Hints()
+    watcher.watch_office(hints)
+    for holder in (ONE, TWO, ONE):
+        epoch = await port.take_office(holder)
+
+        async def is_seen(expected: tuple[BrokerId, ControllerEpoch] = (holder, epoch)) -> bool:
+            return await watcher.office() == expected
+
+        await hints.until(is_seen)
+
+
+async def test_membership_and_office_end_with_the_process(world: World) -> None:
+    port = await world.open()
+    epoch = await port.take_office(ONE)
+    await port.register(ONE, b"")
+    await port.append(0, batch(0, b"a", epoch=epoch), epoch)
+    await world.restart()
+    port = await world.open()
+    assert await port.members() == {}
+    assert await port.office() is None
+    assert await port.latest_epoch() == epoch
+    with pytest.raises(OfficeLost):
+        await port.append(1, batch(1, b"b", epoch=epoch), epoch)
+
+
+async def test_closing_ends_membership_and_office_at_once(world: World) -> None:
+    leaving, staying = await world.open(), await world.open()
+    await leaving.register(ONE, b"")
+    await leaving.take_office(ONE)
+    await leaving.close()
+    assert await staying.members() == {}
+    assert await staying.office() is None
+
+
+async def test_a_session_that_is_open_is_connected(world: World) -> None:
+    port = await world.open()
+    heard: list[SessionState] = []
+    stop = port.watch_session(heard.append)
+    assert port.session is SessionState.CONNECTED
+    assert port.session_timeout_ms >= 0
+    stop()
+    assert heard == []
+
+
+async def test_a_batch_must_begin_at_its_sequence(world: World) -> None:
+    port = await world.open()
+    epoch = await port.take_office(ONE)
+    with pytest.raises(ValueError):
+        await port.append(0, batch(7, b"a", epoch=epoch), epoch)
+    assert await port.end() == 0
+
+
+async def test_a_successor_goes_on_at_the_end(world: World) -> None:
+    old, new = await world.open(), await world.open()
+    first = await old.take_office(ONE)
+    await old.append(0, batch(0, b"a", b"b", epoch=first), first)
+    second = await new.take_office(TWO)
+    with pytest.raises(SequenceTaken):
+        await new.append(0, batch(0, b"c", epoch=second), second)
+    with pytest.raises(ValueError):
+        await new.append(3, batch(3, b"c", epoch=second), second)
+    await new.append(2, batch(2, b"c", epoch=second), second)
+    assert await old.end() == 3
+
+
+async def test_a_long_log_is_read_whole_and_in_order(world: World) -> None:
+    port = await world.open()
+    epoch = await port.take_office(ONE)
+    for offset in range(150):
+        await port.append(offset, batch(offset, b"%d" % offset, epoch=epoch), epoch)
+    seen: list[int] = []
+    while found := await port.read(len(seen)):
+        seen += [each.sequence for each in found]
+    assert seen == list(range(150))
+
+
+async def test_the_snapshot_pointer_is_moved_by_the_controller_alone(world: World) -> None:
+    old, new = await world.open(), await world.open()
+    assert await old.snapshot() is None
+    over = await old.take_office(ONE)
+    first = SnapshotPointer(3, 0xFEDCBA98, (ONE,))
+    await old.move_snapshot(first, over)
+    assert await new.snapshot() == first
+    epoch = await new.take_office(TWO)
+    with pytest.raises(OfficeLost):
+        await old.move_snapshot(SnapshotPointer(9, 1, (ONE,)), over)
+    assert await new.snapshot() == first
+    second = SnapshotPointer(7, 2, (ONE, TWO))
+    await new.move_snapshot(second, epoch)
+    assert await old.snapshot() == second
+
+
+async def test_a_trimmed_log_still_has_its_end(world: World) -> None:
+    port = await world.open()
+    assert await port.start_offset() == 0
+    epoch = await port.take_office(ONE)
+    for offset in range(0, 20, 2):
+        await port.append(offset, batch(offset, b"a", b"b", epoch=epoch), epoch)
+    await port.trim(11, epoch)
+    start = await port.start_offset()
+    assert start <= 10
+    assert [found.sequence for found in await port.read(start)] == list(range(start, 20, 2))
+    await port.trim(20, epoch)
+    assert await port.end() == 20
+    assert [found.sequence for found in await port.read(18)] == [18]
+    with pytest.raises(ValueError):
+        await port.trim(21, epoch)
+    await port.append(20, batch(20, b"c", epoch=epoch), epoch)
+    with pytest.raises(SequenceTaken):
+        await port.append(0, batch(0, b"again", epoch=epoch), epoch)
+
+
+async def test_only_the_controller_trims(world: World) -> None:
+    old, new = await world.open(), await world.open()
+    over = await old.take_office(ONE)
+    for offset in range(3):
+        await old.append(offset, batch(offset, b"a", epoch=over), over)
+    await new.take_office(TWO)
+    with pytest.raises(OfficeLost):
+        await old.trim(2, over)
+    assert len(await new.read(0)) == 3

@@ -12,7 +12,7 @@ from headrace.core.errors import StorageError
 from headrace.core.ids import BrokerId
 from headrace.core.ports_coordination import CommitUnknown, OfficeLost
 from tests.unit.coordination.memory_journal import MemoryJournal
-from tests.unit.coordination.test_behaviour import batch
+from tests.unit.coordination.worlds import batch
 
 ONE, TWO = BrokerId(1), BrokerId(2)
 
@@ -63,13 +63,6 @@ async def test_after_a_failed_sync_the_outcome_is_unknown_and_nothing_more_is_ta
     with pytest.raises(StorageError):
         await port.read(0)
     assert journal.syncs == 0
-
-
-async def test_a_batch_must_begin_at_its_sequence() -> None:
-    port = LocalCoordination(MemoryJournal())
-    epoch = await port.take_office(ONE)
-    with pytest.raises(ValueError):
-        await port.append(0, batch(7, b"a", epoch=epoch), epoch)
 
 
 async def test_a_long_journal_is_read_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,51 @@
+"""Where things are in ZooKeeper, below the chroot: at the paths that Kafka used, where it had one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from headrace.core.ids import BrokerId
+
+_DIGITS: Final = 20
+"""Enough for any offset, so that names sort as their numbers do."""
+
+
+class Paths:
+    def __init__(self, chroot: str) -> None:
+        """`chroot` is empty, or begins with a slash and does not end with one."""
+        self.chroot = chroot
+        self.cluster_id = chroot + "/cluster/id"
+        self.members = chroot + "/brokers/ids"
+        self.epoch_base = chroot + "/brokers/epoch_base"
+        self.controller = chroot + "/controller"
+        self.controller_epoch = chroot + "/controller_epoch"
+        self.log = chroot + "/metadata/log"
+        self.snapshot = chroot + "/metadata/snapshot"
+        self.restoring = chroot + "/metadata/restoring"
+
+    def member(self, broker_id: BrokerId) -> str:
+        return f"{self.members}/{broker_id}"
+
+    def batch(self, sequence: int) -> str:
+        return f"{self.log}/{sequence:0{_DIGITS}d}"
+
+    def lasting(self) -> Iterator[str]:
+        """The nodes that everything else is made below, parents first."""
+        parts = [part for part in self.chroot.split("/") if part]
+        for depth in range(len(parts)):
+            yield "/" + "/".join(parts[: depth + 1])
+        for name in (
+            "/cluster",
+            "/brokers",
+            "/brokers/ids",
+            "/metadata",
+            "/metadata/log",
+            "/metadata/snapshot",
+        ):
+            yield self.chroot + name
+
+
+def sequences_of(names: list[str]) -> list[int]:
+    """The children of the log, in order."""
+    return sorted(int(name) for name in names)

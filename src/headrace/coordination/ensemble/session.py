@@ -1,0 +1,354 @@
+"""One session with ZooKeeper, as the event loop sees it. The only module that knows kazoo.
+
+kazoo runs a thread that owns the connection. A request is handed to that thread without waiting, and its
+answer comes back to the loop as a future, so the loop never blocks. Requests are answered in the order in
+which they were sent, also across a reconnection; whoever reads after a write of unknown outcome therefore
+learns what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    BadVersionError,
+    KazooException,
+    NodeExistsError,
+    NoNodeError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.states import EventType, KazooState
+
+from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
+
+CLOSE_SECONDS: Final = 3.0
+"""How long `close` waits for the service to confirm. A dead one lets the session expire instead."""
+_AT_ONCE: Final = 64
+"""Requests sent together. kazoo is woken through a socket that holds a few hundred bytes before it blocks."""
+_RECONNECT: Final = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.3, "max_delay": 1.0}
+
+_STATES: Final = {
+    KazooState.CONNECTED: SessionState.CONNECTED,
+    KazooState.SUSPENDED: SessionState.SUSPENDED,
+    KazooState.LOST: SessionState.LOST,
+}
+
+Request = Callable[[Any], Any]
+"""Sends one request through the client that it is given, and returns kazoo's promise of the answer."""
+
+
+class ConnectionBroken(CoordinationUnavailable):
+    """No answer came. A read has changed nothing; whether a write happened is not known."""
+
+
+class Missing(Exception):
+    """There is no such node."""
+
+
+class Exists(Exception):
+    """There is such a node already."""
+
+
+class OtherVersion(Exception):
+    """The node has been changed since."""
+
+
+class Refused(Exception):
+    """A transaction of which nothing was done, with the place of the operation that failed, and why."""
+
+    def __init__(self, place: int, reason: Exception) -> None:
+        super().__init__(f"operation {place}: {type(reason).__name__}")
+        self.place = place
+        self.reason = reason
+
+
+class Stored(NamedTuple):
+    """A node. `created` is the number of the change that made it; `owner` its session, 0 if it lasts."""
+
+    data: bytes
+    version: int
+    created: int
+    owner: int
+
+
+class Session:
+    """Call it on one event loop. `number` changes with each session that ended: what it owned is gone."""
+
+    def __init__(self, address: ZooKeeperAddress, *, timeout_ms: int, connect_timeout_ms: int) -> None:
+        self.address = address
+        self.timeout_ms = timeout_ms
+        self.state = SessionState.LOST
+        self.number = 0
+        self._connect_timeout_ms = connect_timeout_ms
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._client: Any = None
+        self._waiting: dict[asyncio.Future[Any], None] = {}
+        self._watchers: list[Callable[[SessionState], None]] = []
+
+    @property
+    def id(self) -> int:
+        """What the nodes that this session owns carry; 0 while there is none."""
+        identity = None if self._client is None else self._client.client_id
+        return 0 if identity is None else int(identity[0])
+
+    def watch(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
+        self._watchers.append(changed)
+
+        def stop() -> None:
+            if changed in self._watchers:
+                self._watchers.remove(changed)
+
+        return stop
+
+    # --- its life ---------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._client = KazooClient(
+            hosts=self.address.hosts,
+            timeout=self.timeout_ms / 1000,
+            handler=_Handler(self.timeout_ms / 1000 / len(self.address.servers)),
+            connection_retry=dict(_RECONNECT),
+            logger=logging.getLogger("headrace.zookeeper"),
+        )
+        self._client.add_listener(self._on_state_in_thread)
+        self._client.start_async()
+        try:
+            await self.connected(self._connect_timeout_ms / 1000)
+        except CoordinationUnavailable:
+            await self.close()
+            raise CoordinationUnavailable(
+                f"no ZooKeeper answers at {self.address.hosts} within {self._connect_timeout_ms} ms:"
+                " check zookeeper.connect, that a majority of the servers run, and that they can be reached"
+            ) from None
+
+    async def connected(self, timeout: float) -> None:
+        """Returns as soon as the session is connected; CoordinationUnavailable if that takes too long."""
+        if self.state is SessionState.CONNECTED:
+            return
+        arrived = asyncio.Event()
+        stop = self.watch(lambda state: arrived.set() if state is SessionState.CONNECTED else None)
+        try:
+            await asyncio.wait_for(arrived.wait(), timeout)
+        except TimeoutError:
+            raise self._unavailable() from None
+        finally:
+            stop()
+
+    async def close(self) -> None:
+        """End the session there too, so that what it owns goes at once, if the service can be told."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        client.remove_listener(self._on_state_in_thread)
+        self._enter(SessionState.LOST, tell=False)
+        loop = asyncio.get_running_loop()
+        ended = loop.create_future()
+
+        def end() -> None:
+            try:
+                client.stop()
+                client.close()
+            except Exception as error:  # kazoo's own thread did not end; it is a daemon and holds nothing up
+                client.logger.warning("the ZooKeeper client did not stop in order: %s", error)
+            _tell(loop, _resolve, ended, None)
+
+        # kazoo joins its threads, which may sit in a connection attempt. No executor: that would make the
+        # end of the process wait for it.
+        threading.Thread(target=end, name="headrace-zookeeper-close", daemon=True).start()
+        await asyncio.wait([ended], timeout=CLOSE_SECONDS)
+
+    # --- what the connection's thread tells ---------------------------------------------------------------
+
+    def _on_state_in_thread(self, state: Any) -> None:
+        _tell(self._loop, self._on_state, _STATES[state])
+
+    def _on_state(self, state: SessionState) -> None:
+        if self._client is not None and state is not self.state:
+            self._enter(state, tell=True)
+
+    def _enter(self, state: SessionState, *, tell: bool) -> None:
+        self.state = state
+        if state is SessionState.LOST:
+            self.number += 1
+        if state is not SessionState.CONNECTED:
+            # kazoo keeps a request that comes while it reconnects, and sends it later. Nobody waits for
+            # that: what has no answer now has an unknown outcome.
+            waiting, self._waiting = self._waiting, {}
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(ConnectionBroken("the connection to ZooKeeper broke"))
+        for changed in tuple(self._watchers) if tell else ():
+            changed(state)
+
+    # --- requests ----------------------------------------------------------------------------------------
+
+    def require_connected(self) -> None:
+        """A suspended session is asked for nothing: CoordinationUnavailable, with nothing tried."""
+        if self.state is not SessionState.CONNECTED or not self._client.connected:
+            raise self._unavailable()
+
+    def _unavailable(self) -> CoordinationUnavailable:
+        return CoordinationUnavailable(f"ZooKeeper at {self.address.hosts} cannot be reached now")
+
+    def send(self, request: Request) -> asyncio.Future[Any]:
+        """Hand a request to the connection's thread. Its answer, or its error, comes as the future."""
+        self.require_connected()
+        loop = self._loop
+        assert loop is not None
+        answer: asyncio.Future[Any] = loop.create_future()
+        self._waiting[answer] = None
+        # A server that answers nothing is noticed by its missing pings, but not while others keep asking it.
+        limit = loop.call_later(self.timeout_ms / 1000, _fail, answer, ConnectionBroken("no answer in time"))
+
+        def done(_: asyncio.Future[Any]) -> None:
+            limit.cancel()
+            self._waiting.pop(answer, None)
+            if not answer.cancelled():
+                answer.exception()  # whoever sent several together may have given up on the others
+
+        answer.add_done_callback(done)
+        promise = request(self._client)
+        promise.rawlink(lambda result: _tell(loop, _settle, answer, result.value, result.exception))
+        return answer
+
+    async def ask(self, *requests: Request) -> list[Any]:
+        """Send some requests together; their answers in order. A node that is missing answers None."""
+        answers: list[Any] = []
+        for start in range(0, len(requests), _AT_ONCE):
+            futures = [self.send(request) for request in requests[start : start + _AT_ONCE]]
+            answers += await asyncio.gather(*futures, return_exceptions=True)
+        for answer in answers:
+            if isinstance(answer, BaseException) and not isinstance(answer, Missing):
+                raise answer
+        return [None if isinstance(answer, Missing) else answer for answer in answers]
+
+    async def ask_latest(self, *requests: Request) -> list[Any]:
+        """The same, of a server that has caught up with everything that was committed before this call."""
+        _, *answers = await self.ask(lambda client: client.sync_async("/"), *requests)
+        return answers
+
+    async def change(self, request: Request) -> Any:
+        """One write. Raises Missing, Exists or OtherVersion; ConnectionBroken if its outcome is unknown."""
+        return await self.send(request)
+
+    async def commit(self, *operations: Callable[[Any], None]) -> list[Any]:
+        """All operations in one write, or none of them: Refused. ConnectionBroken if that is unknown."""
+
+        def request(client: Any) -> Any:
+            transaction = client.transaction()
+            for operation in operations:
+                operation(transaction)
+            return transaction.commit_async()
+
+        results: list[Any] = await self.send(request)
+        for place, result in enumerate(results):
+            if isinstance(result, KazooException) and not isinstance(
+                result, (RolledBackError, RuntimeInconsistency)
+            ):
+                reason = _translate(result)
+                raise reason if isinstance(reason, ConnectionBroken) else Refused(place, reason)
+        if any(isinstance(result, KazooException) for result in results):
+            raise ConnectionBroken("ZooKeeper rolled a transaction back and did not say why")
+        return results
+
+
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """kazoo would let one silent host use up the whole session timeout; the other hosts need their share."""
+
+    def __init__(self, connect_seconds: float) -> None:
+        super().__init__()
+        self._connect_seconds = connect_seconds
+
+    def create_connection(self, *args: Any, **options: Any) -> Any:
+        options["timeout"] = self._connect_seconds
+        return super().create_connection(*args, **options)
+
+
+def get(path: str, watch: Callable[[Any], None] | None = None) -> Request:
+    return lambda client: client.get_async(path, watch=watch)
+
+
+def children(path: str, watch: Callable[[Any], None] | None = None) -> Request:
+    return lambda client: client.get_children_async(path, watch=watch)
+
+
+def exists(path: str, watch: Callable[[Any], None] | None = None) -> Request:
+    return lambda client: client.exists_async(path, watch=watch)
+
+
+def create(path: str, data: bytes) -> Request:
+    return lambda client: client.create_async(path, data)
+
+
+def delete(path: str, version: int) -> Request:
+    return lambda client: client.delete_async(path, version)
+
+
+def stored(answer: Any) -> Stored | None:
+    """What `get` answered with."""
+    if answer is None:
+        return None
+    data, stat = answer
+    return Stored(data, stat.version, stat.czxid, stat.ephemeralOwner)
+
+
+def is_change(event: Any) -> bool:
+    """Whether a watch fired for the node itself, not for the connection."""
+    return bool(event.type != EventType.NONE)
+
+
+async def make_lasting_nodes(session: Session, paths: Iterable[str]) -> None:
+    wanted = list(paths)
+    found = await session.ask_latest(*(exists(path) for path in wanted))
+    for path, stat in zip(wanted, found, strict=True):
+        if stat is None:
+            try:
+                await session.change(create(path, b""))
+            except Exists:
+                pass  # another broker starts at the same moment
+
+
+def _translate(error: BaseException) -> Exception:
+    if isinstance(error, NoNodeError):
+        return Missing()
+    if isinstance(error, NodeExistsError):
+        return Exists()
+    if isinstance(error, BadVersionError):
+        return OtherVersion()
+    return ConnectionBroken(f"ZooKeeper did not confirm it: {type(error).__name__} {error}".rstrip())
+
+
+def _settle(answer: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
+    if error is not None:
+        _fail(answer, _translate(error))
+    else:
+        _resolve(answer, value)
+
+
+def _resolve(future: asyncio.Future[Any], value: Any) -> None:
+    if not future.done():
+        future.set_result(value)
+
+
+def _fail(future: asyncio.Future[Any], error: Exception) -> None:
+    if not future.done():
+        future.set_exception(error)
+
+
+def _tell(loop: asyncio.AbstractEventLoop | None, function: Callable[..., None], *args: object) -> None:
+    """Run `function` on the loop, from another thread. A loop that has ended hears nothing any more."""
+    if loop is None:
+        return
+    try:
+        loop.call_soon_threadsafe(function, *args)
+    except RuntimeError:
+        pass

@@ -1,0 +1,160 @@
+"""Coordination on a ZooKeeper ensemble: for clusters of more than one broker.
+
+    coordination = ZooKeeperCoordination(parse_zookeeper_connect("zk1:2181,zk2:2181/cluster1"))
+    await coordination.start()
+
+ZooKeeper is the write-ahead log of the metadata. A commit is one write to it: check that we are still in
+office, create the node of the batch. Taking office, registering, moving the snapshot pointer are one write
+each. Every read that decides something asks a server that has caught up first. The parts are in
+`coordination/ensemble/`; one event loop owns an instance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.coordination.ensemble.members import Members
+from headrace.coordination.ensemble.metadata_log import MetadataLog
+from headrace.coordination.ensemble.office import OfficeKeeper
+from headrace.coordination.ensemble.paths import Paths
+from headrace.coordination.ensemble.session import (
+    Exists,
+    Session,
+    children,
+    create,
+    exists,
+    get,
+    make_lasting_nodes,
+    stored,
+)
+from headrace.coordination.ensemble.watches import LastingWatch
+from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
+from headrace.core.ports_coordination import (
+    ClusterIdMissing,
+    CommittedBatch,
+    CoordinationUnavailable,
+    Member,
+    Office,
+    SessionState,
+    SnapshotPointer,
+)
+
+SESSION_TIMEOUT_MS = 6_000
+
+
+class ZooKeeperCoordination:
+    def __init__(
+        self,
+        address: ZooKeeperAddress,
+        *,
+        session_timeout_ms: int = SESSION_TIMEOUT_MS,
+        connection_timeout_ms: int | None = None,
+    ) -> None:
+        """The servers grant a session timeout within bounds of their own: 2 to 20 of their ticks."""
+        self._paths = Paths(address.chroot)
+        self._session = Session(
+            address,
+            timeout_ms=session_timeout_ms,
+            connect_timeout_ms=connection_timeout_ms or session_timeout_ms,
+        )
+        self._offices = OfficeKeeper(self._session, self._paths)
+        self._log = MetadataLog(self._session, self._paths, self._offices)
+        self._members = Members(self._session, self._paths)
+        self._members_watch = LastingWatch(
+            self._session, lambda fired: children(self._paths.members, watch=fired)
+        )
+        self._office_watch = LastingWatch(
+            self._session, lambda fired: exists(self._paths.controller, watch=fired)
+        )
+
+    @property
+    def session_timeout_ms(self) -> int:
+        return self._session.timeout_ms
+
+    @property
+    def session(self) -> SessionState:
+        return self._session.state
+
+    def watch_session(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
+        return self._session.watch(changed)
+
+    async def start(self) -> None:
+        await self._session.start()
+        try:
+            await make_lasting_nodes(self._session, self._paths.lasting())
+        except CoordinationUnavailable:
+            await self._session.close()
+            raise
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
+        while True:
+            (answer,) = await self._session.ask_latest(get(self._paths.cluster_id))
+            node = stored(answer)
+            if node is not None:
+                return str(json.loads(node.data)["id"])
+            if not directories_empty:
+                raise ClusterIdMissing(
+                    f"ZooKeeper at {self._session.address} knows of no cluster, but the log directories hold"
+                    " data of one: check zookeeper.connect and its chroot; if ZooKeeper has lost its data,"
+                    " run `headrace cluster recover-metadata`"
+                )
+            try:
+                await self._session.change(create(self._paths.cluster_id, encode_cluster_id(proposed)))
+            except Exists:
+                pass  # another broker made it: take that one
+
+    async def register(self, broker_id: BrokerId, description: bytes) -> BrokerEpoch:
+        return await self._members.register(broker_id, description)
+
+    async def deregister(self, broker_id: BrokerId, epoch: BrokerEpoch) -> None:
+        await self._members.deregister(broker_id, epoch)
+
+    async def members(self) -> Mapping[BrokerId, Member]:
+        return await self._members.all()
+
+    def watch_members(self, changed: Callable[[], None]) -> Callable[[], None]:
+        return self._members_watch.listen(changed)
+
+    async def take_office(
+        self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
+    ) -> ControllerEpoch:
+        return await self._offices.take(broker_id, deposing)
+
+    async def office(self) -> Office | None:
+        return await self._offices.office()
+
+    async def latest_epoch(self) -> ControllerEpoch:
+        return await self._offices.latest_epoch()
+
+    def watch_office(self, changed: Callable[[], None]) -> Callable[[], None]:
+        return self._office_watch.listen(changed)
+
+    async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
+        await self._log.append(sequence, batch, epoch)
+
+    async def end(self) -> int:
+        return await self._log.end()
+
+    async def read(self, from_sequence: int) -> Sequence[CommittedBatch]:
+        return await self._log.read(from_sequence)
+
+    async def start_offset(self) -> int:
+        return await self._log.start_offset()
+
+    async def snapshot(self) -> SnapshotPointer | None:
+        return await self._log.snapshot()
+
+    async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
+        await self._log.move_snapshot(pointer, epoch)
+
+    async def trim(self, before: int, epoch: ControllerEpoch) -> None:
+        await self._log.trim(before, epoch)
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    return json.dumps({"version": "1", "id": cluster_id}).encode()

@@ -1,0 +1,35 @@
+"""Waiting for what a watch tells, without guessing how long it takes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+BOUND_SECONDS = 20.0
+
+
+class Hints:
+    """Given to a watch as its callback."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._told = asyncio.Event()
+
+    def __call__(self, *_: object) -> None:
+        self.count += 1
+        self._told.set()
+
+    async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
+        """Returns once `condition` holds. Looks first, and again only when the watch has told something."""
+        async with asyncio.timeout(BOUND_SECONDS):
+            while True:
+                self._told.clear()
+                if await condition():
+                    return
+                await self._told.wait()
+
+    async def another(self) -> None:
+        """Returns when something is told after this call."""
+        self._told.clear()
+        async with asyncio.timeout(BOUND_SECONDS):
+            await self._told.wait()

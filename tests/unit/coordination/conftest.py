@@ -1,4 +1,4 @@
-"""Where the behaviour suite runs: in this process, and on a real ZooKeeper server for each worker."""
+"""Where the behaviour suite runs: in this process, simulated, and on a real ZooKeeper server for each worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
-from tests.unit.coordination.worlds import LocalWorld, World, ZooKeeperWorld
+from tests.unit.coordination.worlds import LocalWorld, SimulatedWorld, World, ZooKeeperWorld
 from tests.zookeeper_server import zookeeper_at
 
 _numbers = itertools.count()
@@ -20,10 +20,13 @@ def zookeeper_chroot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calla
         yield lambda: f"{zookeeper.connect}/world{next(_numbers)}"
 
 
-@pytest.fixture(params=["local", "zookeeper"])
+@pytest.fixture(params=["local", "simulated", "zookeeper"])
 async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
     if request.param == "local":
         yield LocalWorld()
+        return
+    if request.param == "simulated":
+        yield SimulatedWorld()
         return
     zookeeper = ZooKeeperWorld(request.getfixturevalue("zookeeper_chroot")())
     yield zookeeper

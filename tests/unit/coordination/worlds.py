@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Protocol
 
 from headrace.config.zookeeper_address import parse_zookeeper_connect
@@ -9,6 +10,8 @@ from headrace.coordination.local import LocalCoordination
 from headrace.coordination.zookeeper import ZooKeeperCoordination
 from headrace.core.ports_coordination import Coordination
 from headrace.protocol.records import NewRecord, encode_batch
+from headrace.testing.simulation.coordination import SimulatedCoordination
+from headrace.testing.simulation.ensemble import SimulatedEnsemble
 from tests.unit.coordination.memory_journal import MemoryJournal
 
 
@@ -62,6 +65,21 @@ class ZooKeeperWorld:
         ports, self._open = self._open, []
         for port in ports:
             await port.close()
+
+
+class SimulatedWorld:
+    """An ensemble in memory. Each `open` is a session of its own."""
+
+    def __init__(self) -> None:
+        self._ensemble = SimulatedEnsemble(asyncio.get_running_loop())
+
+    async def open(self) -> SimulatedCoordination:
+        port = SimulatedCoordination(self._ensemble, asyncio.get_running_loop())
+        await port.start()
+        return port
+
+    async def restart(self) -> None:
+        self._ensemble.expire_all()
 
 
 def batch(base_offset: int, *values: bytes, epoch: int = 0) -> bytes:

@@ -19,6 +19,7 @@ from headrace.core.ports_coordination import (
     CoordinationUnavailable,
     Member,
     Office,
+    OfficeLost,
     SessionState,
     SnapshotPointer,
 )
@@ -52,6 +53,8 @@ class SimulatedCoordination:
         self._loop = loop
         self._session: Session | None = None
         self._state = SessionState.SUSPENDED
+        self._own_epoch: ControllerEpoch | None = None
+        """Of the office that this session was given; the ensemble has the last word."""
         self._is_path_whole = True
         self._is_closed = False
         self._breaks = 0
@@ -145,6 +148,7 @@ class SimulatedCoordination:
             return
         if self._session is not None and not self._session.is_alive:
             self._session = None
+            self._own_epoch = None
             self._change(SessionState.LOST)
         self._connect()
 
@@ -252,10 +256,6 @@ class SimulatedCoordination:
     def watch_session(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
         return _watch(self._session_watchers, changed)
 
-    def connect_now(self) -> SimulatedCoordination:
-        self._connect()
-        return self
-
     async def start(self) -> None:
         waited = 0.0
         while not self._reaches:
@@ -294,7 +294,13 @@ class SimulatedCoordination:
     async def take_office(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
     ) -> ControllerEpoch:
-        return await self._ask(lambda: self._ensemble.take_office(self._live(), broker_id, deposing))
+        epoch = await self._ask(lambda: self._ensemble.take_office(self._live(), broker_id, deposing))
+        self._own_epoch = epoch
+        return epoch
+
+    def _require_office(self, epoch: ControllerEpoch) -> None:
+        if epoch != self._own_epoch:
+            raise OfficeLost(f"controller epoch {epoch} is over, or was never ours")
 
     async def office(self) -> Office | None:
         return await self._ask(lambda: self._ensemble.office)
@@ -306,6 +312,7 @@ class SimulatedCoordination:
         return _watch(self._watchers["office"], changed)
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
+        self._require_office(epoch)
         kept = bytes(batch)
         doubt = CommitUnknown(f"the connection broke under the commit at {sequence}")
         await self._ask(lambda: self._ensemble.append(sequence, kept, epoch), doubt)
@@ -323,9 +330,11 @@ class SimulatedCoordination:
         return await self._ask(lambda: self._ensemble.snapshot)
 
     async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
+        self._require_office(epoch)
         await self._ask(lambda: self._ensemble.move_snapshot(pointer, epoch))
 
     async def trim(self, before: int, epoch: ControllerEpoch) -> None:
+        self._require_office(epoch)
         await self._ask(lambda: self._ensemble.trim(before, epoch))
 
 

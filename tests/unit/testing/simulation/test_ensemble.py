@@ -184,7 +184,7 @@ def test_what_a_process_asked_before_it_died_may_still_happen() -> None:
         victim = ProcessLoop(setting.scheduler, "victim")
 
         async def works(setting: Setting, victim: ProcessLoop) -> int:
-            handle = SimulatedCoordination(setting.ensemble, victim, "victim").connect_now()
+            handle = await setting.open(victim)
             victim.create_task(handle.register(ONE, b""))
             await asyncio.sleep(0)
             victim.kill()

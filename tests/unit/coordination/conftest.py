@@ -1,4 +1,4 @@
-"""Where the behaviour suite runs: in this process, simulated, and on a real ZooKeeper server for each worker."""
+"""Where the behaviour suite runs: in this process, simulated, and on a real ZooKeeper server per worker."""
 
 from __future__ import annotations
 

@@ -50,6 +50,7 @@ class Connection:
         "closed",
         "listener",
         "meter",
+        "on_close",
         "peer_host",
     )
 
@@ -62,6 +63,8 @@ class Connection:
         self.listener = listener
         """Name of the listener that the peer came in by: it is told the addresses of that one."""
         self.closed = False
+        self.on_close: Callable[[], None] | None = None
+        """Told once, when the connection ends for whatever reason."""
         self.active_tick = endpoint.tick
         self.meter = endpoint.meter(listener)
         self.meter.opened()
@@ -334,3 +337,5 @@ class Connection:
                 pending.abandon()
             self._slots = None
         self._endpoint.forget(self)
+        if self.on_close is not None:
+            self.on_close()

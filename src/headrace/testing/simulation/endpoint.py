@@ -124,6 +124,7 @@ class SimulatedConnection:
         "_slots",
         "closed",
         "listener",
+        "on_close",
         "peer_host",
     )
 
@@ -133,6 +134,7 @@ class SimulatedConnection:
         self.listener = listener
         self.peer_host = link.host
         self.closed = False
+        self.on_close: Callable[[], None] | None = None
         self._backlog: deque[bytes] = deque()
         self._slots: deque[Pending] = deque()
         self._outbox: deque[Parts] = deque()
@@ -234,6 +236,8 @@ class SimulatedConnection:
         self._link.down.push(None)
         self._link.forget_server()
         self._endpoint.forget(self)
+        if self.on_close is not None:
+            self.on_close()
 
 
 def _joined(parts: Parts) -> bytes | None:

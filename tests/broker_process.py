@@ -58,6 +58,7 @@ class BrokerProcess:
         self.broker_id = broker_id
         self.place = place
         self.port = free_port()
+        self.log_dir = directory / "logs"
         self.properties = dict(properties or {})
         self.process: subprocess.Popen[bytes] | None = None
         directory.mkdir(parents=True, exist_ok=True)
@@ -74,10 +75,6 @@ class BrokerProcess:
     def pid(self) -> int:
         assert self.process is not None
         return self.process.pid
-
-    @property
-    def log_dir(self) -> Path:
-        return self.directory / "logs"
 
     @property
     def output(self) -> Path:

@@ -16,7 +16,9 @@ from typing import NamedTuple, Self
 
 from headrace.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from headrace.protocol.messages.metadata_response import MetadataResponse
-from tests.broker_process import BrokerProcess, Place
+from headrace.testing.zookeeper import ZooKeeper
+from tests.broker_process import BrokerProcess, HeadraceProcess, Place
+from tests.chaos.relay import Relay
 from tests.wire import Wire
 
 METADATA_VERSION = 9
@@ -82,17 +84,24 @@ class ClusterProcess:
         properties: Mapping[str, str] | None = None,
         *,
         places: Sequence[Place] | None = None,
+        relayed: bool = False,
     ) -> None:
+        """`relayed`: clients and brokers reach each broker through its relay, and only tests go around it."""
         self.directory = directory
         self.properties = dict(properties or {})
         self.places = list(places or [Place()] * brokers)
         assert len(self.places) == brokers
         self.brokers: dict[int, BrokerProcess] = {}
         self.paused: set[int] = set()
+        self.relayed = relayed
+        self.relays: dict[int, Relay] = {}
+        self.log_dir_of: Callable[[int], Path] | None = None
+        """Where a broker's log directory is, if not in the broker's own directory."""
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(broker.bootstrap for broker in self.brokers.values())
+        fronts = self.relays or self.brokers
+        return ",".join(f"{front.place.address}:{front.port}" for front in fronts.values())
 
     def make(self, broker_id: int, place: Place) -> BrokerProcess:
         """A broker that is not started yet."""
@@ -108,9 +117,7 @@ class ClusterProcess:
         try:
             self.prepare()
             for number, place in enumerate(self.places, 1):
-                guarded = place._replace(prefix=(*place.prefix, *DIES_WITH_PARENT))
-                self.brokers[number] = self.make(number, guarded)
-                self.brokers[number].port = 9092 if place.address != "127.0.0.1" else stable_port()
+                self._add(number, place)
             for broker in self.brokers.values():
                 broker.launch()
             for broker in self.brokers.values():
@@ -121,6 +128,18 @@ class ClusterProcess:
             self.stop()
             raise
         return self
+
+    def _add(self, number: int, place: Place) -> None:
+        broker = self.make(number, place._replace(prefix=(*place.prefix, *DIES_WITH_PARENT)))
+        own_host = place.address != "127.0.0.1"
+        broker.port = 9092 if own_host else stable_port()
+        if self.log_dir_of is not None:
+            broker.log_dir = self.log_dir_of(number)
+        self.brokers[number] = broker
+        if self.relayed:
+            relay = Relay(place, 19092 if own_host else stable_port(), broker.port, seed=number).start()
+            self.relays[number] = relay
+            broker.properties["advertised.listeners"] = f"PLAINTEXT://{place.address}:{relay.port}"
 
     def wait_whole(self, seconds: float | None = None) -> None:
         """Until every broker says that every broker is there."""
@@ -138,6 +157,8 @@ class ClusterProcess:
                 broker.kill()
         finally:
             self.paused.clear()
+            for relay in self.relays.values():
+                relay.close()
             self.conclude()
 
     def tails(self) -> str:
@@ -232,3 +253,35 @@ class ClusterProcess:
         if error is not None:
             error.add_note(self.tails())
         self.stop()
+
+
+class HeadraceCluster(ClusterProcess):
+    """Brokers of the installed command, and a real ZooKeeper of one server or three."""
+
+    def __init__(
+        self,
+        directory: Path,
+        brokers: int = 3,
+        properties: Mapping[str, str] | None = None,
+        *,
+        places: Sequence[Place] | None = None,
+        relayed: bool = False,
+        zookeepers: int = 1,
+        zookeeper_host: str = "127.0.0.1",
+    ) -> None:
+        super().__init__(directory, brokers, properties, places=places, relayed=relayed)
+        self.zookeeper = ZooKeeper(directory / "zookeeper", servers=zookeepers, host=zookeeper_host)
+
+    def prepare(self) -> None:
+        self.zookeeper.start()
+
+    def conclude(self) -> None:
+        self.zookeeper.stop()
+
+    def make(self, broker_id: int, place: Place) -> BrokerProcess:
+        properties = {
+            "zookeeper.connect": self.zookeeper.connect,
+            "auto.create.topics.enable": "false",
+            **self.properties,
+        }
+        return HeadraceProcess(self.directory / str(broker_id), properties, broker_id=broker_id, place=place)

@@ -1,0 +1,196 @@
+"""One run: a cluster under load, faults by chance, everything mended, everything read, and a verdict."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.chaos import java_client, nemeses
+from tests.chaos.java_client import JavaClient
+from tests.chaos.recorder import Recorder, longest_silence
+from tests.chaos.testbed import Equipment, Testbed
+from tests.chaos.workload import TOPIC, LibrdkafkaConsumer, LibrdkafkaProducer, read_everything
+from tests.checker.check import Verdict, check
+from tests.cluster_process import eventually
+from tests.integration.real_client import create
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run does. The same plan has the same faults in the same order."""
+
+    seed: int
+    seconds: float
+    target: str = "headrace"
+    equipment: Equipment = field(default_factory=Equipment)
+    brokers: int = 3
+    partitions: int = 4
+    producers: int = 2
+    consumers: int = 1
+    java: bool = True
+    rate: float = 100.0
+    """Records a second of each producer."""
+    hold: tuple[float, float] = (2.0, 8.0)
+    """How long faults last, in seconds."""
+    rest: tuple[float, float] = (1.0, 4.0)
+    """How long nothing is done after they were mended."""
+    names: Sequence[str] = ()
+    """Only these nemeses; all if there are none."""
+
+
+@dataclass
+class Report:
+    plan: Plan
+    history: Path
+    verdict: Verdict
+    complaints: list[str]
+    remarks: Counter[str]
+    faults: Counter[str]
+    silence: tuple[float, float]
+    operations: int
+    seconds: float
+    recovery_seconds: float
+    trouble: list[str] = field(default_factory=list)
+
+    @property
+    def good(self) -> bool:
+        return self.verdict.valid and not self.complaints and not self.trouble
+
+    def __str__(self) -> str:
+        began, took = self.silence
+        lines = [
+            f"chaos on {self.plan.target}, seed {self.plan.seed}, {self.seconds:.0f} s of load",
+            f"operations: {self.operations}",
+            "faults: " + (", ".join(f"{n} x {name}" for name, n in sorted(self.faults.items())) or "none"),
+            f"longest time without acknowledgements: {took:.1f} s, from second {began:.1f} of the history on",
+            f"whole and in sync {self.recovery_seconds:.1f} s after the last fault was mended",
+            *(f"remark: {count} x {text}" for text, count in sorted(self.remarks.items())),
+            *(f"TROUBLE: {text}" for text in self.trouble),
+            *(f"COMPLAINT: {text}" for text in self.complaints[:20]),
+            str(self.verdict),
+            f"history: {self.history}",
+            "GOOD" if self.good else "BAD",
+        ]
+        return "\n".join(lines)
+
+
+def run(plan: Plan, directory: Path, say: Say = print) -> Report:
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"history-{plan.target}-{plan.seed}.jsonl"
+    with (
+        Recorder(path) as recorder,
+        Testbed(
+            directory / "cluster",
+            plan.equipment,
+            target=plan.target,
+            brokers=plan.brokers,
+            # Consumers and clocks that jump must not make a broker delete what is still to be read.
+            properties={"log.retention.ms": "-1"},
+        ) as bed,
+    ):
+        create(bed.cluster.bootstrap, TOPIC, plan.partitions, replicas=3, config={"min.insync.replicas": "2"})
+        bed.cluster.wait_in_sync(TOPIC)
+        say(f"the cluster is whole: {bed.cluster.bootstrap}")
+        began = recorder.now()
+        with _load(plan, bed, recorder):
+            _torment(plan, bed, recorder, say)
+            ended = recorder.now()
+            trouble, recovery = _recover(bed, recorder, say)
+        say("the load has ended")
+        read_everything(bed.cluster.bootstrap, plan.partitions, recorder, 60 + plan.seconds, say)
+    verdict = check(recorder.history)
+    silence = longest_silence(recorder.history, began, ended)
+    return Report(
+        plan,
+        path,
+        verdict,
+        recorder.complaints,
+        recorder.remarks,
+        recorder.faults,
+        silence,
+        len(recorder.history.operations),
+        ended - began,
+        recovery,
+        trouble,
+    )
+
+
+@contextlib.contextmanager
+def _load(plan: Plan, bed: Testbed, recorder: Recorder) -> Iterator[None]:
+    clients: list[LibrdkafkaProducer | LibrdkafkaConsumer | JavaClient] = []
+    common = (bed.cluster.bootstrap, plan.partitions, recorder)
+    for number in range(plan.producers):
+        clients.append(LibrdkafkaProducer(f"p{number}", *common, f"{plan.seed}p{number}", rate=plan.rate))
+    for number in range(plan.consumers):
+        clients.append(LibrdkafkaConsumer(f"c{number}", *common, f"{plan.seed}c{number}"))
+    if plan.java and java_client.unavailable() is None:
+        clients.append(JavaClient("j0", *common, plan.seed, rate=plan.rate / 2))
+    for client in clients:
+        client.start()
+    try:
+        yield
+    finally:
+        for client in clients:
+            client.stop()
+        failures = []
+        for client in clients:
+            try:
+                client.join()
+            except Exception as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+def _torment(plan: Plan, bed: Testbed, recorder: Recorder, say: Say) -> None:
+    source = random.Random(plan.seed)
+    began = time.monotonic()
+    end = began + plan.seconds
+    while (now := time.monotonic()) < end:
+        chosen = nemeses.choose(bed, source, plan.names)
+        hold = min(source.uniform(*plan.hold), max(0.0, end - now))
+        for nemesis in chosen:
+            did = nemesis.begin()
+            recorder.fault(nemesis.name, did)
+            say(f"{time.monotonic() - began:7.1f} s  {did}, for {hold:.1f} s")
+        time.sleep(hold)
+        # In another order than they began: what mends first matters.
+        source.shuffle(chosen)
+        for nemesis in chosen:
+            nemesis.end()
+            recorder.done("nemesis", f"{nemesis.name} is over")
+        unexpected = bed.restart_ended()
+        if unexpected:
+            recorder.remark(f"brokers {unexpected} had ended by themselves")
+            say(f"{time.monotonic() - began:7.1f} s  brokers {unexpected} had ended by themselves")
+        time.sleep(min(source.uniform(*plan.rest), max(0.0, end - time.monotonic())))
+
+
+def _recover(bed: Testbed, recorder: Recorder, say: Say) -> tuple[list[str], float]:
+    """Liveness: once everything is mended, everybody is in sync and writes go on, without help."""
+    bed.heal()
+    recorder.done("nemesis", "everything is mended")
+    began = time.monotonic()
+    trouble: list[str] = []
+    try:
+        bed.cluster.wait_whole(60)
+        bed.cluster.wait_in_sync(TOPIC, 60)
+    except AssertionError as error:
+        trouble.append(str(error))
+    took = time.monotonic() - began
+    before = recorder.last_acknowledgement()
+    try:
+        eventually(lambda: recorder.last_acknowledgement() > before, 30, "writes are acknowledged again")
+    except AssertionError as error:
+        trouble.append(str(error))
+    say(f"whole again after {took:.1f} s")
+    if trouble:
+        say(bed.cluster.tails())
+    return trouble, took

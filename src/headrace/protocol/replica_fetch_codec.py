@@ -61,7 +61,7 @@ _REPLICA_STATE: Final = Struct(">BBBBiqB")  # no rack, one tag: number 1 of 13 b
 class ReplicaFetchEncoder:
     """What all requests of one follower have in common is encoded once."""
 
-    __slots__ = ("_client_id", "_limits", "_tail")
+    __slots__ = ("_client_id", "_limits", "_tail", "replica_epoch")
 
     def __init__(
         self,
@@ -73,6 +73,7 @@ class ReplicaFetchEncoder:
         min_bytes: int,
         max_bytes: int,
     ) -> None:
+        self.replica_epoch = replica_epoch
         self._client_id = client_id.encode()
         self._limits = (max_wait_ms, min_bytes, max_bytes, 0)
         self._tail = _REPLICA_STATE.pack(1, 1, 1, 13, replica_id, replica_epoch, 0)

@@ -1,0 +1,1 @@
+"""Following leaders: fetching, in-sync replicas, throttles."""

@@ -1,0 +1,361 @@
+"""Follows one leader broker: one link, one fetch in flight, for all partitions that are followed there.
+
+The cost of a round decides what replication costs, so a round does little: a request of what has changed, an
+answer parsed in place, an append. There is no timer per request: a watchdog looks at the fetcher each second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from headrace.broker.replicas.fetch_session import FetchSession, Followed
+from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
+from headrace.broker.replicas.resting import Resting
+from headrace.core.errors import HeadraceError
+from headrace.core.ports_network import Link, PeerReset, PeerSilent, PeerUnavailable
+from headrace.protocol.headers import LENGTH_SIZE, frame_request
+from headrace.protocol.limits import ProtocolError
+from headrace.protocol.messages.api_versions_request import ApiVersionsRequest
+from headrace.protocol.replica_fetch_codec import (
+    FetchedPartitionData,
+    ReplicaFetchAnswer,
+    ReplicaFetchEncoder,
+    parse_replica_fetch,
+)
+from headrace.replication.following import FetchOutcome
+
+if TYPE_CHECKING:
+    from headrace.broker.replicas.throttle import Throttle
+
+DIAL_SECONDS: Final = 3.0
+FIRST_PAUSE: Final = 0.05
+LONGEST_PAUSE: Final = 1.0
+FIRST_REST: Final = 0.02
+"""After the first failure of a partition: mostly the leader has only yet to hear that it leads."""
+WATCH_SECONDS: Final = 1.0
+SLACK_MS: Final = 10_000
+"""How much later than its longest wait an answer may come."""
+BYTES_PER_TURN: Final = 1 << 20
+PARTITIONS_PER_TURN: Final = 50
+"""After one of these the loop has its turn: an answer can hold many partitions."""
+CLIENT_ID: Final = "replica"
+_NUDGE: Final = frame_request(ApiVersionsRequest(), 0, 0, CLIENT_ID)[LENGTH_SIZE:]
+"""A leader ends the wait of a fetch when something arrives behind it. What that is does not matter."""
+
+Member = Followed[FollowingPartition]
+
+
+class ReplicaFetcher:
+    def __init__(self, host: ReplicaHost, leader_id: int, throttle: Throttle) -> None:
+        self.leader_id = leader_id
+        self._host = host
+        self._throttle = throttle
+        self._session: FetchSession[FollowingPartition] = FetchSession(host.config.replica_fetch_max_bytes)
+        self._by_topic: dict[bytes, dict[int, Member]] = {}
+        """All that are followed here; those that rest are not in the session."""
+        self._resting = Resting(host.loop, host.clock, self._on_rested)
+        self._wake = asyncio.Event()
+        """Something has changed: partitions, or the metadata of the leader."""
+        self._link: Link | None = None
+        self._address: tuple[str, int] | None = None
+        self._correlation_id = 0
+        self._answer_due = inf
+        """When the answer that is awaited is overdue; infinite while none is."""
+        self._nudged = False
+        self._was_silent = False
+        self._was_answered = False
+        self._encoder = self._make_encoder()
+        self._task: asyncio.Task[None] | None = None
+        self._watchdog: asyncio.TimerHandle | None = None
+
+    # --- what the manager calls -------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._task = self._host.loop.create_task(self._run(), name=f"fetcher of broker {self.leader_id}")
+        self._watchdog = self._host.loop.call_later(WATCH_SECONDS, self._watch)
+
+    async def stop(self) -> None:
+        self._resting.clear()
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._by_topic
+
+    def follow(self, partition: FollowingPartition) -> None:
+        """Begin, or go on in a new epoch. What was asked for in another one is no longer wanted."""
+        topic, index = partition.topic_id.bytes, partition.topic_partition.partition
+        one = self._by_topic.setdefault(topic, {}).get(index)
+        if one is None or one.partition is not partition:
+            if one is not None:
+                self._leave(one)
+            one = self._by_topic[topic][index] = Followed(partition)
+        elif one.sent is not None and one.sent == partition.fetch_position():
+            return  # only the ISR or something else has changed, which a fetch does not mention
+        one.failures = 0
+        self._resting.remove(one)
+        self._session.renew(one)
+        self._hurry()
+
+    def unfollow(self, partition: FollowingPartition) -> None:
+        """At once: an answer that is on its way is dropped."""
+        topic = partition.topic_id.bytes
+        partitions = self._by_topic.get(topic, {})
+        one = partitions.pop(partition.topic_partition.partition, None)
+        if one is not None:
+            self._leave(one)
+            if not partitions:
+                del self._by_topic[topic]
+
+    def _leave(self, one: Member) -> None:
+        self._session.remove(one)
+        self._resting.remove(one)
+
+    def on_brokers_changed(self) -> None:
+        """The leader may have moved, or may be back: do not sit out a pause."""
+        if self._link is not None and self._host.address_of(self.leader_id) != self._address:
+            self._link.close()
+        self._wake.set()
+
+    # --- the life of the link ---------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        pause = FIRST_PAUSE
+        try:
+            while True:
+                self._answer_due, self._was_silent, self._was_answered = inf, False, False
+                try:
+                    self._link = await self._dial()
+                    await self._fetch(self._link)
+                except PeerUnavailable as error:
+                    self._on_broken(PeerSilent(str(error)) if self._was_silent else error)
+                except Exception as error:
+                    self._host.log.error(
+                        "a fetcher failed; it begins anew",
+                        leader=self.leader_id,
+                        error=repr(error),
+                        exc_info=error,
+                    )
+                self._close()
+                if self._was_answered:
+                    pause = FIRST_PAUSE
+                await self._until_changed(pause)
+                pause = min(2 * pause, LONGEST_PAUSE)
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def _on_broken(self, error: PeerUnavailable) -> None:
+        self._host.log.info(
+            "no link to a leader", leader=self.leader_id, kind=type(error).__name__, error=str(error)
+        )
+
+    async def _dial(self) -> Link:
+        host = self._host
+        while (address := host.address_of(self.leader_id)) is None:
+            await self._until_changed(None)
+        self._address = address
+        return await host.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+
+    async def _until_changed(self, seconds: float | None) -> None:
+        self._wake.clear()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            pass
+
+    def _watch(self) -> None:
+        self._watchdog = self._host.loop.call_later(WATCH_SECONDS, self._watch)
+        if self._host.clock.monotonic() > self._answer_due and self._link is not None:
+            self._was_silent = True
+            self._answer_due = inf
+            self._link.close()  # whoever awaits the answer is told
+
+    # --- rounds -----------------------------------------------------------------------------------------
+
+    async def _fetch(self, link: Link) -> None:
+        """Until the link breaks: PeerUnavailable."""
+        session, clock = self._session, self._host.clock
+        patience = self._patience()
+        refusals = 0
+        session.on_new_link()
+        while True:
+            request = session.request()
+            if session.unready:
+                self._rest_unready()
+            if session.is_empty:
+                session.restart()
+                await self._until_changed(None)
+                continue
+            if self._encoder.replica_epoch != self._host.broker_epoch:
+                self._encoder = self._make_encoder()
+            self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+            frame = self._encoder.encode(correlation_id, *request)
+            self._nudged = False
+            self._answer_due = clock.monotonic() + patience
+            answer = _parsed(await link.send(frame), correlation_id)
+            self._answer_due = inf
+            if not session.on_answer(answer.error_code, answer.session_id):
+                self._host.log.info("a fetch session ended", leader=self.leader_id, code=answer.error_code)
+                await asyncio.sleep(self._rest_seconds(refusals))
+                refusals += 1
+                continue
+            self._was_answered = True
+            refusals = 0
+            unsynced = await self._apply(answer)
+            if unsynced:
+                await self._sync(unsynced)
+
+    async def _apply(self, answer: ReplicaFetchAnswer) -> list[Member]:
+        """Each partition takes its part. Those that have to be synced before they are reported come back."""
+        clock = self._host.clock
+        now_ms = clock.wall_ms()
+        unsynced: list[Member] = []
+        throttled = False
+        size = count = 0
+        for topic, fetched in answer.topics:
+            for data in fetched:
+                one = self._by_topic.get(topic, {}).get(data.partition)
+                if one is None or one.sent is None:
+                    continue  # it follows another leader since, or this one in another epoch
+                if self._take(one, data, now_ms):
+                    if one.partition.must_sync_before_ack:
+                        unsynced.append(one)
+                    if self._throttle.is_limited and self._is_throttled(one):
+                        throttled = True
+                        self._throttle.record(len(data.records), clock.monotonic())
+                size += len(data.records)
+                count += 1
+                if size >= BYTES_PER_TURN or count >= PARTITIONS_PER_TURN:
+                    size = count = 0
+                    await asyncio.sleep(0)
+        if throttled:
+            self._hold_throttled()
+        return unsynced
+
+    def _take(self, one: Member, data: FetchedPartitionData, now_ms: int) -> bool:
+        """True if the log grew."""
+        sent = one.sent
+        assert sent is not None
+        try:
+            outcome = one.partition.on_fetched(sent, data, now_ms)
+        except HeadraceError as error:
+            # A failed directory, or a log that was deleted: the metadata or the operator will say more.
+            self._host.log.warning(
+                "cannot follow", partition=str(one.partition.topic_partition), error=str(error)
+            )
+            self._rest_after_failure(one)
+            return False
+        if outcome >= FetchOutcome.WAIT_FOR_METADATA:
+            self._rest_after_failure(one)
+            return False
+        one.failures = 0
+        self._session.touch(one)
+        return outcome == FetchOutcome.APPENDED
+
+    async def _sync(self, unsynced: list[Member]) -> None:
+        """Group commit: what the next fetch reports must be on the disk. Several logs sync in parallel."""
+        done = self._host.loop.create_future()
+        left = len(unsynced)
+
+        def told(one: Member, error: HeadraceError | None) -> None:
+            nonlocal left
+            left -= 1
+            if error is not None:
+                self._rest_after_failure(one)
+            if not left and not done.done():
+                done.set_result(None)
+
+        for one in unsynced:
+            self._host.flusher.flush(one.partition.log, partial(told, one))
+        await done
+
+    # --- partitions that rest ---------------------------------------------------------------------------
+
+    def _rest_after_failure(self, one: Member) -> None:
+        one.failures += 1
+        self._rest(one, self._rest_seconds(one.failures - 1))
+
+    def _rest_seconds(self, failures: int) -> float:
+        longest: float = self._host.config.replica_fetch_backoff_ms / 1000
+        return min(FIRST_REST * 2.0 ** min(failures, 16), longest)
+
+    def _rest_unready(self) -> None:
+        unready, self._session.unready = self._session.unready, []
+        for one in unready:
+            self._rest_after_failure(one)
+
+    def _rest(self, one: Member, seconds: float) -> None:
+        self._session.remove(one)
+        self._resting.add(one, seconds)
+
+    def _on_rested(self, rested: list[Any]) -> None:
+        for one in rested:
+            self._session.touch(one)
+        self._hurry()
+
+    def _is_throttled(self, one: Member) -> bool:
+        partition = one.partition
+        return self._host.broker_id not in partition.isr and self._throttle.covers(
+            partition.log.config, one.index
+        )
+
+    def _hold_throttled(self) -> None:
+        seconds = self._throttle.seconds_over(self._host.clock.monotonic())
+        if seconds > 0:
+            for one in self._session.members:
+                if self._is_throttled(one):
+                    self._rest(one, seconds)
+
+    def _hurry(self) -> None:
+        """There is more to ask for than the fetch that is in flight: let the leader not sit on that one."""
+        self._wake.set()
+        link = self._link
+        if link is not None and link.is_open and self._answer_due < inf and not self._nudged:
+            self._nudged = True
+            asyncio.ensure_future(link.send(_NUDGE)).add_done_callback(_ignore)
+
+    # --- small things -----------------------------------------------------------------------------------
+
+    def _make_encoder(self) -> ReplicaFetchEncoder:
+        host = self._host
+        return ReplicaFetchEncoder(
+            CLIENT_ID,
+            replica_id=host.broker_id,
+            replica_epoch=host.broker_epoch,
+            max_wait_ms=host.config.replica_fetch_wait_max_ms,
+            min_bytes=host.config.replica_fetch_min_bytes,
+            max_bytes=host.config.replica_fetch_response_max_bytes,
+        )
+
+    def _patience(self) -> float:
+        config = self._host.config
+        wait = config.replica_fetch_wait_max_ms
+        return max(min(config.replica_socket_timeout_ms, wait + SLACK_MS), wait + 1_000) / 1000
+
+
+def _parsed(frame: memoryview, correlation_id: int) -> ReplicaFetchAnswer:
+    try:
+        answer = parse_replica_fetch(frame)
+    except ProtocolError as error:
+        raise PeerReset(f"the leader's answer cannot be read: {error}") from error
+    if answer.correlation_id != correlation_id:
+        raise PeerReset("the leader answers something else than it was asked")
+    return answer
+
+
+def _ignore(answer: asyncio.Future[memoryview]) -> None:
+    if not answer.cancelled():
+        answer.exception()

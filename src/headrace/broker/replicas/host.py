@@ -1,0 +1,98 @@
+"""What the followers' side needs of the broker and of its partitions. Small, so that tests can stand in."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from uuid import UUID
+
+from headrace.broker.replicas.fetch_session import Follower
+from headrace.core.errors import HeadraceError
+from headrace.core.ids import TopicPartition
+from headrace.protocol.message import Message
+from headrace.protocol.replica_fetch_codec import FetchedPartitionData
+from headrace.replication.assignment import IsrProposal
+
+if TYPE_CHECKING:
+    from headrace.broker.world import World
+    from headrace.config.broker import BrokerConfig
+    from headrace.controller.image import MetadataImage
+    from headrace.core.ports import Clock
+    from headrace.log.partition_log import PartitionLog
+    from headrace.metrics.registry import BrokerMetrics
+    from headrace.replication.following import FetchOutcome, FetchPosition
+
+A = TypeVar("A", bound=Message)
+
+
+class FollowingPartition(Follower, Protocol):
+    """A partition, as its fetcher sees it."""
+
+    @property
+    def log(self) -> PartitionLog: ...
+    @property
+    def leader_id(self) -> int: ...
+    @property
+    def isr(self) -> tuple[int, ...]: ...
+    @property
+    def must_sync_before_ack(self) -> bool: ...
+    def on_fetched(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> FetchOutcome: ...
+
+
+class LeadingPartition(Protocol):
+    """A partition, as the sender of its ISR proposals sees it."""
+
+    @property
+    def topic_id(self) -> UUID: ...
+    @property
+    def topic_partition(self) -> TopicPartition: ...
+    @property
+    def is_leader(self) -> bool: ...
+    @property
+    def isr(self) -> tuple[int, ...]: ...
+    def wanted_isr(
+        self, now: float, lag_seconds: float, broker_state: Callable[[int], int | None]
+    ) -> IsrProposal | None: ...
+    def propose(self, proposal: IsrProposal) -> bool: ...
+    def proposal_failed(self, proposal: IsrProposal, *, definite: bool) -> None: ...
+
+
+class Flushes(Protocol):
+    def flush(
+        self, log: PartitionLog, then: Callable[[HeadraceError | None], None] | None = None
+    ) -> None: ...
+
+
+class Channel(Protocol):
+    async def request(self, message: Message, answer: type[A], *, timeout: float = ...) -> A: ...
+
+
+class ReplicaHost(Protocol):
+    """The broker."""
+
+    log: Any
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop: ...
+    @property
+    def world(self) -> World: ...
+    @property
+    def clock(self) -> Clock: ...
+    @property
+    def config(self) -> BrokerConfig: ...
+    @property
+    def metrics(self) -> BrokerMetrics: ...
+    @property
+    def broker_id(self) -> int: ...
+    @property
+    def broker_epoch(self) -> int: ...
+    @property
+    def image(self) -> MetadataImage: ...
+    @property
+    def flusher(self) -> Flushes: ...
+    @property
+    def channel(self) -> Channel: ...
+    @property
+    def partitions(self) -> Iterable[Any]: ...
+    def address_of(self, broker_id: int) -> tuple[str, int] | None: ...

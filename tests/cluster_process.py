@@ -14,6 +14,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from headrace.protocol.messages.create_topics_request import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
+from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
 from headrace.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from headrace.protocol.messages.metadata_response import MetadataResponse
 from headrace.testing.zookeeper import ZooKeeper
@@ -22,6 +29,7 @@ from tests.chaos.relay import Relay
 from tests.wire import Wire
 
 METADATA_VERSION = 9
+CREATE_TOPICS_VERSION = 5
 #: Below the range from which the kernel gives ports to outgoing connections. A broker that is down for a
 #: while must not find its port taken by a client of its neighbours.
 PORTS = range(15_000, 32_000)
@@ -234,6 +242,36 @@ class ClusterProcess:
 
     def leader(self, topic: str, partition: int = 0) -> int:
         return self.partition(topic, partition).leader
+
+    def create_topic(
+        self,
+        name: str,
+        assignments: Sequence[Sequence[int]],
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """One list of replicas for each partition, the first to lead. Returns when all are in sync."""
+        request = CreateTopicsRequest(
+            topics=[
+                CreatableTopic(
+                    name=name,
+                    num_partitions=-1,
+                    replication_factor=-1,
+                    assignments=[
+                        CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+                        for index, replicas in enumerate(assignments)
+                    ],
+                    configs=[
+                        CreatableTopicConfig(name=key, value=value) for key, value in (configs or {}).items()
+                    ],
+                )
+            ],
+            timeout_ms=20_000,
+        )
+        running = next(b for n, b in self.brokers.items() if b.running and n not in self.paused)
+        with Wire(running.port, host=running.place.address, timeout=30) as wire:
+            answer: CreateTopicsResponse = wire.ask(request, CREATE_TOPICS_VERSION, CreateTopicsResponse)
+        assert answer.topics[0].error_code == 0, answer.topics[0]
+        self.wait_in_sync(name)
 
     def wait_in_sync(self, topic: str, seconds: float = 60) -> None:
         """Until every replica of every partition is in sync, as every broker sees it."""

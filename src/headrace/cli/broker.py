@@ -36,8 +36,10 @@ def broker(path: str, override: dict[str, str]) -> int:
 
 def serve(properties: dict[str, str]) -> int:
     from headrace.broker.main import ReadyInfo, run_broker
+    from headrace.broker.supervisor import die_with_parent
     from headrace.config.broker import BrokerConfig
 
+    die_with_parent()
     config = BrokerConfig.parse(properties)
     for warning in config.warnings:
         click.echo(f"warning: {warning}", err=True)

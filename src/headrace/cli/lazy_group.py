@@ -30,7 +30,7 @@ class LazyGroup(click.Group):
         self.lazy = dict(lazy or {})
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*self.lazy, *(name for name in super().list_commands(ctx) if name not in self.lazy)]
+        return [*(name for name in super().list_commands(ctx) if name not in self.lazy), *self.lazy]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.lazy:
@@ -42,8 +42,9 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  click's signature
-        """From the table alone: `--help` need not import every command."""
-        rows = [(name, self.lazy[name][1]) for name in self.lazy]
+        """Of lazy ones from the table alone: `--help` need not import every command."""
+        rows = [(name, command.get_short_help_str(100)) for name, command in self.commands.items()]
+        rows += [(name, self.lazy[name][1]) for name in self.lazy]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 

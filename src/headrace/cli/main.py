@@ -8,9 +8,11 @@ from headrace import __version__
 from headrace.cli.lazy_group import LazyGroup
 
 _COMMANDS = {
-    "up": ("headrace.cli.up:up", "Run a local broker until Ctrl-C."),
+    "up": ("headrace.cli.up:up", "Run a local broker or cluster until Ctrl-C."),
     "broker": ("headrace.cli.broker:broker", "Run one broker from a server.properties file."),
-    "topic": ("headrace.cli.topic:topic", "Create, list, describe, alter, trim and delete topics."),
+    "host": ("headrace.cli.host:host", "Run one broker per core of this host."),
+    "cluster": ("headrace.cli.cluster:cluster", "Look at a cluster; drain, rebalance and recover it."),
+    "topic": ("headrace.cli.topic:topic", "Create, list, describe, alter, move, trim and delete topics."),
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
@@ -30,3 +32,7 @@ def cli() -> None:
 
 def main() -> None:
     cli.main(prog_name="headrace")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""`headrace cluster ...`"""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.lazy_group import LazyGroup
+
+_COMMANDS = {
+    "status": (
+        "headrace.cli.cluster_status:status",
+        "Show brokers, controller, and what is not as it should be.",
+    ),
+    "drain": (
+        "headrace.cli.cluster_moves:drain",
+        "Move everything away from a broker, or only its leaderships.",
+    ),
+    "rebalance": (
+        "headrace.cli.cluster_moves:rebalance",
+        "Spread replicas and leaders evenly; --plan only shows how.",
+    ),
+    "unregister": ("headrace.cli.cluster_members:unregister", "Forget a broker that has stopped for good."),
+    "recover-metadata": (
+        "headrace.cli.cluster_members:recover_metadata",
+        "Write a broker's copy of the metadata into an empty ZooKeeper.",
+    ),
+}
+
+
+@click.group(cls=LazyGroup, lazy=_COMMANDS)
+def cluster() -> None:
+    """Look at a cluster; drain, rebalance and recover it."""

@@ -4,19 +4,32 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.lazy_group import LazyGroup
 from headrace.cli.options import bootstrap_option, json_option, pairs, with_cluster
 from headrace.cli.render import print_json, print_table
-from headrace.client import admin, configs, offsets
+from headrace.client import admin, offsets
 from headrace.client.cluster import Cluster
 from headrace.client.errors import Refused
 from headrace.client.start import parse_start, resolve_starts
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
 
+_ELSEWHERE = {
+    "describe": (
+        "headrace.cli.topic_describe:describe",
+        "Show partitions, leaders, replicas and settings.",
+    ),
+    "reassign": ("headrace.cli.topic_reassign:reassign", "Move the replicas of a topic to other brokers."),
+    "elect-leaders": (
+        "headrace.cli.topic_reassign:elect_leaders",
+        "Give leadership back to the preferred replicas.",
+    ),
+}
 
-@click.group()
+
+@click.group(cls=LazyGroup, lazy=_ELSEWHERE)
 def topic() -> None:
-    """Create, list, describe, alter, trim and delete topics."""
+    """Create, list, describe, alter, move, trim and delete topics."""
 
 
 @topic.command()
@@ -94,46 +107,6 @@ def list_(internal: bool, bootstrap: str, as_json: bool) -> None:
             rows,
             empty="no topics yet: `headrace topic create NAME` makes one",
         )
-
-
-@topic.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@bootstrap_option
-@json_option
-def describe(names: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
-    """Show partitions, leaders, replicas and the settings that differ from the defaults."""
-
-    async def operation(cluster: Cluster) -> list[tuple[admin.TopicState, dict[str, str | None]]]:
-        described = []
-        for state in await admin.describe_topics(cluster, names):
-            resource = configs.Resource(configs.ResourceType.TOPIC, state.name)
-            entries = await configs.describe_configs(cluster, resource)
-            own = {entry.name: entry.value for entry in entries if entry.source == configs.ConfigSource.TOPIC}
-            described.append((state, own))
-        return described
-
-    result = with_cluster(bootstrap, operation)
-    if as_json:
-        print_json([_document(state, own) for state, own in result])
-        return
-    for state, own in result:
-        click.echo(f"{state.name}  id={state.topic_id}")
-        for name, value in own.items():
-            click.echo(f"  {name}={value}")
-        print_table(
-            ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "IN-SYNC", "OFFLINE"),
-            [(p.partition, p.leader, p.leader_epoch, p.replicas, p.isr, p.offline) for p in state.partitions],
-        )
-
-
-def _document(state: admin.TopicState, own: dict[str, str | None]) -> dict[str, object]:
-    return {
-        "name": state.name,
-        "topic_id": str(state.topic_id),
-        "internal": state.internal,
-        "configs": own,
-        "partitions": [partition._asdict() for partition in state.partitions],
-    }
 
 
 @topic.command()

@@ -71,8 +71,10 @@ class Health(NamedTuple):
     """(partition, broker) of each replica out of sync, and its lag in records where it can be asked."""
 
     @property
-    def max_lag(self) -> int:
-        return max((lag for lag in self.lagging.values() if lag is not None), default=0)
+    def max_lag(self) -> int | None:
+        """0 while all are in sync; None where no replica that is out of sync could be asked."""
+        known = [lag for lag in self.lagging.values() if lag is not None]
+        return max(known, default=None if self.lagging else 0)
 
     @property
     def dead(self) -> list[int]:

@@ -51,6 +51,23 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
         "the replication factor of {subject} cannot be taken",
         "it is at least 1 and at most the number of brokers",
     ),
+    ErrorCode.INVALID_REPLICA_ASSIGNMENT: (
+        "{subject} cannot have these replicas",
+        "name brokers that are registered, each once; `headrace cluster status` shows them",
+    ),
+    ErrorCode.NO_REASSIGNMENT_IN_PROGRESS: ("{subject} is not being moved", ""),
+    ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: (
+        "the preferred leader of {subject} is not in sync",
+        "`headrace topic describe NAME` shows who is; wait for it, or start its broker",
+    ),
+    ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: (
+        "no replica of {subject} that may lead is alive",
+        "start the brokers that hold its replicas",
+    ),
+    ErrorCode.BROKER_ID_NOT_REGISTERED: (
+        "{subject} is not registered",
+        "`headrace cluster status` shows them",
+    ),
     ErrorCode.OFFSET_OUT_OF_RANGE: (
         "the offset is outside the log of {subject}",
         "`headrace topic offsets NAME` shows the first and the last",

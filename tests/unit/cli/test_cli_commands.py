@@ -5,6 +5,7 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +27,18 @@ def closed_port() -> int:
 def test_help_lists_every_command() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for name in ("up", "broker", "topic", "config", "produce", "consume", "log", "completion"):
+    for name in (
+        "up",
+        "broker",
+        "host",
+        "cluster",
+        "topic",
+        "config",
+        "produce",
+        "consume",
+        "log",
+        "completion",
+    ):
         assert f"\n  {name} " in result.stdout
 
 
@@ -39,6 +51,13 @@ def test_version() -> None:
     [
         ("up",),
         ("broker",),
+        ("host",),
+        ("cluster", "status"),
+        ("cluster", "drain"),
+        ("cluster", "rebalance"),
+        ("cluster", "unregister"),
+        ("topic", "reassign"),
+        ("topic", "elect-leaders"),
         ("topic", "create"),
         ("topic", "list"),
         ("topic", "describe"),
@@ -76,6 +95,10 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
         ("produce", "t", "--delimiter", ""),
         ("produce", "t", "-z", "brotli"),
         ("broker", "--config", "/no/such/file"),
+        ("host", "--config", "/no/such/file"),
+        ("up", "--racks", "a,b"),
+        ("cluster", "drain"),
+        ("cluster", "unregister", "first"),
         ("completion", "tcsh"),
     ],
 )
@@ -112,7 +135,6 @@ def test_bootstrap_comes_from_the_environment() -> None:
 @pytest.mark.parametrize(
     ("args", "text"),
     [
-        (("up", "--brokers", "2"), "clusters are not there yet"),
         (("consume", "t", "-o", "banana"), "'banana' is not a place in a log"),
         (("consume", "t", "-f", "%q"), "%q is not a field"),
         (("topic", "list", "-b", "host:port"), "'host:port' is not an address"),
@@ -187,3 +209,39 @@ def test_os_errors_name_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     result = run("topic", "list")
     assert result.exit_code == 1
     assert result.stderr == "error: /data/x: Permission denied\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "text"),
+    [
+        (("--zookeeper", "zk:99999"), "--zookeeper: 'zk:99999' is not host:port"),
+        (("--port", "65535"), "port 65535 leaves no room for 2 brokers"),
+    ],
+)
+def test_a_cluster_that_cannot_be_is_refused_before_it_starts(args: tuple[str, ...], text: str) -> None:
+    result = run("up", "--brokers", "2", *args)
+    assert result.exit_code == 1
+    assert f"error: {text}" in result.stderr
+
+
+def test_the_data_of_one_broker_does_not_become_a_cluster(tmp_path: Path) -> None:
+    (tmp_path / "meta.properties").write_text("version=1\n")
+    result = run("up", "--brokers", "2", "--dir", str(tmp_path))
+    assert result.exit_code == 1
+    assert "holds the data of a single broker" in result.stderr
+
+
+def test_the_brokers_of_a_host_can_be_looked_at_before_they_run(tmp_path: Path) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("broker.id=10\nlisteners=PLAINTEXT://:9092\nlog.dirs=/data\nzookeeper.connect=zk:2181\n")
+    result = run("host", "--config", str(file), "--brokers", "2", "--override", "broker.rack=r1", "--print")
+    assert result.exit_code == 0
+    second = dict(line.split("=", 1) for line in result.stdout.strip().split("\n\n")[1].splitlines())
+    assert second == {
+        "broker.id": "11",
+        "listeners": "PLAINTEXT://127.0.0.1:9093",
+        "log.dirs": "/data/broker-11",
+        "zookeeper.connect": "zk:2181",
+        "broker.rack": "r1",
+    }
+    assert run("host", "--config", str(file), "--brokers", "some").exit_code == 2

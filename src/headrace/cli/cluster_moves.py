@@ -1,0 +1,119 @@
+"""`headrace cluster drain` and `headrace cluster rebalance`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import click
+
+from headrace.cli.moving import move_options, perform, show_plan
+from headrace.cli.options import bootstrap_option, json_option, with_cluster
+from headrace.client import admin, health, reassignments
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
+from headrace.client.throttles import Move
+from headrace.core.ids import TopicPartition
+
+Replicas = tuple[int, ...]
+Racks = Mapping[int, str | None]
+Planner = Callable[[Mapping[TopicPartition, Replicas], Racks], Mapping[TopicPartition, Replicas]]
+
+
+@click.command()
+@click.argument("broker", type=click.IntRange(0))
+@click.option(
+    "--leaders-only",
+    is_flag=True,
+    help="Move no data, only let other replicas lead. `headrace cluster rebalance` undoes it.",
+)
+@move_options
+@bootstrap_option
+@json_option
+def drain(
+    broker: int,
+    leaders_only: bool,
+    plan: bool,
+    throttle: int | None,
+    at_once: int,
+    no_wait: bool,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Move everything away from a broker, so that it can be retired.
+
+    Replicas go where fewest are, to other racks than those of their fellows where there are enough. When it
+    is done: stop the broker, then `headrace cluster unregister BROKER`.
+    """
+
+    def planner(
+        partitions: Mapping[TopicPartition, Replicas], racks: Racks
+    ) -> Mapping[TopicPartition, Replicas]:
+        from headrace.controller.balancing import plan_drain, plan_leaders_away
+
+        if broker not in racks and not any(broker in replicas for replicas in partitions.values()):
+            raise ClientFailure(f"there is no broker {broker}", "`headrace cluster status` shows them")
+        if leaders_only:
+            return plan_leaders_away(partitions, racks, (broker,))
+        return plan_drain(partitions, racks, (broker,))
+
+    _plan_and_perform(planner, plan, throttle, at_once, no_wait, bootstrap, as_json)
+
+
+@click.command()
+@move_options
+@bootstrap_option
+@json_option
+def rebalance(
+    plan: bool, throttle: int | None, at_once: int, no_wait: bool, bootstrap: str, as_json: bool
+) -> None:
+    """Spread replicas and leaders evenly over the brokers and racks, with as few copies as it takes.
+
+    For after a broker was added, or after `cluster drain --leaders-only`. --plan shows the moves.
+    """
+
+    def planner(
+        partitions: Mapping[TopicPartition, Replicas], racks: Racks
+    ) -> Mapping[TopicPartition, Replicas]:
+        from headrace.controller.balancing import plan_rebalance
+
+        return plan_rebalance(partitions, racks)
+
+    _plan_and_perform(planner, plan, throttle, at_once, no_wait, bootstrap, as_json)
+
+
+def _plan_and_perform(
+    planner: Planner,
+    plan: bool,
+    throttle: int | None,
+    at_once: int,
+    no_wait: bool,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    async def work_out(cluster: Cluster) -> dict[TopicPartition, Move]:
+        if not plan and await reassignments.list_reassignments(cluster):
+            raise ClientFailure(
+                "replicas are being moved already, so a plan would not hold",
+                "wait for them: `headrace cluster status --watch`",
+            )
+        topics = await admin.list_topics(cluster, internal=True)
+        before = {
+            TopicPartition(topic.name, state.partition): tuple(state.replicas)
+            for topic in topics
+            for state in topic.partitions
+        }
+        view = await health.describe_cluster(cluster)
+        # Only who lives can take replicas.
+        racks = {broker.broker_id: broker.rack for broker in view.brokers if broker.alive}
+        after = planner(before, racks)
+        return {
+            partition: Move(before[partition], tuple(replicas))
+            for partition, replicas in after.items()
+            if before[partition] != tuple(replicas)
+        }
+
+    todo = with_cluster(bootstrap, work_out)
+    if plan or not todo:
+        show_plan(todo, as_json)
+        return
+    perform(bootstrap, todo, throttle, at_once, no_wait, as_json)

@@ -1,0 +1,99 @@
+"""What all commands that move replicas have in common: options, the plan as a table, the progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from headrace.cli.options import with_cluster
+from headrace.cli.progress import ProgressLine
+from headrace.cli.render import print_json, print_table
+from headrace.cli.values import byte_rate
+from headrace.client import moves, throttles
+from headrace.client.cluster import Cluster
+from headrace.client.throttles import Move
+from headrace.core.ids import TopicPartition
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def move_options(command: F) -> F:
+    for option in (
+        click.option("--no-wait", is_flag=True, help="Ask for everything at once and do not wait for it."),
+        click.option(
+            "--at-once",
+            type=click.IntRange(1),
+            default=moves.AT_ONCE,
+            show_default=True,
+            metavar="N",
+            help="Partitions that move at the same time.",
+        ),
+        click.option(
+            "--throttle",
+            callback=byte_rate,
+            metavar="BYTES/s",
+            help="How fast each broker may copy, such as 50MB. The limit is taken away at the end.",
+        ),
+        click.option("--plan", is_flag=True, help="Show what would be moved, and move nothing."),
+    ):
+        command = option(command)
+    return command
+
+
+def show_plan(todo: Mapping[TopicPartition, Move], as_json: bool) -> None:
+    if as_json:
+        print_json({"moves": _documents(todo)})
+        return
+    print_table(
+        ("PARTITION", "FROM", "TO", "COPIES"),
+        [(str(p), list(move.before), list(move.after), len(move.adding)) for p, move in sorted(todo.items())],
+        empty="nothing to move",
+    )
+
+
+def _documents(todo: Mapping[TopicPartition, Move]) -> list[dict[str, object]]:
+    return [
+        {
+            "topic": partition.topic,
+            "partition": partition.partition,
+            "from": list(move.before),
+            "to": list(move.after),
+        }
+        for partition, move in sorted(todo.items())
+    ]
+
+
+def perform(
+    bootstrap: str,
+    todo: Mapping[TopicPartition, Move],
+    throttle: int | None,
+    at_once: int,
+    no_wait: bool,
+    as_json: bool,
+) -> None:
+    """Carry the moves out and say so. Ctrl-C leaves those that are under way to the cluster."""
+
+    async def operation(cluster: Cluster) -> None:
+        if no_wait:
+            if throttle is not None:
+                await throttles.throttle(cluster, todo, throttle)
+            await moves.begin(cluster, {partition: move.after for partition, move in todo.items()})
+            return
+        with ProgressLine() as line:
+            await moves.carry_out(cluster, todo, bytes_per_second=throttle, at_once=at_once, tell=line.tell)
+
+    try:
+        with_cluster(bootstrap, operation)
+    except KeyboardInterrupt:
+        click.echo(
+            "what is under way goes on in the cluster, with its throttle; see `headrace cluster status`, and "
+            "`headrace topic reassign TOPIC --follow` or --cancel",
+            err=True,
+        )
+        raise
+    if as_json:
+        print_json({"moves": _documents(todo), "done": not no_wait})
+    else:
+        click.echo(f"{'asked for' if no_wait else 'moved'} {len(todo)} partitions")

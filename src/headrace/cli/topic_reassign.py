@@ -1,0 +1,173 @@
+"""`headrace topic reassign` and `headrace topic elect-leaders`."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.moving import move_options, perform, show_plan
+from headrace.cli.options import bootstrap_option, json_option, with_cluster
+from headrace.cli.progress import ProgressLine
+from headrace.cli.render import print_json
+from headrace.cli.values import assignments, broker_list
+from headrace.client import admin, health, moves, offsets, reassignments
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
+from headrace.client.reassignments import Election
+from headrace.client.throttles import Move
+from headrace.core.ids import TopicPartition
+
+
+@click.command()
+@click.argument("topic")
+@click.option(
+    "-r",
+    "--replicas",
+    multiple=True,
+    metavar="PARTITION=BROKERS",
+    help="The replicas of one partition, preferred leader first, such as 0=1,2,3; may be repeated.",
+)
+@click.option(
+    "--brokers", metavar="1,2,3", help="Spread every partition over these brokers; what is there stays."
+)
+@click.option(
+    "--replication-factor",
+    type=click.IntRange(1),
+    default=None,
+    help="With --brokers: another number of replicas.",
+)
+@click.option("--cancel", is_flag=True, help="Call off what is in progress.")
+@click.option("--follow", is_flag=True, help="Wait for what is in progress, then take its throttle away.")
+@move_options
+@bootstrap_option
+@json_option
+def reassign(
+    topic: str,
+    replicas: tuple[str, ...],
+    brokers: str | None,
+    replication_factor: int | None,
+    cancel: bool,
+    follow: bool,
+    plan: bool,
+    throttle: int | None,
+    at_once: int,
+    no_wait: bool,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Move the replicas of a topic to other brokers.
+
+    \b
+    headrace topic reassign orders --brokers 1,2,3 --throttle 50MB
+    headrace topic reassign orders --replicas 0=1,2,3 --replicas 1=2,3,1
+    headrace topic reassign orders --cancel
+
+    The data is copied first and the old replicas are dropped last: the topic is never less safe than before.
+    """
+    if sum((bool(replicas), brokers is not None, cancel, follow)) != 1:
+        raise click.UsageError("give one of --replicas, --brokers, --cancel and --follow")
+    if replication_factor is not None and brokers is None:
+        raise click.UsageError("--replication-factor needs --brokers")
+    if cancel or follow:
+        _stop_or_follow(topic, cancel, bootstrap, as_json)
+        return
+    named = assignments(topic, replicas)
+    chosen = broker_list(brokers) if brokers is not None else []
+
+    async def work_out(cluster: Cluster) -> dict[TopicPartition, Move]:
+        (state,) = await admin.describe_topics(cluster, [topic])
+        before = {TopicPartition(topic, p.partition): tuple(p.replicas) for p in state.partitions}
+        after: dict[TopicPartition, tuple[int, ...]] = {p: tuple(ids) for p, ids in named.items()}
+        if chosen:
+            from headrace.controller.balancing import spread_topic
+
+            view = await health.describe_cluster(cluster)
+            racks = {broker.broker_id: broker.rack for broker in view.brokers if broker.broker_id in chosen}
+            missing = [broker_id for broker_id in chosen if broker_id not in racks]
+            if missing:
+                raise ClientFailure(
+                    f"there is no broker {missing[0]}", "`headrace cluster status` shows them"
+                )
+            after = spread_topic(before, racks, replication_factor)
+        for partition in after:
+            if partition not in before:
+                raise ClientFailure(f"topic {topic} has no partition {partition.partition}")
+        return {p: Move(before[p], ids) for p, ids in after.items() if before[p] != ids}
+
+    todo = with_cluster(bootstrap, work_out)
+    if plan or not todo:
+        show_plan(todo, as_json)
+        return
+    perform(bootstrap, todo, throttle, at_once, no_wait, as_json)
+
+
+def _stop_or_follow(topic: str, cancel: bool, bootstrap: str, as_json: bool) -> None:
+    async def operation(cluster: Cluster) -> list[TopicPartition]:
+        partitions = await offsets.partitions_of(cluster, topic)
+        if cancel:
+            return await moves.cancel(cluster, partitions)
+        with ProgressLine() as line:
+            return await moves.follow(cluster, partitions, tell=line.tell)
+
+    result = with_cluster(bootstrap, operation)
+    word = "cancelled" if cancel else "moved"
+    if as_json:
+        print_json({word: [str(partition) for partition in result]})
+        return
+    for partition in result:
+        click.echo(f"{word} {partition}")
+    if not result:
+        click.echo(f"nothing of {topic} is being moved", err=True)
+
+
+@click.command("elect-leaders")
+@click.argument("topics", metavar="[TOPIC...]", nargs=-1)
+@click.option(
+    "-p", "--partition", type=click.IntRange(0), multiple=True, help="Only this one; may be repeated."
+)
+@click.option(
+    "--unclean",
+    is_flag=True,
+    help="Let a replica lead that was not in sync, where no other is left. Acknowledged records can be lost.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask before an unclean election.")
+@bootstrap_option
+@json_option
+def elect_leaders(
+    topics: tuple[str, ...],
+    partition: tuple[int, ...],
+    unclean: bool,
+    yes: bool,
+    bootstrap: str,
+    as_json: bool,
+) -> int:
+    """Give leadership back to the preferred replicas: of these topics, or of all."""
+    if partition and len(topics) != 1:
+        raise click.UsageError("--partition needs exactly one topic")
+    if unclean and not topics:
+        raise click.UsageError("an unclean election can lose records: name the topics")
+    if unclean and not yes:
+        click.confirm(
+            f"records of {', '.join(topics)} that were acknowledged can be lost. Go on?", abort=True
+        )
+
+    async def operation(cluster: Cluster) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
+        wanted: list[TopicPartition] | None = None
+        if topics:
+            wanted = [p for name in topics for p in await offsets.partitions_of(cluster, name)]
+            wanted = [p for p in wanted if not partition or p.partition in partition]
+        return await reassignments.elect_leaders(
+            cluster, Election.UNCLEAN if unclean else Election.PREFERRED, wanted
+        )
+
+    elected, refused = with_cluster(bootstrap, operation)
+    if as_json:
+        reasons = {str(name): reason for name, reason in refused.items()}
+        print_json({"elected": [str(name) for name in elected], "refused": reasons})
+    else:
+        for name in elected:
+            click.echo(f"elected {name}")
+        for reason in refused.values():
+            click.echo(f"refused {reason}", err=True)
+        if not elected and not refused:
+            click.echo("every partition is led by its preferred replica", err=True)
+    return 1 if refused else 0

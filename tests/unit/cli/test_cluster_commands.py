@@ -1,0 +1,175 @@
+"""The commands for clusters, against a scripted one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.cli.main import cli
+from headrace.client import moves
+from tests.unit.client.scripted_cluster import ScriptedCluster
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedCluster]:
+    """Three brokers, two of them in one rack, a topic of two partitions with two replicas each."""
+    monkeypatch.setattr(moves, "POLL_SECONDS", 0.001)
+    broker = ScriptedCluster({1: "a", 2: "a", 3: "b"}, {("t", 0): [1, 3], ("t", 1): [3, 1]})
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    asyncio.run_coroutine_threadsafe(broker.__aenter__(), loop).result(10)
+    try:
+        yield broker
+    finally:
+        asyncio.run_coroutine_threadsafe(broker.__aexit__(), loop).result(10)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+@pytest.fixture
+def run(script: ScriptedCluster) -> Run:
+    def invoke(*args: str, stdin: str | None = None, code: int = 0) -> Result:
+        environment = {"HEADRACE_BOOTSTRAP": script.address}
+        result = CliRunner().invoke(cli, args, input=stdin, env=environment, prog_name="headrace")
+        assert result.exit_code == code, (result.output, result.exception)
+        return result
+
+    return invoke
+
+
+def test_status_of_a_healthy_cluster(run: Run, script: ScriptedCluster) -> None:
+    lines = run("cluster", "status").stdout.splitlines()
+    assert lines[0] == "healthy  cluster scripted  controller 1  brokers 3/3  partitions 2"
+    assert lines[1].split() == ["BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "ROLE"]
+    assert lines[2].split() == ["1", script.address, "a", "alive", "1", "2", "controller"]
+    assert len(lines) == 5
+
+
+def test_status_names_what_is_wrong_worst_first(run: Run, script: ScriptedCluster) -> None:
+    script.fail(3)
+    lines = run("cluster", "status", code=3).stdout.splitlines()
+    assert lines[0].startswith("unwritable  ")
+    assert "brokers 2/3" in lines[0]
+    assert lines[4].split()[3:] == ["down", "0", "2", "-"]
+    assert lines[5:] == [
+        "2 below min.insync.replicas: acks=all is refused: t-0, t-1",
+        "1 not alive: broker 3",
+        "2 under-replicated: t-0, t-1",
+        "1 not led by the preferred replica: t-1",
+    ]
+
+
+def test_status_as_json_names_every_partition(run: Run, script: ScriptedCluster) -> None:
+    script.isr["t", 0] = [1]
+    told = json.loads(run("cluster", "status", "--json", code=3).stdout)
+    assert told["verdict"] == "unwritable"
+    assert told["under_replicated"] == told["under_min_isr"] == ["t-0"]
+    assert told["out_of_sync"] == [{"partition": "t-0", "broker": 3, "lag": 7}]
+    assert told["max_lag"] == 7
+    assert [broker["alive"] for broker in told["brokers"]] == [True, True, True]
+
+
+def test_describe_shows_followers_and_their_lag(run: Run) -> None:
+    lines = run("topic", "describe", "t").stdout.splitlines()
+    assert lines[1] == "  min.insync.replicas=2"
+    assert lines[3].split() == ["0", "1", "-1", "1,3", "1,3", "-", "-", "3:7", "100"]
+    (told,) = json.loads(run("topic", "describe", "t", "--json").stdout)
+    assert told["partitions"][0]["lag"] == {"3": 7}
+    assert told["partitions"][0]["bytes"] == 100
+
+
+def test_reassign_shows_its_plan_and_carries_it_out(run: Run, script: ScriptedCluster) -> None:
+    command = ("topic", "reassign", "t", "--replicas", "0=2,3", "--replicas", "1=3,1")
+    plan = run(*command, "--plan").stdout.splitlines()
+    assert [line.split() for line in plan] == [
+        ["PARTITION", "FROM", "TO", "COPIES"],
+        ["t-0", "1,3", "2,3", "1"],
+    ]
+    assert script.history == []
+    done = run(*command, "--throttle", "10MB")
+    assert done.stdout == "moved 1 partitions\n"
+    assert "0 of 1 moved, 1 under way" in done.stderr
+    assert script.partitions["t", 0] == [2, 3]
+    assert "throttle t" in script.history
+    assert not any(script.settings.values())
+    assert "nothing to move" in run(*command).stderr
+
+
+def test_reassign_without_waiting_then_cancel(run: Run, script: ScriptedCluster) -> None:
+    script.questions = 1000
+    asked = run("topic", "reassign", "t", "-r", "0=2,3", "--throttle", "1kB/s", "--no-wait", "--json")
+    assert json.loads(asked.stdout) == {
+        "moves": [{"topic": "t", "partition": 0, "from": [1, 3], "to": [2, 3]}],
+        "done": False,
+    }
+    assert script.settings[2, "t"]["leader.replication.throttled.replicas"] == "0:1,0:3"
+    status = run("cluster", "status").stdout
+    assert "1 being moved: t-0 to 2" in status
+    assert run("topic", "reassign", "t", "--cancel").stdout == "cancelled t-0\n"
+    assert script.partitions["t", 0] == [1, 3]
+    assert "nothing of t is being moved" in run("topic", "reassign", "t", "--cancel").stderr
+
+
+def test_reassign_follow_waits_to_the_end(run: Run, script: ScriptedCluster) -> None:
+    run("topic", "reassign", "t", "-r", "0=2,3", "--no-wait")
+    assert run("topic", "reassign", "t", "--follow").stdout == "moved t-0\n"
+    assert script.partitions["t", 0] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        ((), "give one of"),
+        (("--cancel", "--follow"), "give one of"),
+        (("-r", "0=1", "--brokers", "1"), "give one of"),
+        (("-r", "0=1,x"), "not a list of broker ids"),
+        (("-r", "0=1,1"), "names a broker twice"),
+        (("-r", "0=1", "-r", "0=2"), "given twice"),
+        (("-r", "first=1"), "not PARTITION=BROKERS"),
+        (("-r", "0=1", "--throttle", "fast"), "not a rate"),
+        (("-r", "0=1", "--throttle", "0"), "not a rate"),
+        (("-r", "0=1", "--replication-factor", "2"), "needs --brokers"),
+    ],
+)
+def test_reassign_refuses_what_it_cannot_understand(run: Run, args: tuple[str, ...], complaint: str) -> None:
+    assert complaint in run("topic", "reassign", "t", *args, code=2).stderr
+
+
+def test_reassign_refuses_what_does_not_exist(run: Run) -> None:
+    assert "no partition 7" in run("topic", "reassign", "t", "-r", "7=1", code=1).stderr
+    refused = run("topic", "reassign", "t", "-r", "0=9", code=1).stderr
+    assert "1 of 1 moves were refused: partition t-0 cannot have these replicas" in refused
+
+
+def test_elect_leaders(run: Run, script: ScriptedCluster) -> None:
+    script.leaders["t", 0] = 3
+    assert run("topic", "elect-leaders", "t").stdout == "elected t-0\n"
+    assert "every partition is led by its preferred" in run("topic", "elect-leaders").stderr
+    script.fail(3)
+    refused = run("topic", "elect-leaders", "t", "--json", code=1)
+    assert list(json.loads(refused.stdout)["refused"]) == ["t-1"]
+
+
+def test_an_unclean_election_is_asked_about(run: Run) -> None:
+    assert "name the topics" in run("topic", "elect-leaders", "--unclean", code=2).stderr
+    run("topic", "elect-leaders", "t", "--unclean", stdin="n\n", code=130)
+    run("topic", "elect-leaders", "t", "--unclean", "--yes")
+
+
+def test_unregister_wants_a_broker_that_is_gone_and_empty(run: Run, script: ScriptedCluster) -> None:
+    assert "broker 2 is alive" in run("cluster", "unregister", "2", code=1).stderr
+    script.fail(3)
+    refused = run("cluster", "unregister", "3", code=1).stderr
+    assert "still has replicas of 2 partitions" in refused
+    assert "headrace cluster drain 3" in refused
+    script.fail(2)
+    assert run("cluster", "unregister", "2").stdout == "unregistered broker 2\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -83,6 +84,7 @@ class Report:
 
 def run(plan: Plan, directory: Path, say: Say = print) -> Report:
     directory.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(directory / "cluster", ignore_errors=True)
     path = directory / f"history-{plan.target}-{plan.seed}.jsonl"
     with (
         Recorder(path) as recorder,
@@ -134,19 +136,20 @@ def _load(plan: Plan, bed: Testbed, recorder: Recorder) -> Iterator[None]:
         clients.append(JavaClient("j0", *common, plan.seed, rate=plan.rate / 2))
     for client in clients:
         client.start()
+    failures: list[Exception] = []
     try:
         yield
-    finally:
-        for client in clients:
-            client.stop()
-        failures = []
-        for client in clients:
-            try:
-                client.join()
-            except Exception as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+    except Exception as error:
+        failures.append(error)
+    for client in clients:
+        client.stop()
+    for client in clients:
+        try:
+            client.join()
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def _torment(plan: Plan, bed: Testbed, recorder: Recorder, say: Say) -> None:

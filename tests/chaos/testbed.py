@@ -152,14 +152,16 @@ class Testbed:
         self.heal_zookeeper()
         for number in list(self.cluster.paused):
             self.cluster.resume(number)
-        return self.restart_ended()
+        ended = self.restart_ended()
+        for number in ended:
+            self.cluster.brokers[number].wait_ready()
+        return ended
 
     def restart_ended(self) -> list[int]:
+        """Start whoever does not run, and do not wait: what else is broken may keep them from serving."""
         ended = [number for number, broker in self.cluster.brokers.items() if not broker.running]
         for number in ended:
             self.cluster.restart(number, wait=False)
-        for number in ended:
-            self.cluster.brokers[number].wait_ready()
         return ended
 
     def heal_zookeeper(self) -> None:

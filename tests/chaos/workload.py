@@ -66,7 +66,7 @@ class Client:
         self._ended.set()
 
     def join(self) -> None:
-        self._thread.join(120)
+        self._thread.join(180)
         assert not self._thread.is_alive(), f"{self.name} does not end"
         if self._failure is not None:
             raise RuntimeError(f"{self.name} failed") from self._failure

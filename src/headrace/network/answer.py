@@ -18,7 +18,15 @@ class Pending:
     arrive, and only their acknowledgement waits.
     """
 
-    __slots__ = ("_on_complete", "abandoned", "exclusive", "on_abandon", "on_answered", "parts")
+    __slots__ = (
+        "_on_complete",
+        "abandoned",
+        "exclusive",
+        "on_abandon",
+        "on_answered",
+        "on_overtaken",
+        "parts",
+    )
 
     def __init__(self, *, exclusive: bool = True) -> None:
         self.exclusive = exclusive
@@ -27,6 +35,8 @@ class Pending:
         """The connection is gone: nobody waits for this any more."""
         self.on_abandon: Callable[[], None] | None = None
         self.on_answered: Callable[[], None] | None = None
+        self.on_overtaken: Callable[[], None] | None = None
+        """Called when the peer has sent something behind this request, which has to wait for its answer."""
         self._on_complete: Callable[[], None] | None = None
 
     def complete(self, parts: Parts) -> None:

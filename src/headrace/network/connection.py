@@ -220,6 +220,7 @@ class Connection:
         """What could not be served yet: the beginning of a frame, or requests behind a blocking answer."""
         if self._blocked:
             self._backlog = bytes(rest)
+            self._overtake()
             return
         count = len(rest)
         if count < 4:
@@ -264,8 +265,16 @@ class Connection:
         elif self._reading:
             self._reading = False
             self._poller.remove_reader(self._descriptor)
-            if not self._blocked:
+            if self._blocked:
+                self._overtake()
+            else:
                 self._endpoint.starved.append(self)
+
+    def _overtake(self) -> None:
+        """Something came behind an answer that blocks: whoever only waits there may cut that short."""
+        for pending in self._slots or ():
+            if pending.on_overtaken is not None:
+                pending.on_overtaken()
 
     def resume_reading(self) -> None:
         if not self._reading and not self.closed:

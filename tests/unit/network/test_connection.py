@@ -40,9 +40,14 @@ class Script:
         self.seen: list[bytes] = []
         self.file: OpenFile | None = None
         self.range = (0, 0)
+        self.hurries = False
+        """Answers that wait end their waiting when something comes behind them."""
 
     def file_range(self) -> FileRange:
         return FileRange(cast(File, self.file), *self.range)
+
+    def _end_waiting(self, pending: Pending) -> None:
+        asyncio.get_running_loop().call_soon(lambda: pending.complete([b"early!"]))
 
     def __call__(self, connection: Connection, frame: memoryview) -> Answer:
         data = bytes(frame)
@@ -50,6 +55,8 @@ class Script:
         if data[:1] == b"w":
             pending = Pending(exclusive=True)
             self.pending.append(pending)
+            if self.hurries:
+                pending.on_overtaken = lambda: self._end_waiting(pending)
             return pending
         if data[:1] == b"p":
             pending = Pending(exclusive=False)
@@ -149,6 +156,21 @@ async def test_an_exclusive_answer_holds_back_later_requests(endpoint: Endpoint,
     assert script.seen == [b"wait"]
     script.pending[0].complete([b"!"])
     assert await reader.readexactly(12) == b"!=after=last"
+    await close(writer)
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_an_answer_that_waits_is_told_that_something_came_behind_it(
+    endpoint: Endpoint, script: Script, together: bool
+) -> None:
+    script.hurries = True
+    reader, writer = await connect(endpoint)
+    writer.write(frame(b"wait") + (frame(b"after") if together else b""))
+    if not together:
+        while not script.pending:
+            await asyncio.sleep(0.001)
+        writer.write(frame(b"after"))
+    assert await reader.readexactly(12) == b"early!=after"
     await close(writer)
 
 

@@ -160,6 +160,10 @@ class SimulatedConnection:
                 self._serve(self._backlog.popleft())
         finally:
             self._serving = False
+        if self._backlog:
+            for slot in list(self._slots):
+                if slot.on_overtaken is not None:
+                    slot.on_overtaken()
 
     def _is_blocked(self) -> bool:
         if self._is_late or len(self._slots) >= self._endpoint.max_in_flight:

@@ -32,3 +32,7 @@ class Api(NamedTuple):
     request: type[Message]
     handle: Handler | None
     """None for Produce and Fetch, which the dispatcher serves from the raw frame."""
+    at_controller: bool = False
+    """Only the controller can decide it: another broker has it served there."""
+    internal: bool = False
+    """Between brokers only: not advertised to clients."""

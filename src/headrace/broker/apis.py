@@ -1,4 +1,4 @@
-"""Every API that this broker serves, in one list. What is not here is not advertised and not answered."""
+"""Every API that this broker serves, in one list. What is not here is not answered."""
 
 from __future__ import annotations
 
@@ -6,8 +6,13 @@ from typing import Final
 
 from headrace.broker.api import Api
 from headrace.broker.handlers import (
+    allocate_producer_ids,
     alter_configs,
+    alter_partition,
+    alter_partition_reassignments,
     api_versions,
+    assign_replicas_to_dirs,
+    broker_heartbeat,
     create_partitions,
     create_topics,
     delete_records,
@@ -18,14 +23,17 @@ from headrace.broker.handlers import (
     describe_producers,
     describe_topic_partitions,
     elect_leaders,
+    envelope,
     fetch,
     find_coordinator,
     incremental_alter_configs,
     init_producer_id,
     list_offsets,
+    list_partition_reassignments,
     metadata,
     offset_for_leader_epoch,
     produce,
+    unregister_broker,
 )
 
 APIS: Final[tuple[Api, ...]] = (
@@ -49,6 +57,15 @@ APIS: Final[tuple[Api, ...]] = (
     describe_cluster.API,
     describe_producers.API,
     describe_topic_partitions.API,
+    alter_partition_reassignments.API,
+    list_partition_reassignments.API,
+    unregister_broker.API,
+    # between brokers
+    alter_partition.API,
+    broker_heartbeat.API,
+    allocate_producer_ids.API,
+    assign_replicas_to_dirs.API,
+    envelope.API,
 )
 
 BY_KEY: Final[dict[int, Api]] = {int(api.key): api for api in APIS}

@@ -3,40 +3,49 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, NamedTuple
-from uuid import UUID
+from typing import Any, Final, NamedTuple
 
 from headrace.broker.api import Api
 from headrace.broker.apis import BY_KEY
+from headrace.broker.cluster.alone import LoneNode
+from headrace.broker.cluster.channel import ControllerChannel
+from headrace.broker.cluster.dead_directories import DeadDirectories
+from headrace.broker.cluster.leaving import leave
+from headrace.broker.cluster.node import ClusterNode, Standing
 from headrace.broker.dispatcher import Dispatcher
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetch
 from headrace.broker.flusher import Flusher
+from headrace.broker.held_produces import HeldProduces
 from headrace.broker.hosting import Hosting
 from headrace.broker.logging import get_logger
 from headrace.broker.maintenance import Maintenance
 from headrace.broker.partitions import PartitionTable
 from headrace.broker.producer_ids import ProducerIds
-from headrace.broker.storage import open_storage
+from headrace.broker.replicas.manager import ReplicaManager
+from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID, Storage, open_storage
+from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
-from headrace.controller.brokers import BrokerDescription
 from headrace.controller.checkpoint_files import CheckpointFiles
 from headrace.controller.declared_schema import DeclaredSchema
 from headrace.controller.features import SUPPORTED
 from headrace.controller.image import Endpoint as AdvertisedEndpoint
 from headrace.controller.image import MetadataImage
 from headrace.controller.log_journal import LogJournal
+from headrace.controller.machine import ControllerMachine
 from headrace.controller.shell import Controller
+from headrace.controller.store import MetadataStore
 from headrace.controller.topics import TopicDefaults
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import ConfigError, HeadraceError, StorageError
-from headrace.core.ids import BrokerId
-from headrace.core.ports import Clock, Disk, Random
+from headrace.core.ids import BrokerEpoch, BrokerId
+from headrace.core.ports_coordination import Coordination
+from headrace.log.directory import LogDirectory
 from headrace.metrics.registry import BrokerMetrics
 from headrace.network.connection import Connection
-from headrace.network.listener import Endpoint
+from headrace.replication.partition import Partition
 
 FLUSH_THREADS: Final = 4
 READ_THREADS: Final = 4
@@ -53,25 +62,28 @@ class Node(NamedTuple):
     rack: str | None
 
 
+class ToItself:
+    """Stands where a connection would, when a broker that is in office asks itself."""
+
+    peer_host = "127.0.0.1"
+
+    def __init__(self, listener: str) -> None:
+        self.listener = listener
+
+    def close(self) -> None:
+        """There is nothing to hang up."""
+
+
 class Broker:
-    def __init__(
-        self,
-        config: BrokerConfig,
-        *,
-        clock: Clock,
-        disk: Disk,
-        random: Random,
-        descriptors: int | None = None,
-    ) -> None:
-        """`descriptors`: how many files and sockets the process may have open; None if there is no limit."""
-        self._descriptors = descriptors
+    def __init__(self, config: BrokerConfig, world: World) -> None:
+        self.world = world
         self.static_config = config
         """What the file says."""
         self.config = config
         """What holds now: the file, and what was set at run time."""
-        self.clock = clock
-        self.disk = disk
-        self.random = random
+        self.clock = world.clock
+        self.disk = world.disk
+        self.random = world.random
         self.broker_id = BrokerId(config.broker_id)
         self.loop = asyncio.get_running_loop()
         self.log = get_logger("headrace.broker")
@@ -79,15 +91,16 @@ class Broker:
         self.supported_features: Mapping[str, tuple[int, int]] = SUPPORTED
         self.metrics = BrokerMetrics()
         self.partitions = PartitionTable()
-        self.waiting_fetches: set[WaitingFetch] = set()
+        self.waiting_fetches: dict[WaitingFetch, None] = {}
+        self.held_produces = HeldProduces(self.loop)
         self.fetch_sessions = SessionCache(
-            config.max_incremental_fetch_session_cache_slots, lambda: random.randrange(2**31 - 1) + 1
+            config.max_incremental_fetch_session_cache_slots, lambda: world.random.randrange(2**31 - 1) + 1
         )
         self._flush_threads = ThreadPoolExecutor(FLUSH_THREADS, "flush")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read-ahead")
         self.flusher = Flusher(self.loop, self._flush_threads, self.metrics.log_flushes)
         self.dispatcher = Dispatcher(self)
-        self.network = Endpoint(
+        self.network = world.make_endpoint(
             self.loop,
             self.dispatcher,
             self._read_threads,
@@ -103,6 +116,12 @@ class Broker:
             on_protocol_error=self._on_protocol_error,
         )
         self.endpoints: tuple[AdvertisedEndpoint, ...] = ()
+        self.to_itself: Any = ToItself(config.bound_listeners[0].name)
+        self.channel = ControllerChannel(self)
+        self.alone = True
+        self._shared: Coordination | None = None
+        self.open_to_clients = False
+        """Until a broker is registered and hosts its partitions, only other brokers are served."""
         self.failure: asyncio.Future[HeadraceError] = self.loop.create_future()
         """Set when the broker cannot go on: whoever runs it stops it then."""
 
@@ -111,22 +130,40 @@ class Broker:
     @property
     def connection_limit(self) -> int:
         """max.connections, but never so many that the logs are left without descriptors: they need half."""
-        if self._descriptors is None:
+        if self.world.descriptors is None:
             return self.config.max_connections
-        return min(self.config.max_connections, max(1, self._descriptors // 2 - SPARE_DESCRIPTORS))
+        return min(self.config.max_connections, max(1, self.world.descriptors // 2 - SPARE_DESCRIPTORS))
 
     @property
     def image(self) -> MetadataImage:
-        return self.controller.image
+        return self.store.image
 
     @property
     def metadata_offset(self) -> int:
         """The last offset of the metadata that is applied."""
-        return self.controller.end_offset - 1
+        return self.store.end - 1
 
     @property
     def controller_id(self) -> int:
-        return self.broker_id if self.controller.in_office else -1
+        """Whom this broker takes to be in office; -1 if it knows of nobody."""
+        return self.node.controller_id
+
+    @property
+    def broker_epoch(self) -> BrokerEpoch:
+        """Which incarnation of this broker this process is; -1 before it has registered."""
+        return self.node.broker_epoch
+
+    def address_of(self, broker_id: int) -> tuple[str, int] | None:
+        """Where another broker listens for brokers, as the metadata says."""
+        registration = self.image.brokers.get(broker_id)
+        return None if registration is None else self.address_among(registration.endpoints)
+
+    def address_among(self, endpoints: Sequence[AdvertisedEndpoint]) -> tuple[str, int] | None:
+        wanted = self.config.inter_broker_listener_name
+        for endpoint in endpoints:
+            if wanted is None or endpoint.listener == wanted:
+                return endpoint.host, endpoint.port
+        return None
 
     def is_alive(self, broker_id: int) -> bool:
         registration = self.image.brokers.get(broker_id)
@@ -155,33 +192,75 @@ class Broker:
         try:
             await self._start()
         except BaseException:
-            self._abort()
+            await self._abort()
             raise
 
     async def _start(self) -> None:
         self.endpoints = self._bind()
-        storage = await open_storage(self)
+        shared = self.world.make_coordination(self.config)
+        self.alone = shared is None
+        if shared is not None:
+            self._shared = shared
+            await shared.start()
+        storage = await open_storage(self, shared)
         self.logs, self.cluster_id = storage.logs, storage.cluster_id
-        journal = LogJournal(storage.metadata_log, now_ms=self.clock.wall_ms)
-        coordination = LocalCoordination(journal, cluster_id=storage.cluster_id)
-        self.controller = Controller(
-            coordination,
-            self._description(),
-            schema=DeclaredSchema(),
-            defaults=TopicDefaults(self.config.num_partitions, self.config.default_replication_factor),
-            clock=self.clock,
-            random=self.random,
-            copy=journal,
-            checkpoints=CheckpointFiles(self.disk, storage.metadata_log.path),
-        )
-        self.controller.on_resign(self._on_resign)
-        await self.controller.start()
-        self.producer_ids = ProducerIds(self.controller)
+        self.high_watermarks = storage.high_watermarks
+        journal = LogJournal(storage.metadata_log, now_ms=self.clock.wall_ms, offload=self.offload)
+        self.store = self._metadata_store(storage, journal)
+        await self.store.load()
+        self._serve_metadata(storage)
+        coordination = shared or LocalCoordination(journal, cluster_id=storage.cluster_id)
+        self.controller = Controller(coordination, self.store, self.clock)
+        self.producer_ids = ProducerIds(self)
         self.hosting = Hosting(self)
-        await self.hosting.start()
+        self.replicas = ReplicaManager(self)
+        self.dead_directories = DeadDirectories(self)
         self.maintenance = Maintenance(self)
+        self.node: Standing = LoneNode(self) if shared is None else ClusterNode(self, coordination)
+        if shared is not None:
+            self.network.start_accepting()  # brokers must reach each other before any of them is ready
+            self.replicas.start()
+        await self.node.start()
         self.maintenance.start()
-        self.network.start_accepting()
+        self.open_to_clients = True
+        if shared is None:
+            self.network.start_accepting()
+
+    async def offload(self, call: Callable[[], None]) -> None:
+        """Run a blocking call so that the loop goes on; a simulated loop runs it in place."""
+        await self.loop.run_in_executor(None, call)
+
+    def _metadata_store(self, storage: Storage, journal: LogJournal) -> MetadataStore:
+        machine = ControllerMachine(
+            schema=DeclaredSchema(),
+            random=self.random,
+            defaults=TopicDefaults(self.config.num_partitions, self.config.default_replication_factor),
+            safeguards=self.world.controller_safeguards,
+        )
+        folder = storage.metadata_log.path
+        store = MetadataStore(
+            machine,
+            journal,
+            self.clock,
+            checkpoints=CheckpointFiles(self.disk, folder, offload=self.offload),
+        )
+        store.on_subscriber_error = lambda error: self.loop.call_exception_handler(
+            {"message": "a subscriber of the metadata failed", "exception": error}
+        )
+        return store
+
+    def _serve_metadata(self, storage: Storage) -> None:
+        """Other brokers fetch the metadata log like any partition. All of it is committed."""
+        log = storage.metadata_log
+        partition = Partition(
+            METADATA_PARTITION, METADATA_TOPIC_ID, log, self.metrics.topic(METADATA_PARTITION.topic)
+        )
+        self.metadata_partition = partition
+        self.store.subscribe(lambda _delta: self._on_metadata())
+        self._on_metadata()
+
+    def _on_metadata(self) -> None:
+        self.metadata_partition.on_extended(1)
 
     def _bind(self) -> tuple[AdvertisedEndpoint, ...]:
         ports = {}
@@ -198,32 +277,28 @@ class Broker:
             for listener in self.config.told_listeners
         )
 
-    def _description(self) -> BrokerDescription:
-        return BrokerDescription(
-            broker_id=self.broker_id,
-            incarnation_id=UUID(bytes=self.random.randbytes(16), version=4),
-            endpoints=self.endpoints,
-            rack=self.config.broker_rack,
-            directories=tuple(directory.uuid for directory in self.logs.directories if directory.is_online),
-            features=self.supported_features,
-        )
-
     async def stop(self) -> None:
         """Finish what was begun, sync, and say on disk that the stop was clean."""
+        await leave(self)
         self.network.stop_listening()
         await self.dispatcher.drain()  # also refuses what would have to wait from now on
         for waiting in list(self.waiting_fetches):
             waiting.finish()
         self.network.close()
+        await self.replicas.stop()
+        self.dead_directories.stop()
         await self.maintenance.stop()
-        await self.controller.stop()
+        await self.node.stop()
+        self.channel.close()
         await self.flusher.drain()
         await self.loop.run_in_executor(self._flush_threads, self.hosting.close)
         self._flush_threads.shutdown()
         self._read_threads.shutdown()
 
-    def _abort(self) -> None:
+    async def _abort(self) -> None:
         """The start failed: let go of sockets, locks and threads, and leave the disk as it is."""
+        if self._shared is not None:
+            await self._shared.close()
         self.network.close()
         logs = getattr(self, "logs", None)
         if logs is not None:
@@ -231,14 +306,24 @@ class Broker:
         self._flush_threads.shutdown(wait=False)
         self._read_threads.shutdown(wait=False)
 
+    def on_directory_failed(self, directory: LogDirectory) -> None:
+        self.hosting.on_directory_failed(directory)
+        if directory.path == self.metadata_partition.log.directory.path:
+            self.give_up(StorageError(f"the directory of the metadata is offline: {directory.failure}"))
+        elif not self.alone:
+            self.dead_directories.report(directory.uuid)
+
+    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: Connection) -> None:
+        """Another broker follows the metadata here. The controller knows by it who lives, and who is gone."""
+        if connection.on_close is None:
+            connection.on_close = lambda: self.node.on_disconnect(broker_id, connection)
+        self.node.on_metadata_fetch(broker_id, epoch, offset, connection)
+
     def give_up(self, error: HeadraceError) -> None:
         """Nothing useful can be done any more: say so once, and ask to be stopped."""
         if not self.failure.done():
             self.log.error("the broker cannot go on", error=str(error))
             self.failure.set_result(error)
-
-    def _on_resign(self, error: HeadraceError) -> None:
-        self.give_up(StorageError(f"the metadata log has failed: {error}"))
 
     def _on_protocol_error(self, connection: Connection, error: HeadraceError) -> None:
         self.log.warning("connection closed", peer=connection.peer_host, error=str(error))

@@ -11,12 +11,12 @@ from headrace.broker.answer_cache import AnswerCache, Question
 from headrace.broker.api import Api, Call
 from headrace.broker.handlers import api_versions, fetch, produce
 from headrace.broker.logging import get_logger
-from headrace.core.errors import HeadraceError, InvalidRequest, NotController, UnsupportedVersion
+from headrace.core.errors import HeadraceError, InvalidRequest, NotController, NotReady, UnsupportedVersion
 from headrace.metrics.registry import RequestMetrics
 from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
-from headrace.protocol.headers import RequestHeader, frame_response, read_request_header
+from headrace.protocol.headers import LENGTH_SIZE, RequestHeader, frame_response, read_request_header
 from headrace.protocol.message import Message
 from headrace.protocol.primitives import Reader
 
@@ -27,6 +27,8 @@ _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
 _METADATA: Final = int(ApiKey.METADATA)
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+_SERVED_EARLY: Final = frozenset({_FETCH, _API_VERSIONS})
+"""What a broker serves before it is ready: other brokers follow the metadata by Fetch."""
 
 
 class Dispatcher:
@@ -37,7 +39,7 @@ class Dispatcher:
         self._log = get_logger("headrace.requests")
         self._cache = AnswerCache()
         self._draining = False
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._metrics: dict[int, RequestMetrics] = {}
         """By API key and version in one number: a key that is cheap to make and to hash."""
 
@@ -50,15 +52,17 @@ class Dispatcher:
             raise InvalidRequest(f"API {key} is not served here")
         if not api[1] <= version <= api[2]:
             return self._unsupported(api, header)
+        if not self._broker.open_to_clients and key not in _SERVED_EARLY and not api.internal:
+            raise NotReady("this broker is not ready yet")
         try:
             if key == _PRODUCE:
-                answer = produce.serve(self._broker, version, correlation_id, frame, at)
+                answer = produce.serve(self._broker, version, correlation_id, frame, at, connection)
             elif key == _FETCH:
-                answer = fetch.serve(self._broker, version, correlation_id, frame, at)
+                answer = fetch.serve(self._broker, version, correlation_id, frame, at, connection)
             elif key == _METADATA:
                 answer = self._serve_metadata(api, header, frame, at, connection)
             else:
-                answer = self._serve(api, header, Reader(frame, at), connection)
+                answer = self._serve(api, header, frame, at, connection)
         except HeadraceError:
             raise
         except Exception as error:
@@ -81,32 +85,54 @@ class Dispatcher:
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
     ) -> Answer:
         question = Question(header.api_version, connection.listener, bytes(frame[at:]))
-        metadata_end = self._broker.controller.end_offset
+        metadata_end = self._broker.store.end
         known = self._cache.get(question, metadata_end, header.correlation_id)
         if known is not None:
             return [known]
-        answer = self._serve(api, header, Reader(frame, at), connection)
+        answer = self._serve(api, header, frame, at, connection)
         if isinstance(answer, list) and isinstance(answer[0], bytes):
             self._cache.put(question, metadata_end, answer[0])
         return answer
 
-    def _serve(self, api: Api, header: RequestHeader, reader: Reader, connection: Connection) -> Answer:
-        request = api.request.decode(reader, header.api_version)
+    def _serve(
+        self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
+    ) -> Answer:
+        request = api.request.decode(Reader(frame, at), header.api_version)
         # Bytes behind the message are let pass, as Apache Kafka does: librdkafka asks for the metadata of all
         # topics with three bytes too many.
         if api.handle is None:
             raise InvalidRequest(f"{api.key.name} is served from its frame")
         if self._draining:
             raise NotController("the broker is stopping")
+        if api.at_controller and not self._broker.controller.in_office:
+            return self._forward(header, bytes(frame), connection)
         call = Call(header.api_version, header.client_id, connection)
         result = api.handle(self._broker, request, call)
         if isinstance(result, Message):
             return [frame_response(result, header.api_version, header.correlation_id)]
         pending = Pending(exclusive=True)
-        task = asyncio.ensure_future(self._finish(api, header, result, connection, pending))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._keep(asyncio.ensure_future(self._finish(api, header, result, connection, pending)))
         return pending
+
+    def _forward(self, header: RequestHeader, frame: bytes, connection: Connection) -> Pending:
+        """Have the controller serve it, and hand its answer on as it is."""
+        pending = Pending(exclusive=True)
+
+        async def relay() -> None:
+            try:
+                answer = await self._broker.channel.forward(frame, connection.peer_host)
+            except HeadraceError as error:
+                self._log.warning("request not forwarded", api=header.api_key, error=str(error))
+                connection.close()
+                return
+            pending.complete([len(answer).to_bytes(LENGTH_SIZE, "big"), answer])
+
+        self._keep(asyncio.ensure_future(relay()))
+        return pending
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     async def _finish(
         self,
@@ -144,4 +170,4 @@ class Dispatcher:
         """Wait for requests that are being carried out, and take no more of those that have to wait."""
         self._draining = True
         while self._tasks:
-            await asyncio.wait(self._tasks)
+            await asyncio.wait(list(self._tasks))

@@ -1,7 +1,13 @@
-"""Makes the hosted partitions follow the metadata: opened when they appear, removed when they vanish."""
+"""Makes the hosted partitions follow the metadata: opened when they appear, removed when they vanish.
+
+Rows are acted on only while the metadata has registered this very process. What was decided before it
+registered was said to an earlier process of this broker, and what comes after another one has registered is
+said to that one: an epoch belongs to the process that was given it (rule 11).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -13,8 +19,10 @@ from headrace.controller.image import ResourceType
 from headrace.controller.topic_image import TopicImage
 from headrace.core.errors import StorageError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
+from headrace.log.directory import LogDirectory
 from headrace.log.partition_log import PartitionLog
-from headrace.replication.partition import Partition
+from headrace.replication.assignment import Assignment, concerns_this_process
+from headrace.replication.partition import Partition, Role
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -23,50 +31,95 @@ if TYPE_CHECKING:
 class Hosting:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._missed = False
+        """Rows went by that were not said to this process: look at all of them again."""
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Host everything that the metadata assigns to this broker, then follow its changes."""
         self._set_strays_aside()
-        for topic in list(self._broker.image.topics_by_name.values()):
-            self._host(topic, list(topic.partitions_with_replica(self._broker.broker_id)))
-        self._broker.controller.subscribe(self._on_delta)
+        self._host_everything()
+        self._broker.store.subscribe(self._on_delta)
 
     def _set_strays_aside(self) -> None:
-        """Logs of topics that no longer exist, as a crash in the middle of a deletion leaves them.
+        """Logs that belong to no replica here, as a deletion leaves them that this broker did not see.
 
         Disagreeing metadata never deletes data by itself: the files stay, under another name.
         """
         broker = self._broker
         for name, log in list(broker.logs.logs.items()):
             topic = broker.image.topic(name.topic)
-            known = topic is not None and log.topic_id in (topic.topic_id, NO_TOPIC_ID)
+            known = (
+                topic is not None
+                and log.topic_id in (topic.topic_id, NO_TOPIC_ID)
+                and name.partition in topic
+                and broker.broker_id in topic.replicas(name.partition)
+            )
             if known or name == METADATA_PARTITION or not log.directory.is_online:
                 continue
             for path in broker.logs.set_aside((name,)):
-                broker.log.warning("partition of no known topic set aside", partition=str(name), path=path)
+                broker.log.warning("partition of no known replica set aside", partition=str(name), path=path)
+
+    def _host_everything(self) -> None:
+        broker = self._broker
+        for partition in list(broker.partitions):
+            name, index = partition.topic_partition
+            topic = broker.image.topic(name)
+            if topic is None or topic.topic_id != partition.topic_id:
+                self._remove(name, partition.topic_id)
+            elif broker.broker_id not in topic.replicas(index):
+                self._unhost(partition)
+        for topic in list(broker.image.topics_by_name.values()):
+            self._host(topic, topic.partitions_with_replica(broker.broker_id))
 
     def _on_delta(self, delta: MetadataDelta) -> None:
+        if not self._is_said_to_us():
+            self._missed = True
+            return
+        if self._missed:
+            self._missed = False
+            self._host_everything()
+            self._reconfigure_broker()
+            return
         broker = self._broker
         for removed in delta.removed_topics:
             self._remove(removed.name, removed.topic_id)
         for topic_id, partitions in delta.partitions.items():
             topic = broker.image.topic_by_id(topic_id)
             if topic is not None:
-                self._host(topic, [i for i in partitions if broker.broker_id in topic.replicas(i)])
+                self._follow_rows(topic, partitions)
         if any(resource.type == ResourceType.BROKER for resource in delta.configs):
-            broker.config = broker.static_config.with_dynamic(
-                broker.image.broker_configs(None), broker.image.broker_configs(broker.broker_id)
-            )
-            broker.network.max_connections = broker.connection_limit
-            broker.network.max_connections_per_ip = broker.config.max_connections_per_ip
-            self._reconfigure(None)
+            self._reconfigure_broker()
         for resource in delta.configs:
             if resource.type == ResourceType.TOPIC:
                 self._reconfigure(resource.name)
+        if delta.brokers:
+            broker.replicas.on_brokers_changed()
 
-    def _host(self, topic: TopicImage, indexes: list[int]) -> None:
+    def _is_said_to_us(self) -> bool:
+        broker = self._broker
+        registered = broker.image.brokers.get(broker.broker_id)
+        if registered is not None and registered.epoch > broker.broker_epoch >= 0:
+            for partition in broker.partitions:  # another process has taken this broker's place
+                partition.resign()
+                broker.replicas.unfollow(partition)
+        epoch = None if registered is None else registered.epoch
+        return concerns_this_process(epoch, broker.broker_epoch, broker.world.safeguards)
+
+    def _follow_rows(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+        mine = []
+        for index in indexes:
+            if self._broker.broker_id in topic.replicas(index):
+                mine.append(index)
+            else:
+                partition = self._broker.partitions.find(topic.name, index)
+                if partition is not None:
+                    self._unhost(partition)
+        self._host(topic, mine)
+
+    def _host(self, topic: TopicImage, indexes: Iterable[int]) -> None:
         broker = self._broker
         config = None
+        now = broker.clock.monotonic()
         for index in indexes:
             partition = broker.partitions.find(topic.name, index)
             if partition is None:
@@ -79,12 +132,21 @@ class Hosting:
                     broker.log.error("partition offline", partition=str(name), error=str(error))
                     broker.partitions.set_offline(name, error)
                     continue
-                partition = Partition(name, topic.topic_id, log, broker.metrics.topic(topic.name))
+                partition = Partition(
+                    name,
+                    topic.topic_id,
+                    log,
+                    broker.metrics.topic(topic.name),
+                    high_watermark=broker.high_watermarks.pop(name, None),
+                    safeguards=broker.world.safeguards,
+                )
+                partition.on_wish = broker.replicas.isr_changes.consider
                 broker.partitions.add(partition)
-            if topic.leaders[index] == broker.broker_id:
-                partition.lead(topic.leader_epochs[index], topic.isr(index), broker.broker_id)
+            partition.assign(_row(topic, index), broker.broker_id, now)
+            if partition.role == Role.FOLLOWER:
+                broker.replicas.follow(partition)
             else:
-                partition.resign()
+                broker.replicas.unfollow(partition)
 
     def _open(self, name: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
         logs = self._broker.logs
@@ -100,14 +162,33 @@ class Hosting:
         log.update_config(config)
         return log
 
+    def _unhost(self, partition: Partition) -> None:
+        """A reassignment took this replica away: what it holds is elsewhere, in sync."""
+        broker = self._broker
+        partition.resign()
+        broker.replicas.unfollow(partition)
+        broker.partitions.remove(partition.topic_partition)
+        broker.logs.delete([partition.topic_partition], broker.clock.wall_ms())
+
     def _remove(self, name: str, topic_id: UUID) -> None:
         broker = self._broker
         partitions = broker.partitions.remove_topic(name)
         for partition in partitions:
             partition.resign()
+            broker.replicas.unfollow(partition)
         gone = [partition.topic_partition for partition in partitions if partition.topic_id == topic_id]
         broker.logs.delete(gone, broker.clock.wall_ms())
         broker.metrics.forget_topic(name)
+
+    def _reconfigure_broker(self) -> None:
+        broker = self._broker
+        broker.config = broker.static_config.with_dynamic(
+            broker.image.broker_configs(None), broker.image.broker_configs(broker.broker_id)
+        )
+        broker.network.max_connections = broker.connection_limit
+        broker.network.max_connections_per_ip = broker.config.max_connections_per_ip
+        broker.replicas.on_config_changed()
+        self._reconfigure(None)
 
     def _reconfigure(self, topic: str | None) -> None:
         """Give the logs of a topic, or of all of them, the configuration that holds now."""
@@ -118,10 +199,29 @@ class Hosting:
             for partition in broker.partitions.of_topic(name):
                 partition.log.update_config(config)
 
+    def on_directory_failed(self, directory: LogDirectory) -> None:
+        """What it held is neither led nor followed here any more; the controller is told by `directories`."""
+        broker = self._broker
+        for partition in broker.partitions:
+            if partition.log.directory is directory:
+                partition.resign()
+                broker.replicas.unfollow(partition)
+
     def close(self) -> None:
         """Runs in a thread once nothing else touches the logs any more."""
         broker = self._broker
-        broker.logs.shut_down(broker.controller.broker_epoch, high_watermarks(broker))
+        broker.logs.shut_down(broker.broker_epoch, high_watermarks(broker))
+
+
+def _row(topic: TopicImage, index: int) -> Assignment:
+    return Assignment(
+        topic.leaders[index],
+        topic.leader_epochs[index],
+        topic.partition_epochs[index],
+        topic.replicas(index),
+        topic.isr(index),
+        topic.exceptional(index).recovering,
+    )
 
 
 def high_watermarks(broker: Broker) -> dict[TopicPartition, int]:

@@ -13,8 +13,11 @@ from headrace.broker.broker import Broker
 from headrace.broker.gauges import connect_gauges
 from headrace.broker.logging import configure, get_logger
 from headrace.broker.metrics_server import MetricsServer
-from headrace.broker.system import SystemClock, system_random
+from headrace.broker.system import SystemClock, boot_id, system_random
+from headrace.broker.world import World
+from headrace.client.link import TcpDialer
 from headrace.config.broker import BrokerConfig
+from headrace.core.ports_coordination import Coordination
 from headrace.log.os_disk import OsDisk
 from headrace.network.event_loop import BrokerEventLoop
 
@@ -25,18 +28,37 @@ class ReadyInfo(NamedTuple):
     """URL, where metrics are served."""
 
 
+def real_world() -> World:
+    return World(
+        clock=SystemClock(),
+        disk=OsDisk(),
+        random=system_random(),
+        dialer=TcpDialer(),
+        make_coordination=_coordination,
+        boot_id=boot_id(),
+        descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+    )
+
+
+def _coordination(config: BrokerConfig) -> Coordination | None:
+    if config.zookeeper is None:
+        return None
+    # Only here: a broker that is alone needs no ZooKeeper, and does not load its client.
+    from headrace.coordination.zookeeper import ZooKeeperCoordination
+
+    return ZooKeeperCoordination(
+        config.zookeeper,
+        session_timeout_ms=config.zookeeper_session_timeout_ms,
+        connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+    )
+
+
 class RunningBroker:
     """A broker with everything around it, on the running event loop."""
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
-        self.broker = Broker(
-            config,
-            clock=SystemClock(),
-            disk=OsDisk(),
-            random=system_random(),
-            descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-        )
+        self.broker = Broker(config, real_world())
         self._metrics: MetricsServer | None = None
 
     async def start(self) -> ReadyInfo:

@@ -47,6 +47,13 @@ class PartitionTable:
     def of_topic(self, topic: str) -> list[Partition]:
         return list(self._topics.get(topic, {}).values())
 
+    def remove(self, name: TopicPartition) -> None:
+        self._offline.pop(name, None)
+        partitions = self._topics.get(name.topic, {})
+        partitions.pop(name.partition, None)
+        if not partitions:
+            self._topics.pop(name.topic, None)
+
     def remove_topic(self, topic: str) -> list[Partition]:
         for name in [name for name in self._offline if name.topic == topic]:
             del self._offline[name]

@@ -13,7 +13,7 @@ from headrace.controller.topic_names import METADATA_TOPIC
 from headrace.core.errors import StorageError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
-from headrace.core.ports_coordination import ClusterIdMissing
+from headrace.core.ports_coordination import ClusterIdMissing, Coordination
 from headrace.log.checkpoints import encode_uuid
 from headrace.log.directory import LogDirectory
 from headrace.log.directory_identity import DirectoryIdentity, read_meta_properties
@@ -25,34 +25,53 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 METADATA_PARTITION: Final = TopicPartition(METADATA_TOPIC, 0)
+METADATA_TOPIC_ID: Final = UUID(int=1)
+"""Kafka's own id of the metadata log."""
 
 
 class Storage(NamedTuple):
     logs: LogManager
     metadata_log: PartitionLog
     cluster_id: str
+    high_watermarks: dict[TopicPartition, int]
+    """As they were checkpointed."""
 
 
-async def open_storage(broker: Broker) -> Storage:
-    """Blocking work (locks, recovery) happens in a thread; the loop only waits."""
+async def open_storage(broker: Broker, shared: Coordination | None) -> Storage:
+    """Blocking work (locks, recovery) happens in a thread; the loop only waits.
+
+    In a cluster the id comes from the service they share, and only a broker without data may make one.
+    """
     loop = broker.loop
+    known = _cluster_id(broker.disk, broker.static_config)
+    cluster_id = known or encode_uuid(_new_uuid(broker))
+    if shared is not None:
+        cluster_id = await shared.claim_cluster_id(cluster_id, directories_empty=known is None)
 
     def on_failure(directory: LogDirectory, error: StorageError) -> None:
         loop.call_soon_threadsafe(_report, broker, directory, error)
 
-    return await loop.run_in_executor(None, _open, broker, on_failure)
+    return await loop.run_in_executor(None, _open, broker, cluster_id, shared is None, on_failure)
 
 
 def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> None:
     broker.log.error("log directory offline", directory=directory.path, error=str(error))
     logs = getattr(broker, "logs", None)
-    if logs is not None and not logs.online():
+    if logs is None:
+        return  # still opening: the broker registers with the directories that work
+    if not logs.online():
         broker.give_up(StorageError("every log directory is offline"))
+        return
+    broker.on_directory_failed(directory)
 
 
-def _open(broker: Broker, on_failure: Callable[[LogDirectory, StorageError], None]) -> Storage:
+def _open(
+    broker: Broker,
+    cluster_id: str,
+    alone: bool,
+    on_failure: Callable[[LogDirectory, StorageError], None],
+) -> Storage:
     config = broker.static_config
-    cluster_id = _cluster_id(broker.disk, config) or encode_uuid(_new_uuid(broker))
     logs = LogManager(
         broker.disk,
         config.data_directories,
@@ -63,25 +82,26 @@ def _open(broker: Broker, on_failure: Callable[[LogDirectory, StorageError], Non
         on_failure=on_failure,
     )
     now_ms = broker.clock.wall_ms()
-    logs.open_all(now_ms)
+    high_watermarks = logs.open_all(now_ms)
     try:
-        metadata_log = _metadata_log(logs, now_ms)
+        metadata_log = _metadata_log(logs, now_ms, alone)
     except BaseException:
         logs.release()
         raise
     for partition, error in logs.quarantined.items():
         broker.log.error("partition quarantined", partition=str(partition), error=str(error))
-    return Storage(logs, metadata_log, cluster_id)
+    return Storage(logs, metadata_log, cluster_id, high_watermarks)
 
 
-def _metadata_log(logs: LogManager, now_ms: int) -> PartitionLog:
-    """The log that says which topics exist. A new one is begun only where nothing can be forgotten by it."""
+def _metadata_log(logs: LogManager, now_ms: int, alone: bool) -> PartitionLog:
+    """The log that says which topics exist. A new one is begun only where nothing can be forgotten by it:
+    in a cluster it is a copy, and a broker that has lost it fetches it again."""
     if METADATA_PARTITION in logs.quarantined:
         raise logs.quarantined[METADATA_PARTITION]
     if METADATA_PARTITION in logs.logs:
         return logs.get(METADATA_PARTITION)
     offline = [str(directory.failure) for directory in logs.directories if not directory.is_online]
-    if offline or logs.logs or logs.quarantined:
+    if alone and (offline or logs.logs or logs.quarantined):
         raise StorageError(
             f"no working log directory holds {METADATA_PARTITION}, which says what topics exist: "
             + ("; ".join(offline) or "put it back from a copy, or begin with empty directories")

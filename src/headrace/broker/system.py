@@ -17,3 +17,12 @@ class SystemClock:
 def system_random() -> random.Random:
     """For ids and placement. Nothing here is a secret: those come from `secrets`."""
     return random.SystemRandom()
+
+
+def boot_id() -> str:
+    """Another one after each start of the host; empty where the system does not tell."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""

@@ -2,22 +2,23 @@
 
 When a commit's outcome is unknown, its sequence is read before anything else is decided. There it stands
 (it was committed), or another's batch stands there (we are deposed), or nothing does (it is tried again;
-the sequence and the epoch forbid that it lands twice).
+the sequence and the epoch forbid that it lands twice). While the service cannot be asked, the pen waits:
+nobody else is asked to decide, and nothing is decided here.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 from headrace.controller.codec import encode_metadata_batch
 from headrace.core.errors import CorruptLog
-from headrace.core.ids import BrokerId, ControllerEpoch
+from headrace.core.ids import ControllerEpoch
 from headrace.core.ports import Clock
 from headrace.core.ports_coordination import (
     CommittedBatch,
     CommitUnknown,
     Coordination,
+    CoordinationUnavailable,
     OfficeLost,
     SequenceTaken,
 )
@@ -25,90 +26,66 @@ from headrace.protocol.batch import read_header
 
 MOST_ATTEMPTS = 3
 
-
-class MetadataCopy(Protocol):
-    """This broker's own `__cluster_metadata-0`."""
-
-    def end(self) -> int: ...
-
-    def append(self, batch: bytes) -> None: ...
-
-
-def ensure_held(copy: MetadataCopy, sequence: int, batch: bytes) -> None:
-    """Make the copy hold the committed `batch`. Doing it twice is doing it once.
-
-    Where the journal of the local coordination is the copy itself, the commit was the append.
-    """
-    end = copy.end()
-    if end > sequence:
-        return
-    if end < sequence:
-        raise CorruptLog(f"the copy of the metadata log ends at {end}; batch {sequence} does not follow")
-    copy.append(batch)
+UntilConnected = Callable[[], Awaitable[None]]
+"""Waits until the session is connected again. Raises OfficeLost if it has ended."""
 
 
 class Pen:
     """Valid for one term of office."""
 
-    __slots__ = ("_clock", "_coordination", "_copy", "_epoch", "end")
+    __slots__ = ("_clock", "_coordination", "_until_connected", "epoch")
 
-    def __init__(self, coordination: Coordination, clock: Clock, copy: MetadataCopy | None) -> None:
+    def __init__(
+        self,
+        coordination: Coordination,
+        clock: Clock,
+        epoch: ControllerEpoch,
+        until_connected: UntilConnected,
+    ) -> None:
         self._coordination = coordination
         self._clock = clock
-        self._copy = copy
-        self._epoch = ControllerEpoch(-1)
-        self.end = 0
-        """The sequence of the next batch: everything below it is committed, and held by the copy."""
+        self._until_connected = until_connected
+        self.epoch = epoch
 
-    @property
-    def epoch(self) -> ControllerEpoch:
-        return self._epoch
-
-    async def take_office(self, broker_id: BrokerId) -> None:
-        self._epoch = await self._coordination.take_office(broker_id)
-
-    def skip_to(self, end: int) -> None:
-        """What is below `end` is known from a checkpoint."""
-        self.end = end
-
-    async def committed_tail(self) -> AsyncIterator[bytes]:
-        """What is committed beyond `end`, moving `end` along."""
-        while batches := await self._coordination.read(self.end):
+    async def committed_from(self, end: int) -> AsyncIterator[bytes]:
+        """What is committed from `end` on, without a gap."""
+        while batches := await self._read(end):
             for sequence, batch in batches:
-                if sequence != self.end:
-                    raise CorruptLog(f"metadata batch {sequence} is read where {self.end} should be")
-                self._hold(sequence, batch)
+                if sequence != end:
+                    raise CorruptLog(f"metadata batch {sequence} is read where {end} should be")
                 yield batch
+                end = read_header(batch).next_offset
 
-    async def write(self, values: Sequence[bytes]) -> None:
-        """Commit one batch. After OfficeLost, or any other error, this pen must not be used again."""
-        sequence = self.end
+    async def write(self, sequence: int, values: Sequence[bytes]) -> bytes:
+        """Commit one batch and return it. After any error this pen must not be used again."""
         batch = encode_metadata_batch(
-            values,
-            base_offset=sequence,
-            controller_epoch=self._epoch,
-            timestamp_ms=self._clock.wall_ms(),
+            values, base_offset=sequence, controller_epoch=self.epoch, timestamp_ms=self._clock.wall_ms()
         )
-        for attempt in range(1, MOST_ATTEMPTS + 1):
+        doubts = 0
+        while True:
             try:
-                await self._coordination.append(sequence, batch, self._epoch)
-                break
+                await self._coordination.append(sequence, batch, self.epoch)
+                return batch
+            except CoordinationUnavailable:
+                await self._until_connected()  # nothing was tried
             except (CommitUnknown, SequenceTaken):
                 if await self._stands(sequence, batch):
-                    break
-                if attempt == MOST_ATTEMPTS:
+                    return batch
+                doubts += 1
+                if doubts == MOST_ATTEMPTS:
                     raise
-        self._hold(sequence, batch)
 
     async def _stands(self, sequence: int, batch: bytes) -> bool:
-        found: Sequence[CommittedBatch] = await self._coordination.read(sequence)
+        found = await self._read(sequence)
         if not found:
             return False
         if found[0].sequence != sequence or found[0].batch != batch:
             raise OfficeLost(f"another controller's batch is committed at {sequence}")
         return True
 
-    def _hold(self, sequence: int, batch: bytes) -> None:
-        if self._copy is not None:
-            ensure_held(self._copy, sequence, batch)
-        self.end = read_header(batch).next_offset
+    async def _read(self, sequence: int) -> Sequence[CommittedBatch]:
+        while True:
+            try:
+                return await self._coordination.read(sequence)
+            except CoordinationUnavailable:
+                await self._until_connected()

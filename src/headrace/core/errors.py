@@ -180,6 +180,10 @@ class NotEnoughReplicas(RetriableError):
     pass
 
 
+class NotEnoughReplicasAfterAppend(RetriableError):
+    """Written, and perhaps kept, but not by as many replicas as were asked for."""
+
+
 class ElectionNotNeeded(RetriableError):
     pass
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from headrace.controller.brokers import BrokerDescription
@@ -14,6 +15,7 @@ from headrace.controller.features import SUPPORTED
 from headrace.controller.image import Endpoint, MetadataImage
 from headrace.controller.machine import ControllerMachine
 from headrace.controller.operations import NewTopic, R, Result
+from headrace.controller.safeguards import ALL_ON, ControllerSafeguards
 from headrace.controller.snapshot import records_of
 from headrace.controller.topics import TopicDefaults
 from headrace.core.ids import BrokerEpoch, BrokerId
@@ -42,7 +44,14 @@ class SeededRandom:
         return self._source.randbytes(length)
 
 
-def description(broker_id: int, rack: str | None = None, directories: int = 1) -> BrokerDescription:
+def description(
+    broker_id: int, rack: str | None = None, directories: int = 1, **said: Any
+) -> BrokerDescription:
+    described = _description(broker_id, rack, directories)
+    return described._replace(**said)
+
+
+def _description(broker_id: int, rack: str | None, directories: int) -> BrokerDescription:
     return BrokerDescription(
         BrokerId(broker_id),
         UUID(int=1_000_000 + broker_id),
@@ -63,11 +72,13 @@ class Cluster:
         racks: Mapping[int, str] | None = None,
         defaults: TopicDefaults | None = None,
         seed: int = 0,
+        safeguards: ControllerSafeguards = ALL_ON,
     ) -> None:
         self.machine = ControllerMachine(
             schema=DeclaredSchema(),
             random=SeededRandom(seed),
             defaults=defaults if defaults is not None else TopicDefaults(),
+            safeguards=safeguards,
         )
         self.log: list[Message] = []
         self.do(self.machine.finalise_features())
@@ -119,3 +130,12 @@ class Cluster:
 def said(image: MetadataImage) -> list[Message]:
     """The whole image as comparable values."""
     return list(records_of(image))
+
+
+Row = tuple[int, tuple[int, ...], tuple[int, ...]]
+
+
+def row(cluster: Cluster, partition: int = 0, topic: str = "t") -> Row:
+    """Leader, ISR and eligible leaders: what most tests are about."""
+    state = cluster.image.topics_by_name[topic].state(partition)
+    return state.leader, state.isr, state.exceptional.elr

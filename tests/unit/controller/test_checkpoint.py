@@ -11,12 +11,15 @@ from headrace.controller.checkpoint_files import KEPT, CheckpointFiles
 from headrace.controller.declared_schema import DeclaredSchema
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import MetadataImage
+from headrace.controller.machine import ControllerMachine
 from headrace.controller.operations import DoomedTopic, NewTopic
 from headrace.controller.replay import Replayer
 from headrace.controller.shell import Controller
+from headrace.controller.store import MetadataStore
 from headrace.controller.topics import TopicDefaults
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import CorruptLog, StorageError
+from headrace.core.ids import BrokerId
 from headrace.log.os_disk import OsDisk
 from tests.unit.controller.cluster import Cluster, FixedClock, SeededRandom, description, said
 from tests.unit.coordination.memory_journal import MemoryJournal
@@ -41,17 +44,15 @@ async def in_place(call: Callable[[], None]) -> None:
 async def running(
     journal: MemoryJournal, checkpoints: KeptInMemory, after: int = 10
 ) -> AsyncIterator[Controller]:
-    controller = Controller(
-        LocalCoordination(journal),
-        description(1),
-        schema=DeclaredSchema(),
-        defaults=TopicDefaults(),
-        clock=FixedClock(),
-        random=SeededRandom(journal.end()),
-        checkpoints=checkpoints,
-        checkpoint_after=after,
+    machine = ControllerMachine(
+        schema=DeclaredSchema(), random=SeededRandom(journal.end()), defaults=TopicDefaults()
     )
-    await controller.start()
+    store = MetadataStore(machine, journal, FixedClock(), checkpoints=checkpoints, checkpoint_after=after)
+    controller = Controller(LocalCoordination(journal), store, FixedClock())
+    await store.load()
+    await controller.enter(BrokerId(1))
+    await controller.register_alone(description(1))
+    await store.save_checkpoint_if_due()
     try:
         yield controller
     finally:
@@ -101,7 +102,7 @@ async def test_a_long_tail_is_replaced_by_a_checkpoint_at_the_next_start() -> No
     async with running(journal, checkpoints) as controller:
         (saved,) = checkpoints.kept
         assert saved.end_offset == controller.end_offset
-        assert saved.epoch == controller.controller_epoch
+        assert saved.epoch == controller.epoch
         with_log = said(controller.image)
     # The records before the checkpoint are not looked at again: they could as well be unreadable.
     history = [batch for batch in journal.batches if batch not in journal.read(saved.end_offset)]

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.controller.operations import ElectionType
+from headrace.controller.image import ConfigResource, ResourceType
+from headrace.controller.operations import ConfigChange, ConfigOp, ElectionType
 from headrace.core.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -12,7 +13,7 @@ from headrace.core.errors import (
 )
 from headrace.core.ids import BrokerId
 from headrace.protocol.stored.partition_change_record import PartitionChangeRecord
-from tests.unit.controller.cluster import Cluster
+from tests.unit.controller.cluster import Cluster, row
 
 
 def change(cluster: Cluster, *, isr: list[int] | None = None, leader: int = -2, **rest: list[int]) -> None:
@@ -119,3 +120,69 @@ def test_a_restarted_broker_takes_the_leaderless_that_it_is_in_sync_with() -> No
     cluster.do(cluster.machine.renew_leaderships(BrokerId(0)))
     assert list(topic.leaders) == [0, 0, -1]
     assert list(topic.leader_epochs) == [1, 2, 1]
+
+
+def test_a_preferred_leader_that_is_only_eligible_has_to_wait() -> None:
+    cluster = Cluster([0, 1])
+    cluster.create("t", assignments=[(0, [0, 1])], configs=[("min.insync.replicas", "2")])
+    cluster.fence(0)
+    cluster.fence(0, fenced=False)
+    assert row(cluster) == (1, (1,), (0,))
+    assert errors(cluster, ElectionType.PREFERRED, ("t", 0)) == [PreferredLeaderNotAvailable]
+
+
+def test_an_unclean_election_forgets_who_was_eligible() -> None:
+    cluster = Cluster([0, 1, 2])
+    cluster.create("t", assignments=[(0, [0, 1, 2])], configs=[("min.insync.replicas", "2")])
+    cluster.fence(2)
+    cluster.do(cluster.machine.fence_brokers([0, 1]))
+    cluster.fence(2, fenced=False)
+    assert row(cluster) == (-1, (), (0, 1))
+    assert errors(cluster, ElectionType.UNCLEAN, ("t", 0)) == [type(None)]
+    assert row(cluster) == (2, (2,), ())
+    assert cluster.image.topics_by_name["t"].exceptional(0).recovering
+
+
+def bounced(partitions: int) -> Cluster:
+    """Broker 0 was away, and is in sync again with what it should lead."""
+    cluster = Cluster([0, 1])
+    cluster.create("t", assignments=[(i, [0, 1]) for i in range(partitions)])
+    cluster.fence(0)
+    cluster.fence(0, fenced=False)
+    topic = cluster.image.topics_by_name["t"]
+    back = [
+        PartitionChangeRecord(partition_id=i, topic_id=topic.topic_id, isr=[1, 0])
+        for i in range(partitions - 1)
+    ]
+    cluster.apply(back)
+    return cluster
+
+
+def test_leaders_are_balanced_a_few_at_a_time() -> None:
+    cluster = bounced(6)
+    leaders = cluster.image.topics_by_name["t"].leaders
+    assert cluster.do(cluster.machine.balance_leaders(most=3)) == (3, True)
+    assert list(leaders) == [0, 0, 0, 1, 1, 1]
+    assert cluster.do(cluster.machine.balance_leaders(most=3)) == (2, False)
+    assert list(leaders) == [0, 0, 0, 0, 0, 1], "the last one's preferred leader is not in sync"
+    assert cluster.machine.balance_leaders() == ([], (0, False))
+
+
+def test_no_leadership_goes_to_a_broker_that_stops() -> None:
+    cluster = bounced(3)
+    cluster.do(cluster.machine.begin_shutdown(BrokerId(0), cluster.image.brokers[0].epoch))
+    assert cluster.machine.balance_leaders().response == (0, False)
+
+
+def test_allowing_unclean_elections_gives_the_leaderless_a_leader() -> None:
+    cluster = Cluster([0, 1])
+    cluster.create("t", assignments=[(0, [0, 1])])
+    cluster.fence(1)
+    cluster.fence(1, fenced=False)
+    cluster.fence(0)
+    assert cluster.machine.elect_leaderless() == ([], 0)
+    allow = [ConfigChange(ConfigOp.SET, "unclean.leader.election.enable", "true")]
+    resource = ConfigResource(ResourceType.TOPIC, "t")
+    cluster.do(cluster.machine.incremental_alter_configs([(resource, allow)]))
+    assert cluster.do(cluster.machine.elect_leaderless()) == 1
+    assert row(cluster) == (1, (1,), ())

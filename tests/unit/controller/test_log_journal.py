@@ -26,7 +26,7 @@ from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.stored.config_record import ConfigRecord
 from tests.unit.controller.cluster import said
-from tests.unit.controller.test_shell import controller_on
+from tests.unit.controller.test_shell import controller_on, enter
 
 METADATA = TopicPartition("__cluster_metadata", 0)
 
@@ -68,8 +68,8 @@ def manager(tmp_path: Path) -> LogManager:
 @asynccontextmanager
 async def running(path: Path) -> AsyncIterator[Controller]:
     manager = open_manager(path)
-    controller = controller_on(LocalCoordination(journal_of(open_log(manager))))
-    await controller.start()
+    journal = journal_of(open_log(manager))
+    controller = await enter(controller_on(LocalCoordination(journal), journal))
     try:
         yield controller
     finally:
@@ -153,4 +153,4 @@ async def test_a_controller_finds_its_metadata_again(tmp_path: Path) -> None:
         assert len(said(controller.image)) == len(before)
         assert list(controller.image.topics_by_name["t"].leader_epochs) == [1, 1, 1]
         assert controller.image.topic_configs("t") == {"retention.ms": "5"}
-        assert controller.controller_epoch == 1
+        assert controller.epoch == 1

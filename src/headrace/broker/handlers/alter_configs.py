@@ -43,4 +43,4 @@ async def handle(broker: Broker, request: AlterConfigsRequest, call: Call) -> Al
     )
 
 
-API: Final = Api(ApiKey.ALTER_CONFIGS, 0, 2, AlterConfigsRequest, handle)
+API: Final = Api(ApiKey.ALTER_CONFIGS, 0, 2, AlterConfigsRequest, handle, at_controller=True)

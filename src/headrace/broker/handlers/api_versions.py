@@ -39,6 +39,7 @@ def handle(broker: Broker, request: ApiVersionsRequest, call: Call) -> ApiVersio
         api_keys=[
             ApiVersion(api_key=api.key, min_version=api.lowest, max_version=api.highest)
             for api in sorted(broker.apis.values(), key=lambda api: api.key)
+            if not api.internal
         ]
     )
     if call.version >= 3:

@@ -43,4 +43,4 @@ async def handle(broker: Broker, request: CreatePartitionsRequest, call: Call) -
     )
 
 
-API: Final = Api(ApiKey.CREATE_PARTITIONS, 0, 3, CreatePartitionsRequest, handle)
+API: Final = Api(ApiKey.CREATE_PARTITIONS, 0, 3, CreatePartitionsRequest, handle, at_controller=True)

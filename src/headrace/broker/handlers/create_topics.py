@@ -77,4 +77,4 @@ def _result(
     return result
 
 
-API: Final = Api(ApiKey.CREATE_TOPICS, 2, 7, CreateTopicsRequest, handle)
+API: Final = Api(ApiKey.CREATE_TOPICS, 2, 7, CreateTopicsRequest, handle, at_controller=True)

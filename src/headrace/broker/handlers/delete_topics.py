@@ -49,4 +49,4 @@ async def handle(broker: Broker, request: DeleteTopicsRequest, call: Call) -> De
     )
 
 
-API: Final = Api(ApiKey.DELETE_TOPICS, 1, 6, DeleteTopicsRequest, handle)
+API: Final = Api(ApiKey.DELETE_TOPICS, 1, 6, DeleteTopicsRequest, handle, at_controller=True)

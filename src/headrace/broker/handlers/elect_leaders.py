@@ -48,4 +48,4 @@ async def handle(broker: Broker, request: ElectLeadersRequest, call: Call) -> El
     )
 
 
-API: Final = Api(ApiKey.ELECT_LEADERS, 0, 2, ElectLeadersRequest, handle)
+API: Final = Api(ApiKey.ELECT_LEADERS, 0, 2, ElectLeadersRequest, handle, at_controller=True)

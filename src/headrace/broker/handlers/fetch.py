@@ -1,8 +1,12 @@
 """Fetch: the hot path out. Served from the raw frame; records leave as file ranges.
 
-Versions 4-17. 7: fetch sessions (KIP-227). 9: the leader epoch the client believes in. 12: flexible, and a
-divergence is told in the answer (KIP-595). 13: topic ids. 15: the replica's state as a tagged field.
-16: endpoints of new leaders. Not done: fetches by replicas, which come with clusters; 18.
+Versions 4-17. 7: fetch sessions (KIP-227). 9: the leader epoch the client believes in. 11: the consumer's
+rack, and with it reading from followers (KIP-392). 12: flexible, and a divergence is told in the answer
+(KIP-595). 13: topic ids. 15: the replica's state as a tagged field, with its broker epoch (KIP-903).
+16: endpoints of new leaders (KIP-951). Not done: 18.
+
+Replicas and consumers come the same way. A replica (id 0 and above) reads up to the end of the log and says
+with its position what it has; a tool that compares replicas (id -2) reads any replica as a consumer does.
 """
 
 from __future__ import annotations
@@ -12,13 +16,19 @@ from uuid import UUID
 
 from headrace.broker.api import Api
 from headrace.broker.errors import code_of
-from headrace.broker.fetch.reading import PartitionAnswer, ReadResult, read_all
-from headrace.broker.fetch.sessions import FetchContext, FetchKey, Wanted
+from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_all
+from headrace.broker.fetch.sessions import FetchContext
 from headrace.broker.fetch.waiting import WaitingFetch
-from headrace.core.errors import HeadraceError, NotLeader
+from headrace.broker.fetch.wanted import FetchKey, Interest, LoneInterest, Wanted
+from headrace.broker.leader_endpoints import endpoints_of
+from headrace.broker.storage import METADATA_TOPIC_ID
+from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
+from headrace.core.errors import HeadraceError, StaleBrokerEpoch
 from headrace.network.answer import Answer, Parts, Pending
+from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.fetch_codec import (
+    FIRST_WITH_ENDPOINTS,
     FIRST_WITH_TOPIC_IDS,
     FetchedPartition,
     FetchRequestView,
@@ -30,42 +40,73 @@ from headrace.protocol.messages.fetch_request import FetchRequest
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.protocol.node_endpoints import Endpoint
 
 READ_COMMITTED: Final = 1
+FIRST_WITH_RACK: Final = 11
+DEBUGGING_CONSUMER: Final = -2
+METADATA_KEY: Final = FetchKey("", METADATA_TOPIC_ID, 0)
 
 
-def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int) -> Answer:
+def serve(
+    broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
+) -> Answer:
     request = parse_fetch(frame, at, version)
-    by_id = version >= FIRST_WITH_TOPIC_IDS
+    as_replica = request.replica_id >= 0
     try:
-        if request.replica_id >= 0:
-            raise NotLeader("replicas cannot fetch from a broker that has no followers")
+        if as_replica:
+            _check_incarnation(broker, request)
         context = broker.fetch_sessions.begin(
             request.session_id,
             request.session_epoch,
             _wanted(request),
             _forgotten(request),
-            uses_topic_ids=by_id,
+            uses_topic_ids=version >= FIRST_WITH_TOPIC_IDS,
             now_ms=broker.monotonic_ms(),
+            as_replica=as_replica,
         )
     except HeadraceError as error:
         chunks, _ = encode_fetch_response(version, correlation_id, (), error_code=code_of(error))
         return list(chunks)
-    fetch = _Fetch(broker, version, correlation_id, request, context)
+    if as_replica:
+        _note_metadata_fetch(broker, request, context, connection)
+    fetch = _Fetch(broker, version, correlation_id, request, context, connection)
     result = fetch.read()
     if (
         result.total_bytes >= fetch.min_bytes
         or result.must_answer
         or request.max_wait_ms <= 0
-        or not result.answers
+        or not context.wanted
     ):
         return fetch.encode(result)
     return fetch.wait(result)
 
 
+def _check_incarnation(broker: Broker, request: FetchRequestView) -> None:
+    """Refuse a process that has been replaced: what it has is not what its successor has (KIP-903)."""
+    registration = broker.image.brokers.get(request.replica_id)
+    if registration is not None and 0 <= request.replica_epoch < registration.epoch:
+        raise StaleBrokerEpoch(f"broker {request.replica_id} is registered anew: {registration.epoch}")
+
+
+def _note_metadata_fetch(
+    broker: Broker, request: FetchRequestView, context: FetchContext, connection: Connection
+) -> None:
+    """Who follows the metadata is alive. Also a request that only continues its session says so."""
+    want: Wanted | None = None
+    if context.session is not None:
+        want = context.session.partitions.get(METADATA_KEY)
+    else:
+        for each in context.wanted:
+            if each.key == METADATA_KEY:
+                want = each
+    if want is not None:
+        broker.on_metadata_fetch(request.replica_id, request.replica_epoch, want.fetch_offset, connection)
+
+
 def _wanted(request: FetchRequestView) -> list[Wanted]:
     return [
-        Wanted(_key(topic, item[0]), item.fetch_offset, item.max_bytes, item[1], item.last_fetched_epoch)
+        Wanted(_key(topic, item[0]), item[2], item[5], item[1], item[3], item[4])
         for topic, partitions in request.topics
         for item in partitions
     ]
@@ -84,7 +125,7 @@ def _key(topic: Topic, partition: int) -> FetchKey:
 class _Fetch:
     """One request on its way: read, perhaps wait and read again, answer."""
 
-    __slots__ = ("_broker", "_context", "_correlation_id", "_request", "_version")
+    __slots__ = ("_broker", "_connection", "_context", "_correlation_id", "_reader", "_request", "_version")
 
     def __init__(
         self,
@@ -93,12 +134,29 @@ class _Fetch:
         correlation_id: int,
         request: FetchRequestView,
         context: FetchContext,
+        connection: Connection,
     ) -> None:
         self._broker = broker
         self._version = version
         self._correlation_id = correlation_id
         self._request = request
         self._context = context
+        self._connection = connection
+        replica_id = request.replica_id
+        rack = request.rack_id
+        if rack and broker.config.replica_selector_class != RACK_AWARE_SELECTOR:
+            rack = ""
+        self._reader = Reader(
+            replica_id,
+            request.replica_epoch,
+            self.max_bytes,
+            request.isolation_level == READ_COMMITTED,
+            version >= FIRST_WITH_RACK or replica_id == DEBUGGING_CONSUMER,
+            context.incremental,
+            rack,
+            broker.clock.monotonic() if replica_id >= 0 else 0.0,
+            broker.replicas.throttles.leader if replica_id >= 0 else None,
+        )
 
     @property
     def max_bytes(self) -> int:
@@ -110,46 +168,91 @@ class _Fetch:
         return min(self._request.min_bytes, self.max_bytes)
 
     def read(self) -> ReadResult:
-        read_committed = self._request.isolation_level == READ_COMMITTED
-        return read_all(self._broker, self._context.wanted, self.max_bytes, read_committed)
+        context = self._context
+        if context.incremental and context.session is not None:
+            return read_all(self._broker, tuple(context.session.news), self._reader)
+        return read_all(self._broker, context.wanted, self._reader)
 
     def wait(self, result: ReadResult) -> Pending:
         broker = self._broker
+        interest: Interest | None = self._context.session
+        if interest is None:
+            interest = self._listen()
+        elif interest.as_replica:
+            # Consumers that read from followers see what is committed there: the followers hear of it soon.
+            interest.hears_commits = broker.config.replica_selector_class == RACK_AWARE_SELECTOR
         return WaitingFetch(
             broker.loop,
-            result.partitions,
+            interest,
             self.min_bytes - result.total_bytes,
             self._request.max_wait_ms,
-            lambda pending: pending.complete(self.encode(self.read())),
+            self._finish,
             broker.waiting_fetches,
         ).pending
 
+    def _listen(self) -> Interest:
+        wanted = self._context.wanted
+        interest = LoneInterest(self._request.replica_id >= 0, wanted)
+        for want in wanted:
+            want.interest = interest
+            want.bind(find(self._broker, want))  # it was found a moment ago, or nobody would wait
+        return interest
+
+    def _finish(self, pending: Pending) -> None:
+        self._reader.now = self._broker.clock.monotonic()
+        pending.complete(self.encode(self.read()))
+
     def encode(self, result: ReadResult) -> Parts:
-        session = self._context.session
         answers = result.answers
-        if session is not None:
-            news = [answer for answer in answers if answer.is_news]
-            if self._context.incremental:
-                answers = news
-            for answer in news:
-                # Whoever gave data goes to the end, so that a small byte limit starves nobody.
-                if answer.records is not None and answer.want.key in session.partitions:
-                    session.partitions.move_to_end(answer.want.key)
+        context = self._context
+        if context.session is not None:
+            answers = self._tell(answers)
+        version = self._version
+        endpoints: list[Endpoint] = []
+        if version >= FIRST_WITH_ENDPOINTS:
+            endpoints = self._endpoints(answers)
         chunks, _ = encode_fetch_response(
-            self._version,
+            version,
             self._correlation_id,
             self._by_topic(answers),
-            session_id=self._context.session_id,
+            session_id=context.session_id,
+            node_endpoints=endpoints,
         )
+        is_consumer = self._request.replica_id < 0
         parts: Parts = []
         for chunk, answer in zip(chunks, answers, strict=False):
             parts.append(chunk)
             if answer.records is not None:
                 parts.append(answer.records)
-                if answer.metrics is not None:
+                if answer.metrics is not None and is_consumer:
                     answer.metrics.bytes_out += answer.records.length
         parts.append(chunks[-1])
         return parts
+
+    def _tell(self, answers: list[PartitionAnswer]) -> list[PartitionAnswer]:
+        """Remember what the peer is told, and leave out what it knows if the answer is incremental."""
+        context = self._context
+        assert context.session is not None
+        news = context.session.news
+        told = []
+        for answer in answers:
+            is_news = answer.tell()
+            if is_news or not context.incremental:
+                told.append(answer)
+            want = answer.want
+            if answer.records is not None:
+                # Whoever gave data goes to the end, so that a small byte limit starves nobody.
+                if want in news:
+                    del news[want]
+                    news[want] = None
+            elif answer.is_exhausted:
+                news.pop(want, None)
+        return told
+
+    def _endpoints(self, answers: list[PartitionAnswer]) -> list[Endpoint]:
+        """Where the leaders are that the answer names."""
+        leaders = [answer.current_leader[0] for answer in answers if answer.current_leader is not None]
+        return endpoints_of(self._broker, leaders, self._connection.listener) if leaders else []
 
     def _by_topic(self, answers: list[PartitionAnswer]) -> list[tuple[Topic, list[FetchedPartition]]]:
         aborted: list[tuple[int, int]] | None = None
@@ -170,8 +273,9 @@ class _Fetch:
                     answer.log_start_offset,
                     0 if answer.records is None else answer.records.length,
                     aborted if answer.error_code == 0 else None,
-                    -1,
+                    answer.preferred_replica,
                     answer.diverging,
+                    answer.current_leader,
                 )
             )
         return topics

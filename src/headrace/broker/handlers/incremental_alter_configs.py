@@ -48,4 +48,6 @@ async def handle(
     )
 
 
-API: Final = Api(ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, IncrementalAlterConfigsRequest, handle)
+API: Final = Api(
+    ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1, IncrementalAlterConfigsRequest, handle, at_controller=True
+)

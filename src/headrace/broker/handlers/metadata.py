@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
-from headrace.controller.operations import NewTopic
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import NO_TOPIC_ID
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
 from headrace.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from headrace.protocol.messages.metadata_response import (
     MetadataResponse,
@@ -31,6 +32,8 @@ from headrace.protocol.messages.metadata_response import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.controller.topic_image import TopicImage
+
+CREATE_MS: Final = 10_000
 
 
 def handle(
@@ -61,15 +64,32 @@ async def _create_first(
     asked: list[MetadataRequestTopic],
     missing: list[str],
 ) -> MetadataResponse:
-    outcomes = await broker.controller.create_topics([NewTopic(name) for name in missing])
-    errors = {outcome.name: outcome.error for outcome in outcomes if outcome.error is not None}
+    wanted = CreateTopicsRequest(
+        topics=[
+            CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=[], configs=[])
+            for name in missing
+        ],
+        timeout_ms=CREATE_MS,
+    )
+    try:
+        made = await broker.channel.request(wanted, CreateTopicsResponse)
+        errors = {topic.name: _not_there_yet(topic.error_code) for topic in made.topics}
+    except HeadraceError as error:
+        errors = dict.fromkeys(missing, code_of(error))
     return _answer(broker, call, request, _topics(broker, asked, errors))
+
+
+def _not_there_yet(code: int) -> ErrorCode:
+    """The topic exists, but this broker has not heard of it yet: the client asks again."""
+    if code in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
+        return ErrorCode.LEADER_NOT_AVAILABLE
+    return ErrorCode(code)
 
 
 def _topics(
     broker: Broker,
     asked: Iterable[MetadataRequestTopic],
-    errors: dict[str, HeadraceError] | None = None,
+    errors: dict[str, ErrorCode] | None = None,
 ) -> list[MetadataResponseTopic]:
     answers = []
     for topic in asked:
@@ -91,12 +111,12 @@ def _by_id(broker: Broker, asked: MetadataRequestTopic) -> MetadataResponseTopic
     return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
 
 
-def _unknown(name: str, errors: dict[str, HeadraceError] | None) -> MetadataResponseTopic:
+def _unknown(name: str, errors: dict[str, ErrorCode] | None) -> MetadataResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not is_topic_name(name):
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif errors and name in errors:
-        code = code_of(errors[name])
+        code = errors[name]
     return MetadataResponseTopic(error_code=code, name=name, topic_id=NO_TOPIC_ID)
 
 

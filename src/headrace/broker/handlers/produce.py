@@ -7,21 +7,24 @@ transactional client's newer errors. Not done: 12 and 13 (transactions, topic id
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api
 from headrace.broker.errors import code_of, text_of
+from headrace.broker.held_produce import HeldProduce
+from headrace.broker.leader_endpoints import endpoints_of
 from headrace.core.errors import (
     CorruptBatch,
     HeadraceError,
     InvalidRecord,
     InvalidRequiredAcks,
     InvalidTransactionState,
+    NotLeader,
     UnsupportedCompression,
     UnsupportedVersion,
 )
-from headrace.network.answer import NO_ANSWER, Answer, Pending
+from headrace.network.answer import NO_ANSWER, Answer
+from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.batch import (
     HEADER_SIZE,
@@ -36,6 +39,7 @@ from headrace.protocol.compression import Compression
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import ProduceRequest
 from headrace.protocol.produce_codec import (
+    FIRST_WITH_LEADER,
     PartitionResult,
     encode_acknowledgement,
     encode_produce_response,
@@ -45,25 +49,26 @@ from headrace.protocol.produce_codec import (
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
-    from headrace.log.partition_log import AppendResult, PartitionLog
+    from headrace.log.partition_log import AppendResult
     from headrace.replication.partition import Partition
 
 FIRST_SERVED: Final = 3
 FIRST_WITH_ZSTD: Final = 7
-ACKS: Final = (-1, 0, 1)
+ACKS_ALL: Final = -1
+ACKS: Final = (ACKS_ALL, 0, 1)
 
 Results = list[tuple[str, list[PartitionResult]]]
-Unsynced = tuple["PartitionLog", list[PartitionResult], int]
-"""A log that has to be synced, and which answer says so: the list, and its place there."""
 
 
-def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int) -> Answer:
+def serve(
+    broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
+) -> Answer:
     if version < FIRST_SERVED:
         raise UnsupportedVersion(f"Produce {version} is too old: the least is {FIRST_SERVED}")
     one = parse_one(frame, at, version, len(frame))
     if one is None:
-        return _serve_many(broker, version, correlation_id, frame, at)
-    acks, _, topic, index, start, end = one
+        return _serve_many(broker, version, correlation_id, frame, at, connection)
+    acks, timeout_ms, topic, index, start, end = one
     try:
         partition, result = _append(
             broker, topic, index, frame[start:end], version, acks, broker.clock.wall_ms()
@@ -72,22 +77,25 @@ def serve(broker: Broker, version: int, correlation_id: int, frame: memoryview, 
         answer = _refusal(broker, topic, index, version, error)
         if acks == 0:
             raise
-        return [encode_produce_response(version, correlation_id, [(topic, [answer])])]
-    if partition.must_sync_before_ack:
+        return [_encode(broker, version, correlation_id, [(topic, [answer])], connection)]
+    if _must_wait(partition, result, acks):
         answers = [_acknowledged(index, result)]
-        unsynced = [(partition.log, answers, 0)]
-        return _answer_when_durable(broker, version, correlation_id, [(topic, answers)], unsynced, acks)
+        held = HeldProduce(broker, version, correlation_id, [(topic, answers)])
+        held.hold(partition, result, answers, 0, acks)
+        return NO_ANSWER if acks == 0 else held.begin(timeout_ms)
     if acks == 0:
         return NO_ANSWER
     return [encode_acknowledgement(version, correlation_id, topic, index, result[0], result[2], result[3])]
 
 
-def _serve_many(broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int) -> Answer:
+def _serve_many(
+    broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
+) -> Answer:
     request = parse_produce(frame, at, version)
     acks = request.acks
     now_ms = broker.clock.wall_ms()
     results: Results = []
-    unsynced: list[Unsynced] = []
+    held = HeldProduce(broker, version, correlation_id, results)
     failed: HeadraceError | None = None
     for topic, partitions in request.topics:
         answers: list[PartitionResult] = []
@@ -101,16 +109,23 @@ def _serve_many(broker: Broker, version: int, correlation_id: int, frame: memory
                 answers.append(_refusal(broker, topic, index, version, error))
                 continue
             answers.append(_acknowledged(index, result))
-            if partition.must_sync_before_ack:
-                unsynced.append((partition.log, answers, len(answers) - 1))
-    if unsynced:
-        return _answer_when_durable(broker, version, correlation_id, results, unsynced, acks)
+            if _must_wait(partition, result, acks):
+                held.hold(partition, result, answers, len(answers) - 1, acks)
     if acks == 0:
         if failed is not None:
             # Nobody reads an answer to acks=0: the only way to tell the producer is to hang up.
             raise failed
         return NO_ANSWER
-    return [encode_produce_response(version, correlation_id, results)]
+    if held.is_waiting:
+        return held.begin(request.timeout_ms)
+    return [_encode(broker, version, correlation_id, results, connection)]
+
+
+def _must_wait(partition: Partition, result: AppendResult, acks: int) -> bool:
+    """For the replicas, if the producer asked for all of them, or for the disk, if the topic does."""
+    if acks == ACKS_ALL and partition.high_watermark <= result[1]:
+        return True
+    return partition.must_sync_before_ack
 
 
 def _acknowledged(index: int, result: AppendResult) -> PartitionResult:
@@ -120,7 +135,21 @@ def _acknowledged(index: int, result: AppendResult) -> PartitionResult:
 def _refusal(broker: Broker, topic: str, index: int, version: int, error: HeadraceError) -> PartitionResult:
     code = code_of(error)
     _count_failure(broker, topic, version, code)
-    return PartitionResult(index, code, error_message=text_of(error))
+    current_leader = None
+    if isinstance(error, NotLeader) and version >= FIRST_WITH_LEADER:
+        image = broker.image.topic(topic)
+        if image is not None and index in image:
+            current_leader = (image.leader(index), image.leader_epoch(index))
+    return PartitionResult(index, code, error_message=text_of(error), current_leader=current_leader)
+
+
+def _encode(
+    broker: Broker, version: int, correlation_id: int, results: Results, connection: Connection
+) -> bytes:
+    """With the addresses of leaders that it names (KIP-951): the producer need not ask for metadata."""
+    leaders = [each.current_leader[0] for _, answers in results for each in answers if each.current_leader]
+    endpoints = endpoints_of(broker, leaders, connection.listener) if leaders else ()
+    return encode_produce_response(version, correlation_id, results, node_endpoints=endpoints)
 
 
 def _count_failure(broker: Broker, topic: str, version: int, code: ErrorCode) -> None:
@@ -171,29 +200,6 @@ def _told_as_kafka_does(records: memoryview, error: CorruptBatch) -> HeadraceErr
     if header.batch_length >= MIN_BATCH_LENGTH and header.magic == MAGIC and header.record_count < 0:
         return InvalidRecord(str(error))
     return error
-
-
-def _answer_when_durable(
-    broker: Broker, version: int, correlation_id: int, results: Results, unsynced: list[Unsynced], acks: int
-) -> Answer:
-    """Hold the answer until every log that asked for a flush (flush.messages) has been synced."""
-    pending = Pending(exclusive=False)
-    remaining = len(unsynced)
-
-    def on_durable(answers: list[PartitionResult], place: int, error: HeadraceError | None) -> None:
-        nonlocal remaining
-        remaining -= 1
-        if error is not None:
-            # Only what could not be synced: the other partitions of the request are on disk.
-            answers[place] = PartitionResult(
-                answers[place].partition, code_of(error), error_message=text_of(error)
-            )
-        if remaining == 0 and acks != 0:
-            pending.complete([encode_produce_response(version, correlation_id, results)])
-
-    for log, answers, place in unsynced:
-        broker.flusher.flush(log, partial(on_durable, answers, place))
-    return NO_ANSWER if acks == 0 else pending
 
 
 API: Final = Api(ApiKey.PRODUCE, 0, 11, ProduceRequest, None)

@@ -1,0 +1,61 @@
+"""A broker that is the whole cluster: always in office, the only member, coordinated by its own disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from headrace.controller.brokers import BrokerDescription
+from headrace.core.errors import HeadraceError, StorageError
+from headrace.core.ids import NO_BROKER, BrokerEpoch
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+class LoneNode:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.broker_epoch = BrokerEpoch(-1)
+
+    @property
+    def controller_id(self) -> int:
+        return self._broker.broker_id if self._broker.controller.in_office else NO_BROKER
+
+    @property
+    def office_epoch(self) -> int:
+        return self._broker.controller.epoch
+
+    async def start(self) -> None:
+        broker = self._broker
+        broker.controller.on_resign(self._on_resign)
+        await broker.controller.enter(broker.broker_id)
+        self.broker_epoch = await broker.controller.register_alone(self._describe())
+        await broker.store.save_checkpoint_if_due()
+        broker.hosting.start()
+
+    def _describe(self) -> BrokerDescription:
+        broker = self._broker
+        return BrokerDescription(
+            broker_id=broker.broker_id,
+            incarnation_id=UUID(bytes=broker.random.randbytes(16), version=4),
+            endpoints=broker.endpoints,
+            rack=broker.config.broker_rack,
+            directories=tuple(directory.uuid for directory in broker.logs.online()),
+            features=broker.supported_features,
+        )
+
+    def _on_resign(self, error: HeadraceError) -> None:
+        self._broker.give_up(StorageError(f"the metadata log has failed: {error}"))
+
+    async def stop(self) -> None:
+        await self._broker.controller.stop()
+
+    async def find_address(self, broker_id: int) -> tuple[str, int] | None:
+        return self._broker.address_of(broker_id)
+
+    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None:
+        """Nobody else is there to be heard of."""
+
+    def on_disconnect(self, broker_id: int, connection: object) -> None:
+        """Nobody else is there to be missed."""

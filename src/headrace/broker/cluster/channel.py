@@ -1,0 +1,112 @@
+"""What this broker asks of the controller, wherever that is: in another process, or in this one."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from headrace.broker.api import Call
+from headrace.broker.cluster.asking import ask
+from headrace.core.errors import NotController
+from headrace.core.ids import NO_BROKER
+from headrace.core.ports_network import Link, PeerUnavailable
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.message import Message
+from headrace.protocol.messages.envelope_request import EnvelopeRequest
+from headrace.protocol.messages.envelope_response import EnvelopeResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+A = TypeVar("A", bound=Message)
+
+DIAL_SECONDS: Final = 2.0
+REQUEST_SECONDS: Final = 10.0
+FORWARD_SECONDS: Final = 30.0
+RETRY_SECONDS: Final = 0.05
+
+
+class ControllerChannel:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        # Two links, so that a creation of a thousand topics does not hold up a change of an ISR.
+        self._own = _Link(broker)
+        self._forwarded = _Link(broker)
+
+    async def request(self, message: Message, answer: type[A], *, timeout: float = REQUEST_SECONDS) -> A:
+        """Ask whoever is in office now. Raises NotController if nobody is known to be, PeerUnavailable if
+        the answer did not come: then the request may have taken effect."""
+        broker = self._broker
+        api = broker.apis[message.API_KEY]
+        if broker.controller.in_office:
+            assert api.handle is not None, "what the controller is asked is served by a handler"
+            result = api.handle(broker, message, Call(api.highest, None, broker.to_itself))
+            reply = await result if inspect.isawaitable(result) else result
+            assert isinstance(reply, answer)
+            return reply
+        link = await self._own.open()
+        return await ask(link, message, answer, version=api.highest, timeout=timeout)
+
+    async def forward(self, frame: bytes, host: str) -> bytes:
+        """Have the controller serve a client's request; the frame of its answer.
+
+        While no controller can be asked this waits, as the client would. Raises NotController at last.
+        """
+        loop = self._broker.loop
+        deadline = loop.time() + FORWARD_SECONDS
+        envelope = EnvelopeRequest(
+            request_data=frame, request_principal=b"", client_host_address=host.encode()
+        )
+        while loop.time() < deadline:
+            try:
+                reply = await self.request_forwarded(envelope, deadline - loop.time())
+            except (NotController, PeerUnavailable):
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            if reply.error_code == ErrorCode.NOT_CONTROLLER or reply.response_data is None:
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            return bytes(reply.response_data)
+        raise NotController("no controller could be asked in time")
+
+    async def request_forwarded(self, envelope: EnvelopeRequest, timeout: float) -> EnvelopeResponse:
+        broker = self._broker
+        api = broker.apis[EnvelopeRequest.API_KEY]
+        if broker.controller.in_office:
+            return await self.request(envelope, EnvelopeResponse)
+        link = await self._forwarded.open()
+        return await ask(link, envelope, EnvelopeResponse, version=api.highest, timeout=timeout)
+
+    def close(self) -> None:
+        self._own.close()
+        self._forwarded.close()
+
+
+class _Link:
+    """A link to the broker in office, opened when it is needed and again when the office moves."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._link: Link | None = None
+        self._to: tuple[int, int] | None = None
+        self._opening = asyncio.Lock()
+
+    async def open(self) -> Link:
+        async with self._opening:
+            broker = self._broker
+            holder = broker.controller_id
+            address = broker.address_of(holder)
+            if holder == NO_BROKER or address is None:
+                raise NotController("no broker is known to be in office")
+            term = (holder, broker.node.office_epoch)
+            if self._link is None or not self._link.is_open or self._to != term:
+                self.close()
+                self._link = await broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+                self._to = term
+            return self._link
+
+    def close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None

@@ -1,0 +1,91 @@
+"""What a broker writes into its member node, and what is remembered on its disks about the last time.
+
+The node is JSON in the form that Kafka gave it, with fields of our own beside Kafka's. The file says in which
+boot of the host this process registered: a process that was killed, on a host that stayed up, with the same
+directories, has lost nothing that it wrote.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from headrace.controller.brokers import BrokerDescription
+from headrace.controller.image import Endpoint
+from headrace.core.errors import CorruptLog
+from headrace.core.ids import BrokerId
+from headrace.core.ports import Disk
+from headrace.log import checkpoints, files
+
+INCARNATION: Final = "headrace.incarnation"
+_VERSION: Final = 5
+_PLAINTEXT: Final = 0
+
+
+def encode(broker: BrokerDescription) -> bytes:
+    first = broker.endpoints[0]
+    return json.dumps(
+        {
+            "version": _VERSION,
+            "host": first.host,
+            "port": first.port,
+            "jmx_port": -1,
+            "endpoints": [f"{end.listener}://{end.host}:{end.port}" for end in broker.endpoints],
+            "listener_security_protocol_map": {end.listener: "PLAINTEXT" for end in broker.endpoints},
+            "rack": broker.rack,
+            "features": {name: list(levels) for name, levels in sorted(broker.features.items())},
+            "incarnation": str(broker.incarnation_id),
+            "directories": [str(directory) for directory in broker.directories],
+            "previous_epoch": broker.previous_epoch,
+            "stopped": broker.stopped,
+        }
+    ).encode()
+
+
+def decode(broker_id: BrokerId, node: bytes) -> BrokerDescription:
+    try:
+        said = json.loads(node)
+        return BrokerDescription(
+            broker_id=broker_id,
+            incarnation_id=UUID(said["incarnation"]),
+            endpoints=tuple(_endpoint(text) for text in said["endpoints"]),
+            rack=said.get("rack"),
+            directories=tuple(UUID(text) for text in said["directories"]),
+            features={name: (levels[0], levels[1]) for name, levels in said["features"].items()},
+            previous_epoch=int(said["previous_epoch"]),
+            stopped=said["stopped"],
+        )
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise CorruptLog(f"the node of broker {broker_id} cannot be read: {error!r}") from error
+
+
+def _endpoint(text: str) -> Endpoint:
+    listener, _, address = text.partition("://")
+    host, _, port = address.rpartition(":")
+    return Endpoint(listener, host, int(port), _PLAINTEXT)
+
+
+class Remembered(NamedTuple):
+    boot_id: str
+    broker_epoch: int
+
+
+def remember(disk: Disk, directories: Sequence[str], boot_id: str, broker_epoch: int) -> None:
+    """Before this process may join any ISR: a later one must be able to tell what became of it."""
+    content = checkpoints.format_properties({"boot.id": boot_id, "broker.epoch": str(broker_epoch)})
+    for path in directories:
+        files.replace(disk, f"{path}/{INCARNATION}", content, sync=True)
+
+
+def recall(disk: Disk, directories: Sequence[str]) -> Remembered | None:
+    """What every directory agrees on; None if one of them does not know it, as a new disk does not."""
+    found: set[Remembered] = set()
+    for path in directories:
+        try:
+            said = checkpoints.parse_properties(files.read_all(disk, f"{path}/{INCARNATION}"))
+            found.add(Remembered(said["boot.id"], int(said["broker.epoch"])))
+        except (OSError, KeyError, ValueError, checkpoints.CorruptCheckpoint):
+            return None
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,239 @@
+"""What a broker does while it is in office: registers members, fences the dead, unfences those who caught up.
+
+The decisions are the machine's, and who is dead is for `controller/liveness.py` to say. This is the shell:
+it hears of members, fetches and broken connections, and submits operations one after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.cluster import description
+from headrace.controller.brokers import BrokerDescription
+from headrace.controller.image import BrokerRegistration
+from headrace.controller.liveness import Liveness
+from headrace.core.errors import HeadraceError, NotController
+from headrace.core.ids import BrokerEpoch, BrokerId
+from headrace.core.ports_coordination import (
+    Coordination,
+    CoordinationUnavailable,
+    Member,
+    OfficeLost,
+    SessionState,
+)
+from headrace.core.ports_network import PeerRefused, PeerUnavailable
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+PROBES: Final = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""Pauses before each try to reach a broker whose connection broke: a process that dies closes its sockets one
+by one, so the first try may still get through."""
+PROBE_SECONDS: Final = 1.0
+TICKS_PER_SESSION: Final = 8
+
+
+class Duties:
+    """Of one term of office."""
+
+    def __init__(self, broker: Broker, coordination: Coordination) -> None:
+        self._broker = broker
+        self._coordination = coordination
+        self._session = coordination.session_timeout_ms / 1000
+        self._liveness = Liveness(broker.broker_id, self._session, broker.loop.time())
+        self._members: Mapping[BrokerId, Member] = {}
+        self._members_changed = True
+        self._wake = asyncio.Event()
+        self._positions: dict[int, tuple[int, int]] = {}
+        """Broker epoch and metadata offset of each broker's last fetch."""
+        self._required = broker.store.end
+        """A fenced broker must have the metadata up to here before it may lead anything."""
+        self._refused: dict[int, BrokerEpoch] = {}
+        """Registrations that cannot be accepted, by their epoch: said once."""
+        self._probing: dict[int, asyncio.Task[None]] = {}
+        self._connections: dict[int, object] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._next_balance = 0.0
+
+    def start(self, deposed: int) -> None:
+        """`deposed` was in office before: if its port refuses, it need not be waited for."""
+        self._stop_watching = [
+            self._coordination.watch_members(self._on_members),
+            self._coordination.watch_session(self._on_session),
+        ]
+        interval = self._broker.config.leader_imbalance_check_interval_seconds
+        self._next_balance = self._broker.loop.time() + interval
+        self._task = asyncio.ensure_future(self._run())
+        if deposed != self._broker.broker_id:
+            self.probe(deposed)
+
+    async def stop(self) -> None:
+        for stop in self._stop_watching:
+            stop()
+        tasks = [task for task in (self._task, *self._probing.values()) if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+
+    # --- what is heard ----------------------------------------------------------------------------------
+
+    def on_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None:
+        """A broker asked for metadata from `offset` on: it lives, and has applied everything below."""
+        registration = self._broker.image.brokers.get(broker_id)
+        if registration is None or registration.epoch != epoch:
+            return
+        self._liveness.heard(broker_id, self._broker.loop.time())
+        self._positions[broker_id] = (epoch, offset)
+        self._connections[broker_id] = connection
+        if registration.fenced and offset >= self._required:
+            self._wake.set()
+
+    def on_disconnect(self, broker_id: int, connection: object) -> None:
+        if self._connections.get(broker_id) is connection:
+            self.probe(broker_id)
+
+    def has_applied(self, offset: int) -> bool:
+        """Every broker that lives has applied the metadata below `offset`."""
+        return all(
+            self._positions.get(broker_id, (0, -1))[1] >= offset
+            for broker_id, registration in self._broker.image.brokers.items()
+            if not registration.fenced and broker_id != self._broker.broker_id
+        )
+
+    def _on_members(self) -> None:
+        self._members_changed = True
+        self._wake.set()
+
+    def _on_session(self, state: SessionState) -> None:
+        if state is SessionState.CONNECTED:
+            self._liveness.coordination_back(self._broker.loop.time())
+            self._on_members()
+        elif state is SessionState.LOST:
+            self._broker.controller.resign(OfficeLost("the session ended, and the office with it"))
+
+    # --- suspicion --------------------------------------------------------------------------------------
+
+    def probe(self, broker_id: int) -> None:
+        if broker_id not in self._probing:
+            task = self._probing[broker_id] = asyncio.ensure_future(self._probe(broker_id))
+            task.add_done_callback(lambda _: self._probing.pop(broker_id, None))
+
+    async def _probe(self, broker_id: int) -> None:
+        broker = self._broker
+        for pause in PROBES:
+            await asyncio.sleep(pause)
+            registration = broker.image.brokers.get(broker_id)
+            address = broker.address_of(broker_id)
+            if registration is None or registration.fenced or address is None:
+                return
+            try:
+                (await broker.world.dialer.dial(*address, timeout=PROBE_SECONDS)).close()
+            except PeerRefused:
+                self._liveness.suspect(broker_id)
+                self._wake.set()
+                return
+            except PeerUnavailable:
+                continue
+
+    # --- rounds -----------------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        broker = self._broker
+        tick = self._session / TICKS_PER_SESSION
+        while broker.controller.in_office:
+            self._wake.clear()
+            try:
+                await self._round()
+            except (CoordinationUnavailable, NotController, OfficeLost):
+                pass  # the next round finds the service back, or the term over
+            except HeadraceError as error:
+                broker.log.error("a duty of the controller failed; it is tried again", error=str(error))
+            try:
+                async with asyncio.timeout(tick):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    async def _round(self) -> None:
+        if self._members_changed:
+            self._members_changed = False
+            try:
+                self._members = await self._coordination.members()
+            except CoordinationUnavailable:
+                self._members_changed = True
+                raise
+            self._liveness.members({each.broker_id: each.epoch for each in self._members.values()})
+        await self._register_new()
+        await self._fence_dead()
+        await self._unfence_ready()
+        await self._balance()
+
+    async def _register_new(self) -> None:
+        broker = self._broker
+        for member in sorted(self._members.values()):
+            known = broker.image.brokers.get(member.broker_id)
+            if known is not None and known.epoch >= member.epoch:
+                continue
+            if self._refused.get(member.broker_id) == member.epoch:
+                continue
+            try:
+                told = description.decode(member.broker_id, member.description)
+                await self._register(told, member.epoch)
+            except (NotController, CoordinationUnavailable, OfficeLost):
+                raise
+            except HeadraceError as error:
+                self._refused[member.broker_id] = member.epoch
+                broker.log.error("registration refused", broker_id=member.broker_id, error=str(error))
+
+    async def _register(self, told: BrokerDescription, epoch: BrokerEpoch) -> None:
+        broker = self._broker
+        await broker.controller.submit(lambda machine: machine.register_broker(told, epoch))
+        self._required = broker.store.end
+        self._liveness.heard(told.broker_id, broker.loop.time())
+        broker.log.info(
+            "broker registered", broker_id=told.broker_id, epoch=epoch, stopped=told.stopped, rack=told.rack
+        )
+
+    async def _fence_dead(self) -> None:
+        broker = self._broker
+        alive = [each.broker_id for each in broker.image.brokers.values() if not each.fenced]
+        doomed = self._liveness.doomed(alive, broker.loop.time())
+        if not doomed:
+            return
+        for each in doomed:
+            broker.log.warning("broker fenced", broker_id=each.broker_id, reason=each.reason)
+        ids = [BrokerId(each.broker_id) for each in doomed]
+        await broker.controller.submit(lambda machine: machine.fence_brokers(ids))
+        self._required = broker.store.end
+
+    async def _unfence_ready(self) -> None:
+        broker = self._broker
+        for registration in list(broker.image.brokers.values()):
+            if registration.fenced and self._is_ready(registration):
+                broker_id, epoch = registration.broker_id, registration.epoch
+                await broker.controller.submit(
+                    lambda machine, i=broker_id, e=epoch: machine.unfence_broker(i, e)  # type: ignore[misc]  # defaults bind the loop's values
+                )
+                broker.log.info("broker unfenced", broker_id=broker_id, epoch=epoch)
+
+    def _is_ready(self, registration: BrokerRegistration) -> bool:
+        broker_id = registration.broker_id
+        if registration.stopping or not self._liveness.is_member(broker_id, registration.epoch):
+            return False
+        if broker_id == self._broker.broker_id:
+            return registration.epoch == self._broker.broker_epoch
+        epoch, offset = self._positions.get(broker_id, (-1, -1))
+        return epoch == registration.epoch and offset >= self._required
+
+    async def _balance(self) -> None:
+        """Give leaderships back to the preferred replicas, from time to time."""
+        broker = self._broker
+        now = broker.loop.time()
+        if now < self._next_balance:
+            return
+        self._next_balance = now + broker.config.leader_imbalance_check_interval_seconds
+        if broker.config.auto_leader_rebalance_enable:
+            await broker.controller.submit(lambda machine: machine.balance_leaders())

@@ -1,0 +1,149 @@
+"""Following the metadata: a broker fetches what is committed from whoever is in office, and applies it.
+
+The fetch is also the heartbeat: the controller hears of this broker by it, and this broker of the controller.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.cluster.asking import ask
+from headrace.broker.storage import METADATA_TOPIC_ID
+from headrace.core.errors import CorruptLog
+from headrace.core.ports_coordination import Office
+from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
+from headrace.protocol.batch import iterate
+from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
+from headrace.protocol.messages.fetch_response import FetchResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+WAIT_MS: Final = 500
+FETCH_BYTES: Final = 4 * 1024 * 1024
+FETCH_VERSION: Final = 17
+DIAL_SECONDS: Final = 1.0
+PAUSE_SECONDS: Final = 0.05
+
+
+class Ended(Enum):
+    """Why a controller is not followed any more."""
+
+    MOVED = "the office has moved"
+    GONE = "its port refuses: the process is gone"
+    SILENT = "it has not answered for a session timeout"
+
+
+class MetadataFollower:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.moved = asyncio.Event()
+        """Set when the office may have changed: look again."""
+
+    async def follow(self, office: Office, silence_seconds: float) -> Ended:
+        """Fetch and apply until the office moves, or its holder seems to be gone."""
+        broker = self._broker
+        loop = broker.loop
+        link: Link | None = None
+        answered = loop.time()
+        try:
+            while not self.moved.is_set():
+                if loop.time() - answered > silence_seconds:
+                    return Ended.SILENT
+                try:
+                    if link is None or not link.is_open:
+                        link = await self._dial(office)
+                    if link is None:
+                        await self._pause()
+                        continue
+                    await self._fetch(link, silence_seconds)
+                    answered = loop.time()
+                except PeerRefused:
+                    return Ended.GONE
+                except PeerUnavailable:
+                    await self._pause()
+            return Ended.MOVED
+        finally:
+            if link is not None:
+                link.close()
+
+    async def _dial(self, office: Office) -> Link | None:
+        address = await self._broker.node.find_address(office.holder)
+        if address is None:
+            return None  # it has left, or has not registered yet: the office will move, or it will come
+        return await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+
+    async def _pause(self) -> None:
+        try:
+            async with asyncio.timeout(PAUSE_SECONDS):
+                await self.moved.wait()
+        except TimeoutError:
+            pass
+
+    async def _fetch(self, link: Link, silence_seconds: float) -> None:
+        broker = self._broker
+        asked = asyncio.ensure_future(
+            ask(
+                link,
+                self._request(),
+                FetchResponse,
+                version=FETCH_VERSION,
+                timeout=WAIT_MS / 1000 + silence_seconds,
+            )
+        )
+        moved = asyncio.ensure_future(self.moved.wait())
+        try:
+            await asyncio.wait((asked, moved), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            moved.cancel()
+            if not asked.done():
+                asked.cancel()  # closes the link
+        if asked.cancelled() or not asked.done():
+            return
+        for topic in asked.result().responses:
+            for partition in topic.partitions:
+                if partition.diverging_epoch.end_offset >= 0:
+                    raise CorruptLog(
+                        f"this broker's copy of the metadata, up to {broker.store.end}, is not a part of the"
+                        " cluster's: it was rebuilt from an older copy. Move __cluster_metadata-0 out of"
+                        " the log directory, then start the broker again"
+                    )
+                records = partition.records
+                if partition.error_code == 0 and records is not None:
+                    await self._apply(bytes(records))
+
+    async def _apply(self, records: bytes) -> None:
+        for position, header in iterate(records):
+            if header.base_offset >= self._broker.store.end:
+                self._broker.store.apply(records[position : position + header.size])
+                await asyncio.sleep(0)  # a long tail must not hold up the data
+
+    def _request(self) -> FetchRequest:
+        broker = self._broker
+        return FetchRequest(
+            replica_state=ReplicaState(replica_id=broker.broker_id, replica_epoch=broker.broker_epoch),
+            max_wait_ms=WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            session_id=0,
+            session_epoch=-1,
+            topics=[
+                FetchTopic(
+                    topic_id=METADATA_TOPIC_ID,
+                    partitions=[
+                        FetchPartition(
+                            partition=0,
+                            current_leader_epoch=-1,
+                            fetch_offset=broker.store.end,
+                            last_fetched_epoch=broker.store.epoch,
+                            log_start_offset=0,
+                            partition_max_bytes=FETCH_BYTES,
+                        )
+                    ],
+                )
+            ],
+            forgotten_topics_data=[],
+            rack_id="",
+        )

@@ -1,0 +1,49 @@
+"""A controlled shutdown: leaderships move before the broker goes, so that no client waits for a timeout."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from headrace.core.errors import HeadraceError
+from headrace.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from headrace.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+POLL_SECONDS = 0.02
+MOST_SECONDS = 30.0
+
+
+async def leave(broker: Broker) -> None:
+    """Ask the controller to move what this broker leads. A refusal delays the stop and never prevents it."""
+    if not broker.config.controlled_shutdown_enable or broker.alone or broker.broker_epoch < 0:
+        return
+    deadline = broker.loop.time() + MOST_SECONDS
+    failures = 0
+    while broker.loop.time() < deadline and failures <= broker.config.controlled_shutdown_max_retries:
+        try:
+            answer = await broker.channel.request(
+                BrokerHeartbeatRequest(
+                    broker_id=broker.broker_id,
+                    broker_epoch=broker.broker_epoch,
+                    current_metadata_offset=broker.metadata_offset,
+                    want_shut_down=True,
+                ),
+                BrokerHeartbeatResponse,
+            )
+        except HeadraceError as error:
+            failures += 1
+            broker.log.warning("controlled shutdown: the controller did not answer", error=str(error))
+            await asyncio.sleep(broker.config.controlled_shutdown_retry_backoff_ms / 1000)
+            continue
+        if answer.error_code:
+            failures += 1
+            await asyncio.sleep(broker.config.controlled_shutdown_retry_backoff_ms / 1000)
+        elif answer.should_shut_down and not any(p.is_leader for p in broker.partitions):
+            return
+        else:
+            await asyncio.sleep(POLL_SECONDS)
+    leading = sum(partition.is_leader for partition in broker.partitions)
+    broker.log.warning("stopping although not every leadership has moved", leaderships=leading)

@@ -1,0 +1,271 @@
+"""This broker's place in the cluster: a member, and either in office or a follower of whoever is.
+
+One task decides which. It looks who is in office, follows that broker's metadata until the office moves or
+its holder seems gone, and then takes office itself if nobody was faster. Nothing here locks anybody out:
+epochs do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final, Protocol
+
+from headrace.broker.cluster import description
+from headrace.broker.cluster.duties import Duties
+from headrace.broker.cluster.following import Ended, MetadataFollower
+from headrace.broker.cluster.membership import Membership
+from headrace.controller.delta import MetadataDelta
+from headrace.core.errors import CorruptLog, HeadraceError, NotController, StorageError
+from headrace.core.ids import NO_BROKER, BrokerEpoch, BrokerId, ControllerEpoch
+from headrace.core.ports_coordination import (
+    Coordination,
+    CoordinationUnavailable,
+    Office,
+    OfficeLost,
+    SessionState,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+PAUSE_SECONDS: Final = 0.05
+PATIENCE_SECONDS: Final = 5.0
+"""How long a start waits in silence before it says what it waits for."""
+HANDOVER_SECONDS: Final = 1.0
+
+
+class Standing(Protocol):
+    """How a broker takes part: in a cluster, or as the only one."""
+
+    @property
+    def broker_epoch(self) -> BrokerEpoch: ...
+
+    @property
+    def controller_id(self) -> int: ...
+
+    @property
+    def office_epoch(self) -> int: ...
+
+    async def start(self) -> None:
+        """Returns when this broker is registered and hosts its partitions."""
+        ...
+
+    async def stop(self) -> None: ...
+
+    async def find_address(self, broker_id: int) -> tuple[str, int] | None: ...
+
+    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None: ...
+
+    def on_disconnect(self, broker_id: int, connection: object) -> None: ...
+
+
+class ClusterNode:
+    def __init__(self, broker: Broker, coordination: Coordination) -> None:
+        self._broker = broker
+        self._coordination = coordination
+        self._membership = Membership(broker, coordination)
+        self._follower = MetadataFollower(broker)
+        self._office: Office | None = None
+        self._duties: Duties | None = None
+        self._resigned = asyncio.Event()
+        self._hosting = False
+        self._unfenced = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
+        self._register_again = asyncio.Event()
+
+    @property
+    def broker_epoch(self) -> BrokerEpoch:
+        return self._membership.broker_epoch
+
+    @property
+    def controller_id(self) -> int:
+        if self._broker.controller.in_office:
+            return self._broker.broker_id
+        return NO_BROKER if self._office is None else self._office.holder
+
+    @property
+    def office_epoch(self) -> int:
+        return -1 if self._office is None else self._office.epoch
+
+    # --- life -------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        broker = self._broker
+        broker.controller.on_resign(self._on_resign)
+        broker.store.subscribe(self._on_delta)
+        self._coordination.watch_office(self._follower.moved.set)
+        self._coordination.watch_session(self._on_session)
+        await self._membership.register()
+        self._tasks = [asyncio.ensure_future(self._run()), asyncio.ensure_future(self._stay_registered())]
+        while not self._unfenced.is_set():
+            try:
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await self._unfenced.wait()
+            except TimeoutError:
+                if broker.failure.done():
+                    raise broker.failure.result() from None
+                broker.log.info(
+                    "waiting for the controller to admit this broker",
+                    controller=self.controller_id,
+                    metadata_end=broker.store.end,
+                )
+
+    async def stop(self) -> None:
+        """Leave in the order that hurts least: the office last, once the others know all of it."""
+        self._stopping = True
+        if self._duties is not None:
+            await self._hand_over(self._duties)
+        await self._end_duties()
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        await self._broker.controller.stop()
+        await self._coordination.close()
+
+    async def _hand_over(self, duties: Duties) -> None:
+        """What was committed here last, our own farewell among it, should be known before we are gone."""
+        deadline = self._broker.loop.time() + HANDOVER_SECONDS
+        while self._broker.loop.time() < deadline and self._broker.controller.in_office:
+            if duties.has_applied(self._broker.store.end):
+                return
+            await asyncio.sleep(0.01)
+
+    # --- events -----------------------------------------------------------------------------------------
+
+    def _on_delta(self, _delta: MetadataDelta) -> None:
+        """The first row that names this incarnation makes the broker host; until then rows are of others."""
+        broker = self._broker
+        registration = broker.image.brokers.get(broker.broker_id)
+        if registration is None or registration.epoch != self.broker_epoch:
+            return
+        if not self._hosting:
+            self._hosting = True
+            broker.hosting.start()
+        if not registration.fenced:
+            self._unfenced.set()
+
+    def _on_session(self, state: SessionState) -> None:
+        self._broker.log.info("coordination session", state=state.value)
+        self._follower.moved.set()
+        if state is SessionState.LOST:
+            self._register_again.set()
+
+    def _on_resign(self, error: HeadraceError) -> None:
+        if not isinstance(error, NotController):
+            self._broker.give_up(StorageError(f"the metadata cannot be kept: {error}"))
+        self._resigned.set()
+
+    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None:
+        if self._duties is not None:
+            self._duties.on_fetch(broker_id, epoch, offset, connection)
+
+    def on_disconnect(self, broker_id: int, connection: object) -> None:
+        if self._duties is not None:
+            self._duties.on_disconnect(broker_id, connection)
+
+    async def _stay_registered(self) -> None:
+        while True:
+            await self._register_again.wait()
+            self._register_again.clear()
+            while not self._stopping:
+                try:
+                    await self._membership.register()
+                    break
+                except CoordinationUnavailable:
+                    await asyncio.sleep(PAUSE_SECONDS)
+
+    async def find_address(self, broker_id: int) -> tuple[str, int] | None:
+        """Where a broker listens for others: what it registered last, else what the metadata says."""
+        broker = self._broker
+        try:
+            member = (await self._coordination.members()).get(BrokerId(broker_id))
+        except CoordinationUnavailable:
+            member = None
+        if member is None:
+            return broker.address_of(broker_id)
+        return broker.address_among(description.decode(member.broker_id, member.description).endpoints)
+
+    # --- who is in office -------------------------------------------------------------------------------
+
+    async def _run(self) -> None:
+        broker = self._broker
+        while not self._stopping:
+            try:
+                await self._turn()
+            except (CoordinationUnavailable, OfficeLost, NotController):
+                await asyncio.sleep(PAUSE_SECONDS)
+            except (CorruptLog, StorageError) as error:
+                broker.give_up(error)
+                return
+            except HeadraceError as error:
+                broker.log.error("following the metadata failed; it is tried again", error=str(error))
+                await asyncio.sleep(PAUSE_SECONDS)
+            except Exception as error:
+                broker.log.error("following the metadata failed", error=repr(error), exc_info=error)
+                broker.give_up(StorageError(f"the metadata cannot be followed: {error!r}"))
+                return
+
+    async def _turn(self) -> None:
+        self._follower.moved.clear()
+        try:
+            latest = await self._coordination.latest_epoch()
+            self._office = await self._coordination.office()
+        except CoordinationUnavailable:
+            if self._office is None:
+                raise
+            # The metadata is frozen, and whoever held the office last still tells what is committed.
+            latest = self._office.epoch
+        office = self._office
+        if office is None:
+            await self._succeed(latest, NO_BROKER, "nobody is in office")
+        elif office.holder == self._broker.broker_id:
+            # The node of an earlier process of this broker, or of a session that was lost.
+            await self._succeed(latest, NO_BROKER, "this broker's last term is over")
+        else:
+            ended = await self._follower.follow(office, self._coordination.session_timeout_ms / 1000)
+            if ended is not Ended.MOVED:
+                await self._succeed(office.epoch, office.holder, ended.value)
+
+    async def _succeed(self, deposing: ControllerEpoch, holder: int, why: str) -> None:
+        """Take office, if nobody was faster and this broker can know everything that is committed."""
+        broker = self._broker
+        if self._stopping or self._coordination.session is not SessionState.CONNECTED:
+            await asyncio.sleep(PAUSE_SECONDS)
+            return
+        start = await self._coordination.start_offset()
+        if broker.store.end < start:
+            broker.log.warning(
+                "cannot take office: this broker's metadata ends before what ZooKeeper still holds;"
+                " start a broker that has it",
+                metadata_end=broker.store.end,
+                needed=start,
+            )
+            await asyncio.sleep(1.0)
+            return
+        began = broker.loop.time()
+        await broker.controller.enter(broker.broker_id, deposing=deposing)
+        self._office = Office(broker.broker_id, broker.controller.epoch)
+        broker.log.info(
+            "in office",
+            epoch=broker.controller.epoch,
+            why=why,
+            after_ms=int((broker.loop.time() - began) * 1000),
+        )
+        await self._serve(holder)
+
+    async def _serve(self, deposed: int) -> None:
+        self._resigned.clear()
+        if not self._broker.controller.in_office:
+            return
+        self._duties = Duties(self._broker, self._coordination)
+        self._duties.start(deposed)
+        await self._resigned.wait()
+        await self._end_duties()
+        self._broker.log.info("out of office", epoch=self._broker.controller.epoch)
+
+    async def _end_duties(self) -> None:
+        duties, self._duties = self._duties, None
+        if duties is not None:
+            await duties.stop()

@@ -125,24 +125,24 @@ class Node:
                 parts.append(part)
         return b"".join(parts).decode()
 
-    def serves(self) -> bool:
+    def serves(self, timeout: float = 2.0) -> bool:
         """Whether it answers and, in an ensemble, belongs to a quorum."""
-        return self.mode() is not None
+        return self.mode(timeout) is not None
 
-    def mode(self) -> str | None:
+    def mode(self, timeout: float = 2.0) -> str | None:
         """standalone, leader or follower; None while it does not serve."""
-        return self._told("Mode")
+        return self._told("Mode", timeout)
 
     def zxid(self) -> int:
         """The number of the last change: it grows by one with each write."""
-        told = self._told("Zxid")
+        told = self._told("Zxid", timeout=2.0)
         if told is None:
             raise ZooKeeperFailed(f"ZooKeeper server {self.number} does not serve")
         return int(told, 16)
 
-    def _told(self, field: str) -> str | None:
+    def _told(self, field: str, timeout: float) -> str | None:
         try:
-            answer = self.ask("srvr")
+            answer = self.ask("srvr", timeout)
         except OSError:
             return None
         for line in answer.splitlines():
@@ -153,7 +153,8 @@ class Node:
 
     def wait_ready(self, timeout: float = START_SECONDS) -> None:
         deadline = time.monotonic() + timeout
-        while not self.serves():
+        # While it starts, a server takes connections that it never answers: do not wait for those.
+        while not self.serves(timeout=0.3):
             if not self.running:
                 raise ZooKeeperFailed(f"ZooKeeper server {self.number} has ended: {self.last_words()}")
             if time.monotonic() > deadline:
@@ -176,22 +177,26 @@ class ZooKeeper:
         directory: str | Path,
         *,
         servers: int = 1,
-        classpath: str | None = None,
-        heap_mb: int = 128,
-        tick_ms: int = TICK_MS,
         host: str = HOST,
+        classpath: str | None = None,
+        heap_mb: int = 256,
+        tick_ms: int = TICK_MS,
     ) -> None:
-        """`classpath` is found by `find_classpath` if it is not given; ZooKeeperMissing if there is none."""
+        """Listens at `host`, an address of this machine.
+
+        `classpath` is found by `find_classpath` if it is not given; ZooKeeperMissing if there is none.
+        """
         self.directory = Path(directory)
         self._servers = servers
-        self._tick_ms = tick_ms
         self._host = host
+        self._tick_ms = tick_ms
         self._java = [
             find_java(),
             f"-Xmx{heap_mb}m",
             "-XX:+UseSerialGC",
             "-XX:TieredStopAtLevel=1",  # a server that lives for minutes never pays back the better compiler
             "-Dzookeeper.preAllocSize=4096",
+            "-Dzookeeper.commitLogCount=50",  # kept in memory for followers: 500 large changes are too many
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
             "-cp",
@@ -239,7 +244,7 @@ class ZooKeeper:
         raise ZooKeeperFailed("no ZooKeeper server leads")
 
     def _configure(self) -> None:
-        ports = _free_ports(self._servers * 3)
+        ports = free_ports(self._host, self._servers * 3)
         client, quorum, election = (ports[i::3] for i in range(3))
         self.nodes = []
         for number in range(1, self._servers + 1):
@@ -282,16 +287,17 @@ class ZooKeeper:
         self.stop()
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(host: str, count: int) -> list[int]:
+    """Ports that nobody uses at this moment, and that the kernel gives to nobody else."""
     with contextlib.ExitStack() as held:
-        return [port for port, _ in zip(_listening_ports(held), range(count), strict=False)]
+        return [port for port, _ in zip(_listening_ports(host, held), range(count), strict=False)]
 
 
-def _listening_ports(held: contextlib.ExitStack) -> Iterator[int]:
+def _listening_ports(host: str, held: contextlib.ExitStack) -> Iterator[int]:
     for port in random.SystemRandom().sample(_PORTS, len(_PORTS)):
         listener = held.enter_context(socket.socket())
         try:
-            listener.bind((HOST, port))
+            listener.bind((host, port))
         except OSError:
             continue
         yield port

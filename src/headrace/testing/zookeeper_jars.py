@@ -11,6 +11,8 @@ from pathlib import Path
 from headrace.core.errors import ConfigError
 
 CLASSPATH_VARIABLE = "HEADRACE_ZOOKEEPER_CLASSPATH"
+CACHE = Path(".cache/zookeeper")
+"""Of a checkout, for whoever works there."""
 WHAT_TO_DO = "install pyspark, or give --zookeeper HOST:PORT of a running ZooKeeper"
 
 _OF_PYSPARK = (
@@ -36,14 +38,15 @@ class ZooKeeperMissing(ConfigError):
 def find_classpath(cache: Path | None = None, environ: Mapping[str, str] | None = None) -> str:
     """The class path of a server.
 
-    `cache` is a directory of jars, such as .cache/zookeeper of a checkout. The variable
+    `cache` is a directory of jars: .cache/zookeeper here, if it is not given. The variable
     HEADRACE_ZOOKEEPER_CLASSPATH goes before it, PySpark comes after it.
     """
+    cache = CACHE if cache is None else cache
     named = (os.environ if environ is None else environ).get(CLASSPATH_VARIABLE, "").strip()
     if named:
         return named
-    if cache is not None and any(cache.glob("zookeeper-[0-9]*.jar")):
-        return str(cache / "*")
+    if any(cache.glob("zookeeper-[0-9]*.jar")):
+        return str(cache.resolve() / "*")
     jars = _jars_of_pyspark()
     if jars:
         return os.pathsep.join(str(jar) for jar in jars)

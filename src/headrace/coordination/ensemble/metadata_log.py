@@ -37,9 +37,11 @@ from headrace.protocol.batch import read_header
 MAX_BATCH_BYTES: Final = 512 * 1024
 """Half of what a ZooKeeper server accepts in one request by default."""
 READ_BYTES: Final = 4 * 1024 * 1024
-"""How much one `read` answers with at most, beyond the batches that are fetched together."""
-TOGETHER: Final = 64
-"""Batches that are fetched together."""
+"""How much one `read` answers with, beyond the batches that are fetched together."""
+FIRST_TOGETHER: Final = 8
+MOST_TOGETHER: Final = 64
+BYTES_TOGETHER: Final = 1024 * 1024
+"""How many batches are fetched at once depends on their size: the server holds all of them in memory."""
 DELETED_TOGETHER: Final = 500
 
 Operation = Callable[[Any], None]
@@ -124,10 +126,11 @@ class MetadataLog:
         """The batches at these sequences, up to some size, or up to the first that is gone."""
         found: list[CommittedBatch] = []
         size = 0
-        for start in range(0, len(sequences), TOGETHER):
-            if size >= READ_BYTES:
-                break
-            some = sequences[start : start + TOGETHER]
+        while len(found) < len(sequences) and size < READ_BYTES:
+            together = FIRST_TOGETHER
+            if found:
+                together = max(1, min(MOST_TOGETHER, BYTES_TOGETHER * len(found) // size))
+            some = sequences[len(found) : len(found) + together]
             answers = await self._session.ask(*(get(self._paths.batch(sequence)) for sequence in some))
             for sequence, node in zip(some, map(stored, answers), strict=True):
                 if node is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
@@ -23,7 +24,7 @@ from kazoo.exceptions import (
     RolledBackError,
     RuntimeInconsistency,
 )
-from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.handlers.threading import AsyncResult, SequentialThreadingHandler
 from kazoo.protocol.states import EventType, KazooState
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
@@ -31,9 +32,18 @@ from headrace.core.ports_coordination import CoordinationUnavailable, SessionSta
 
 CLOSE_SECONDS: Final = 3.0
 """How long `close` waits for the service to confirm. A dead one lets the session expire instead."""
+SWITCH_SECONDS: Final = 0.0002
+"""A thread that wants the interpreter asks for it after this time. With Python's 5 ms a loop that makes a
+short system call every millisecond, as a busy broker does, never gives way: each call lets go and takes
+hold again before the other thread has woken, and its clock starts anew. Measured: seconds for one answer."""
 _AT_ONCE: Final = 64
 """Requests sent together. kazoo is woken through a socket that holds a few hundred bytes before it blocks."""
-_RECONNECT: Final = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.3, "max_delay": 1.0}
+_RECONNECT: Final = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.3, "max_delay": 0.5}
+
+_LOG: Final = logging.getLogger("headrace.zookeeper")
+_KAZOO_LOG: Final = logging.getLogger("headrace.zookeeper.kazoo")
+# It warns of every attempt to connect, for as long as an outage lasts. We tell its beginning and its end.
+_KAZOO_LOG.setLevel(logging.ERROR)
 
 _STATES: Final = {
     KazooState.CONNECTED: SessionState.CONNECTED,
@@ -112,12 +122,13 @@ class Session:
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
+        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
         self._client = KazooClient(
             hosts=self.address.hosts,
             timeout=self.timeout_ms / 1000,
-            handler=_Handler(self.timeout_ms / 1000 / len(self.address.servers)),
+            handler=_Handler(self.timeout_ms / 1000 / max(3, len(self.address.servers))),
             connection_retry=dict(_RECONNECT),
-            logger=logging.getLogger("headrace.zookeeper"),
+            logger=_KAZOO_LOG,
         )
         self._client.add_listener(self._on_state_in_thread)
         self._client.start_async()
@@ -158,7 +169,7 @@ class Session:
                 client.stop()
                 client.close()
             except Exception as error:  # kazoo's own thread did not end; it is a daemon and holds nothing up
-                client.logger.warning("the ZooKeeper client did not stop in order: %s", error)
+                _LOG.warning("the ZooKeeper client did not stop in order: %s", error)
             _tell(loop, _resolve, ended, None)
 
         # kazoo joins its threads, which may sit in a connection attempt. No executor: that would make the
@@ -173,6 +184,8 @@ class Session:
 
     def _on_state(self, state: SessionState) -> None:
         if self._client is not None and state is not self.state:
+            level = logging.INFO if state is SessionState.CONNECTED else logging.WARNING
+            _LOG.log(level, "the ZooKeeper session is %s", state.value)
             self._enter(state, tell=True)
 
     def _enter(self, state: SessionState, *, tell: bool) -> None:
@@ -261,16 +274,37 @@ class Session:
         return results
 
 
-class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo would let one silent host use up the whole session timeout; the other hosts need their share."""
+class _Promise(AsyncResult):  # type: ignore[misc]  # kazoo has no types
+    """Tells of an answer from the thread that read it. kazoo would hand it to yet another thread first."""
 
-    def __init__(self, connect_seconds: float) -> None:
+    def _do_callbacks(self) -> None:
+        for callback in self._callbacks:
+            callback(self)
+
+
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """Gives up on a silent host before the session is over: kazoo would let one use up all of its time.
+
+    A server that is just starting takes connections and does not answer them. The next attempt, there or at
+    another host, has to come while the session still lives.
+    """
+
+    def __init__(self, patience_seconds: float) -> None:
         super().__init__()
-        self._connect_seconds = connect_seconds
+        self._patience_seconds = patience_seconds
+
+    def async_result(self) -> _Promise:
+        return _Promise(self)
 
     def create_connection(self, *args: Any, **options: Any) -> Any:
-        options["timeout"] = self._connect_seconds
+        options["timeout"] = self._patience_seconds
         return super().create_connection(*args, **options)
+
+    def select(self, readable: Any, writable: Any, failed: Any, timeout: float | None = None) -> Any:
+        # For one socket alone it waits where an answer is due: the handshake, the rest of a message.
+        if timeout is not None and len(readable) + len(writable) == 1:
+            timeout = min(timeout, self._patience_seconds)
+        return super().select(readable, writable, failed, timeout)
 
 
 def get(path: str, watch: Callable[[Any], None] | None = None) -> Request:

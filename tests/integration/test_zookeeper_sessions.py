@@ -1,0 +1,233 @@
+"""Sessions that are suspended, lost and back, on a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.coordination.zookeeper import ZooKeeperCoordination
+from headrace.core.ids import BrokerId, ControllerEpoch
+from headrace.core.ports_coordination import (
+    CoordinationUnavailable,
+    OfficeLost,
+    SessionState,
+    SnapshotPointer,
+)
+from headrace.testing.zookeeper import HOST, ZooKeeper, free_ports
+from tests.integration.zookeeper_processes import SessionLog, connected
+from tests.integration.zookeeper_relay import Relay
+from tests.unit.coordination.hints import Hints
+from tests.unit.coordination.worlds import batch
+
+ONE, TWO = BrokerId(1), BrokerId(2)
+CONNECTED, SUSPENDED, LOST = SessionState.CONNECTED, SessionState.SUSPENDED, SessionState.LOST
+SHORT_MS = 1_000
+"""The shortest session that the servers of these tests grant."""
+
+OwnZooKeeper = Callable[[int], ZooKeeper]
+
+
+async def test_a_broken_connection_is_suspended_and_comes_back_as_the_same_session(
+    shared_zookeeper: ZooKeeper, chroot: str
+) -> None:
+    async with Relay(shared_zookeeper.nodes[0]) as relay, connected(relay.connect + chroot) as port:
+        epoch = await port.take_office(ONE)
+        registered = await port.register(ONE, b"here")
+        log = SessionLog(port)
+        relay.cut()
+        await log.until(SUSPENDED, CONNECTED)
+        assert log.states == [SUSPENDED, CONNECTED]
+        assert (await port.members())[ONE].epoch == registered
+        assert await port.office() == (ONE, epoch)
+        await port.append(0, batch(0, b"a", epoch=epoch), epoch)
+
+
+async def test_a_suspended_session_is_asked_for_nothing(shared_zookeeper: ZooKeeper, chroot: str) -> None:
+    async with Relay(shared_zookeeper.nodes[0]) as relay, connected(relay.connect + chroot) as port:
+        epoch = await port.take_office(ONE)
+        log = SessionLog(port)
+        await relay.close()
+        await log.until(SUSPENDED)
+        began = time.monotonic()
+        for attempt in (
+            port.append(0, batch(0, b"a", epoch=epoch), epoch),
+            port.take_office(ONE),
+            port.register(ONE, b""),
+            port.deregister(ONE, 1),  # type: ignore[arg-type]  # any number will do
+            port.members(),
+            port.office(),
+            port.latest_epoch(),
+            port.end(),
+            port.read(0),
+            port.start_offset(),
+            port.snapshot(),
+            port.move_snapshot(SnapshotPointer(0, 0, ()), epoch),
+            port.trim(0, epoch),
+            port.claim_cluster_id("mine", directories_empty=True),
+        ):
+            with pytest.raises(CoordinationUnavailable):
+                await attempt
+        assert time.monotonic() - began < 0.5
+        await relay.open()
+        await log.until(CONNECTED)
+        # Nothing of it was kept for later.
+        assert await port.members() == {}
+        assert await port.latest_epoch() == epoch
+        assert await port.end() == 0
+        await port.append(0, batch(0, b"a", epoch=epoch), epoch)
+
+
+async def test_a_lost_session_takes_membership_and_office_with_it(
+    shared_zookeeper: ZooKeeper, chroot: str
+) -> None:
+    async with (
+        Relay(shared_zookeeper.nodes[0]) as relay,
+        connected(relay.connect + chroot, session_timeout_ms=SHORT_MS) as port,
+        connected(shared_zookeeper.connect + chroot) as other,
+    ):
+        epoch = await port.take_office(ONE)
+        registered = await port.register(ONE, b"here")
+        log = SessionLog(port)
+        gone = Hints()
+        other.watch_members(gone)
+        await relay.close()
+        await log.until(SUSPENDED)
+
+        async def is_gone() -> bool:
+            return not await other.members()
+
+        await gone.until(is_gone)
+        assert await other.office() is None
+        await relay.open()
+        await log.until(LOST, CONNECTED)
+        with pytest.raises(OfficeLost):
+            await port.append(0, batch(0, b"a", epoch=epoch), epoch)
+        assert await port.register(ONE, b"back") > registered
+        assert await port.take_office(ONE, deposing=epoch) == epoch + 1
+        await port.append(0, batch(0, b"a", epoch=epoch + 1), ControllerEpoch(epoch + 1))
+
+
+async def test_a_member_that_falls_silent_is_seen_to_go(shared_zookeeper: ZooKeeper, chroot: str) -> None:
+    async with (
+        Relay(shared_zookeeper.nodes[0]) as relay,
+        connected(relay.connect + chroot, session_timeout_ms=SHORT_MS) as silent,
+        connected(shared_zookeeper.connect + chroot) as watcher,
+    ):
+        await silent.register(ONE, b"here")
+        await watcher.register(TWO, b"there")
+        hints = Hints()
+        watcher.watch_members(hints)
+        relay.hold(requests=True, answers=True)
+
+        async def is_gone() -> bool:
+            return list(await watcher.members()) == [TWO]
+
+        await hints.until(is_gone)
+        log = SessionLog(silent)
+        relay.release()
+        await log.until(CONNECTED)
+
+
+async def test_whatever_changed_while_a_watcher_was_away_is_told_when_it_is_back(
+    shared_zookeeper: ZooKeeper, chroot: str
+) -> None:
+    async with (
+        Relay(shared_zookeeper.nodes[0]) as relay,
+        connected(relay.connect + chroot) as watcher,
+        connected(shared_zookeeper.connect + chroot) as other,
+    ):
+        members, office = Hints(), Hints()
+        watcher.watch_members(members)
+        watcher.watch_office(office)
+        await members.another()
+        log = SessionLog(watcher)
+        await relay.close()
+        await log.until(SUSPENDED)
+        epoch = await other.register(ONE, b"")
+        term = await other.take_office(ONE)
+        before = members.count, office.count
+        await relay.open()
+        await log.until(CONNECTED)
+
+        async def is_seen() -> bool:
+            return members.count > before[0] and (await watcher.members())[ONE].epoch == epoch
+
+        async def is_in_office() -> bool:
+            return office.count > before[1] and await watcher.office() == (ONE, term)
+
+        await members.until(is_seen)
+        await office.until(is_in_office)
+        # And the watches are set again.
+        await other.deregister(ONE, epoch)
+
+        async def is_gone() -> bool:
+            return not await watcher.members()
+
+        await members.until(is_gone)
+
+
+async def test_a_paused_server_suspends_and_a_restarted_one_has_forgotten_nothing(
+    own_zookeeper: OwnZooKeeper,
+) -> None:
+    zookeeper = own_zookeeper(1)
+    (node,) = zookeeper.nodes
+    async with connected(zookeeper.connect, session_timeout_ms=3_000) as port:
+        log = SessionLog(port)
+        epoch = await port.take_office(ONE)
+        registered = await port.register(ONE, b"here")
+        await port.append(0, batch(0, b"a", epoch=epoch), epoch)
+        node.pause()
+        await log.until(SUSPENDED)
+        node.resume()
+        await log.until(CONNECTED)
+        await asyncio.to_thread(node.restart)
+        await log.until(SUSPENDED, CONNECTED)
+        assert [found.sequence for found in await port.read(0)] == [0]
+        assert await port.latest_epoch() == epoch
+        if LOST not in log.states:
+            assert (await port.members())[ONE].epoch == registered
+            await port.append(1, batch(1, b"b", epoch=epoch), epoch)
+
+
+async def test_closing_takes_no_longer_when_the_server_is_silent(
+    shared_zookeeper: ZooKeeper, chroot: str
+) -> None:
+    async with Relay(shared_zookeeper.nodes[0]) as relay, connected(relay.connect + chroot) as port:
+        relay.hold(requests=True, answers=True)
+        began = time.monotonic()
+        await port.close()
+        assert time.monotonic() - began < 5
+        assert port.session is LOST
+        with pytest.raises(CoordinationUnavailable):
+            await port.members()
+
+
+async def test_a_closed_session_leaves_no_thread(shared_zookeeper: ZooKeeper, chroot: str) -> None:
+    before = set(threading.enumerate())
+    async with connected(shared_zookeeper.connect + chroot) as port:
+        started = set(threading.enumerate()) - before
+        await port.register(ONE, b"")
+    assert started
+    assert all(thread.daemon for thread in started)
+    deadline = time.monotonic() + 10
+    while any(thread.is_alive() for thread in started) and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    assert not any(thread.is_alive() for thread in started)
+
+
+async def test_a_server_that_is_not_there_is_named() -> None:
+    (nobody,) = free_ports(HOST, 1)
+    port = ZooKeeperCoordination(
+        ZooKeeperAddress(((HOST, nobody),), ""), session_timeout_ms=6_000, connection_timeout_ms=300
+    )
+    began = time.monotonic()
+    with pytest.raises(
+        CoordinationUnavailable, match=f"{HOST}:{nobody} within 300 ms.*check zookeeper.connect"
+    ):
+        await port.start()
+    assert time.monotonic() - began < 5

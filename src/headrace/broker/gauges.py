@@ -44,6 +44,7 @@ def _gauges(broker: Broker) -> BrokerGauges:
         active_brokers=len(image.brokers) - fenced,
         fenced_brokers=fenced,
         waiting_fetches=len(broker.waiting_fetches),
+        waiting_produces=len(broker.held_produces),
         fetch_sessions=len(broker.fetch_sessions),
         fetch_session_partitions=broker.fetch_sessions.partition_count,
         broker_state=RUNNING,

@@ -1,14 +1,22 @@
-"""One partition that this broker leads: epoch checks, appends, reads up to what is committed, waiters."""
+"""One partition on this broker: which part it plays, and what it does in that part.
+
+Only a committed row changes the part (`assign`). A leader appends and moves the high watermark (leading.py);
+a follower copies its leader (following.py). Both serve readers up to their own high watermark.
+
+Nothing here waits: whoever has to is told later (waiting.py). Time is an argument.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Final
 from uuid import UUID
 
 from headrace.core.errors import (
     FencedLeaderEpoch,
     NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
     NotLeader,
     OffsetOutOfRange,
     UnknownLeaderEpoch,
@@ -17,109 +25,418 @@ from headrace.core.ids import TopicPartition
 from headrace.log.partition_log import AppendResult, LogSlice, PartitionLog
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.batch import BatchHeader
-from headrace.replication.high_watermark import HighWatermark
+from headrace.protocol.replica_fetch_codec import FetchedPartitionData
+from headrace.replication.assignment import NO_LEADER, Assignment, IsrProposal
+from headrace.replication.following import FetchOutcome, FetchPosition, Following
+from headrace.replication.high_watermark import committed_end
+from headrace.replication.leading import BrokerState, LeaderTerm, Situation
+from headrace.replication.safeguards import ALL_ON, Safeguards
+from headrace.replication.waiting import EVERYTHING, CommitWaiter, Watcher
 
-ACKS_ALL = -1
+ACKS_ALL: Final = -1
 
 
-class Waiter(Protocol):
-    """Somebody who waits for more committed bytes; told on the event loop, right after the append."""
-
-    def on_committed(self, appended_bytes: int) -> None: ...
+class Role(IntEnum):
+    IDLE = 0
+    """No leader is known, this broker is no replica of it, or its log is offline."""
+    LEADER = 1
+    FOLLOWER = 2
 
 
 class Partition:
+    """Invariants: at most one of `_term` and `_following` is there, as `role` says; the high watermark is
+    between the log's start and its end, and moves back only with a truncation."""
+
     __slots__ = (
-        "_high_watermark",
-        "_waiters",
-        "in_sync_count",
+        "_earlier_term",
+        "_following",
+        "_readers",
+        "_replica_readers",
+        "_safeguards",
+        "_term",
+        "high_watermark",
         "is_leader",
+        "isr",
         "leader_epoch",
+        "leader_id",
         "log",
         "metrics",
+        "on_wish",
+        "partition_epoch",
+        "replicas",
+        "role",
         "topic_id",
         "topic_partition",
     )
 
     def __init__(
-        self, topic_partition: TopicPartition, topic_id: UUID, log: PartitionLog, metrics: TopicMetrics
+        self,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        log: PartitionLog,
+        metrics: TopicMetrics,
+        *,
+        high_watermark: int | None = None,
+        safeguards: Safeguards = ALL_ON,
     ) -> None:
+        """`high_watermark`: as it was checkpointed; everything below it was committed once."""
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
         self.metrics = metrics
+        self.role = Role.IDLE
         self.is_leader = False
+        self.leader_id = NO_LEADER
         self.leader_epoch = -1
-        self.in_sync_count = 0
-        self._high_watermark = HighWatermark(log.log_start_offset)
-        self._waiters: set[Waiter] = set()
+        self.partition_epoch = -1
+        self.replicas: tuple[int, ...] = ()
+        self.isr: tuple[int, ...] = ()
+        self.high_watermark = log.log_start_offset
+        if high_watermark is not None:
+            self.high_watermark = max(self.high_watermark, min(high_watermark, log.end_offset))
+        self.on_wish: Callable[[Partition], None] | None = None
+        """Told when the leader may wish another ISR: `wanted_isr` says which."""
+        log.on_synced = self.on_synced
+        self._safeguards = safeguards
+        self._term: LeaderTerm | None = None
+        self._earlier_term: LeaderTerm | None = None
+        self._following: Following | None = None
+        self._readers: dict[Watcher, None] = {}
+        self._replica_readers: dict[Watcher, None] = {}
 
-    # --- leadership ------------------------------------------------------------------------------------
+    # --- the part it plays -------------------------------------------------------------------------------
+
+    def assign(self, row: Assignment, local_id: int, now: float) -> None:
+        """Play the part that a committed row gives. A new leader epoch is a new term (rule 9)."""
+        if row.leader_epoch < self.leader_epoch or row.partition_epoch < self.partition_epoch:
+            return  # older than what is known
+        is_new_epoch = row.leader_epoch != self.leader_epoch
+        same_leader = row.leader == self.leader_id
+        self.leader_id = row.leader
+        self.leader_epoch = row.leader_epoch
+        self.partition_epoch = row.partition_epoch
+        self.replicas = row.replicas
+        self.isr = row.isr
+        if self.is_offline:
+            self.resign()
+        elif row.leader == local_id:
+            term = self._term
+            if term is None or is_new_epoch:
+                self._begin_term(row, local_id, now)
+            else:
+                term.on_row(row, now)
+            self._advance()
+            self._wish()
+        elif local_id in row.replicas and row.leader != NO_LEADER:
+            if self._following is None or is_new_epoch:
+                self._end_part()
+                self.role = Role.FOLLOWER
+                # Rule 7: the same leader in a new epoch may have come back shorter.
+                reconciles = not same_leader or self._safeguards.truncate_on_every_epoch
+                self._following = Following(
+                    self.log, row.leader, row.leader_epoch, reconciles, self._safeguards
+                )
+                self._tell_changed()
+        else:
+            self.resign()
 
     def lead(self, leader_epoch: int, in_sync: Sequence[int], local_id: int) -> None:
-        """Become, or stay, the leader. What followers said in an earlier epoch is forgotten."""
+        """Lead with these replicas and no others: for a broker that has no followers."""
+        members = tuple(in_sync)
+        self.assign(
+            Assignment(local_id, leader_epoch, self.partition_epoch + 1, members, members), local_id, 0.0
+        )
+
+    def _begin_term(self, row: Assignment, local_id: int, now: float) -> None:
+        self._end_part()
+        self.role = Role.LEADER
         self.is_leader = True
-        self.in_sync_count = len(in_sync)
-        if leader_epoch != self.leader_epoch:
-            self.leader_epoch = leader_epoch
-            self._high_watermark = HighWatermark(self._high_watermark.offset)
-        self._high_watermark.set_followers(broker for broker in in_sync if broker != local_id)
-        self._high_watermark.on_append(self.log.end_offset)
+        self._term = LeaderTerm(row, local_id, self.log.end_offset, now, self._safeguards)
+        if not self._safeguards.new_term_forgets and self._earlier_term is not None:
+            self._term.inherit(self._earlier_term)
+        self._tell_changed()
 
     def resign(self) -> None:
+        """Neither lead nor follow. Acknowledgements that are held can no longer be given here."""
+        self._end_part()
+        self._tell_changed()
+
+    def _end_part(self) -> None:
+        self.role = Role.IDLE
         self.is_leader = False
-        self._wake(0)
+        self._following = None
+        term, self._term = self._term, None
+        if term is not None:
+            if not self._safeguards.new_term_forgets:
+                self._earlier_term = term
+            for _, waiter, token in term.held.take(EVERYTHING):
+                waiter.on_decided(token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
+
+    @property
+    def is_offline(self) -> bool:
+        return self.log.closed or self.log.directory.failure is not None
+
+    @property
+    def in_sync_count(self) -> int:
+        return len(self.isr)
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        term = self._term
+        return term is not None and not term.meets_min_isr(self.log.config.min_insync_replicas)
+
+    # --- who may ask -------------------------------------------------------------------------------------
 
     def check_epoch(self, current_leader_epoch: int) -> None:
-        """The epoch a client or follower believes in, -1 if it does not say."""
+        """For what only a leader answers. -1 if the peer does not say which epoch it believes in."""
         if not self.is_leader:
             raise NotLeader(f"this broker does not lead {self.topic_partition}")
+        self._compare_epochs(current_leader_epoch)
+
+    def check_read(self, current_leader_epoch: int) -> None:
+        """For a consumer that may read from a follower (KIP-392)."""
+        if self.role == Role.IDLE:
+            raise NotLeader(f"this broker neither leads nor follows {self.topic_partition}")
+        self._compare_epochs(current_leader_epoch)
+
+    def check_replica(self, current_leader_epoch: int) -> None:
+        """For a follower: it must be in the leader's own epoch, and say so (rule 2)."""
+        if not self.is_leader:
+            raise NotLeader(f"this broker does not lead {self.topic_partition}")
+        if not self._safeguards.fenced_exchange:
+            return
+        if current_leader_epoch < 0:
+            raise FencedLeaderEpoch("a replica has to say which leader epoch it follows")
+        self._compare_epochs(current_leader_epoch)
+
+    def _compare_epochs(self, current_leader_epoch: int) -> None:
         if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
             return
         if current_leader_epoch < self.leader_epoch:
             raise FencedLeaderEpoch(f"leader epoch is {self.leader_epoch}, not {current_leader_epoch}")
         raise UnknownLeaderEpoch(f"leader epoch is only {self.leader_epoch}, not {current_leader_epoch} yet")
 
-    # --- offsets ---------------------------------------------------------------------------------------
-
-    @property
-    def high_watermark(self) -> int:
-        return self._high_watermark.offset
+    # --- offsets -----------------------------------------------------------------------------------------
 
     @property
     def last_stable_offset(self) -> int:
         """Below it every transaction is decided."""
-        return self.log.last_stable_offset(self._high_watermark.offset)
+        return self.log.last_stable_offset(self.high_watermark)
 
     def readable_limit(self, read_committed: bool) -> int:
-        return self.last_stable_offset if read_committed else self._high_watermark.offset
+        return self.last_stable_offset if read_committed else self.high_watermark
+
+    @property
+    def knows_the_end(self) -> bool:
+        """Rule 5: until the high watermark has reached the start of the epoch, more may be committed than
+        this leader knows, and what it calls the end would lie before what others have read."""
+        term = self._term
+        if term is None or not self._safeguards.read_after_epoch_start:
+            return True
+        return self.high_watermark >= term.start_offset
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """Where `epoch` ended, or the largest one before it that has records.
+        """The largest epoch up to `epoch` that has records here, and where it ended (rule 1).
 
-        Epochs above the log's latest that have begun hold no record yet: they begin and end at the end.
+        The leader's own epoch ends at the end of the log, with records or without. An epoch between the
+        log's latest and the leader's own has no record here, though it may have some elsewhere: those must
+        be cut off, so the log's latest is what is answered.
         """
-        if self.log.latest_epoch < epoch <= self.leader_epoch or epoch == self.leader_epoch:
-            return epoch, self.log.end_offset
-        return self.log.end_offset_for_epoch(epoch)
+        log = self.log
+        if epoch == self.leader_epoch:
+            return epoch, log.end_offset
+        if log.latest_epoch < epoch < self.leader_epoch:
+            return (log.latest_epoch if log.latest_epoch >= 0 else epoch), log.end_offset
+        return log.end_offset_for_epoch(epoch)
 
-    # --- data ------------------------------------------------------------------------------------------
+    def diverging(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
+        """Epoch and end offset where the peer's log and this one part ways; None if they agree (rule 1)."""
+        epoch, end_offset = self.end_offset_for_epoch(last_fetched_epoch)
+        if epoch < last_fetched_epoch or end_offset < fetch_offset:
+            return epoch, end_offset
+        return None
+
+    # --- leading -----------------------------------------------------------------------------------------
 
     def append(
         self, batch: bytearray | memoryview, header: BatchHeader, *, acks: int, now_ms: int
     ) -> AppendResult:
-        if not self.is_leader:
+        """Written, not yet committed: `high_watermark` says, or `await_commit` will."""
+        term = self._term
+        if term is None:
             raise NotLeader(f"this broker does not lead {self.topic_partition}")
-        if acks == ACKS_ALL and self.in_sync_count < self.log.config.min_insync_replicas:
-            raise NotEnoughReplicas(
-                f"{self.topic_partition} has {self.in_sync_count} in-sync replicas,"
-                f" min.insync.replicas asks for {self.log.config.min_insync_replicas}"
-            )
         log = self.log
+        if acks == ACKS_ALL and not term.meets_min_isr(log.config.min_insync_replicas):
+            raise NotEnoughReplicas(
+                f"{self.topic_partition} has {term.isr_size} in-sync replicas,"
+                f" min.insync.replicas asks for {log.config.min_insync_replicas}"
+            )
         result = log.append_as_leader(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
-        if self._high_watermark.on_append(log.end_offset) and self._waiters:
-            self._wake(len(batch))
+        size = len(batch)
+        term.uncommitted_bytes += size
+        if self._replica_readers:
+            for reader in tuple(self._replica_readers):
+                reader.on_append(size)
+        if not term.counted:
+            self._advance()  # else nothing is committed before a follower has it
         return result
+
+    def await_commit(self, end_offset: int, waiter: CommitWaiter, token: int = 0) -> None:
+        """Tell `waiter` when everything below `end_offset` is committed, or when that cannot be said here."""
+        term = self._term
+        if term is None:
+            waiter.on_decided(token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
+        else:
+            term.held.add(end_offset, waiter, token)
+            if end_offset <= self.high_watermark:
+                self._acknowledge(term)
+
+    def on_replica_fetch(
+        self, replica_id: int, broker_epoch: int, fetch_offset: int, now: float, log_start_offset: int = -1
+    ) -> None:
+        """A follower reports its end offset, after `check_replica` and `diverging` let it pass."""
+        term = self._term
+        if term is None:
+            return
+        progress = term.follower(replica_id, broker_epoch)
+        caught_up = progress.on_fetch(broker_epoch, fetch_offset, log_start_offset, self.log.end_offset, now)
+        self._advance()
+        if term.may_wish(progress, self.high_watermark, caught_up):
+            self._wish()
+
+    def _advance(self) -> None:
+        """Rule 3. The leader's own end counts like that of any other member."""
+        term = self._term
+        if term is None:
+            return
+        if self._safeguards.min_isr_for_high_watermark and not term.meets_min_isr(
+            self.log.config.min_insync_replicas
+        ):
+            return
+        end = self._own_end()
+        if term.counted:
+            end = committed_end(end, term.counted)
+        before = self.high_watermark
+        if end <= before:
+            return
+        self.high_watermark = end
+        above = self.log.end_offset - before
+        size = term.uncommitted_bytes
+        if end - before < above:
+            size = size * (end - before) // above
+        term.uncommitted_bytes -= size
+        if len(term.held):
+            self._acknowledge(term)
+        self._tell_committed(size)
+
+    def _own_end(self) -> int:
+        """Without what is not synced though it has to be, and nothing at all of a log that is offline."""
+        log = self.log
+        if log.directory.failure is not None:
+            return -1
+        if self.must_sync_before_ack and self._safeguards.sync_before_ack:
+            return log.synced_offset
+        return log.end_offset
+
+    def _acknowledge(self, term: LeaderTerm) -> None:
+        for _, waiter, token in term.held.take(self.high_watermark):
+            if term.meets_min_isr(self.log.config.min_insync_replicas):
+                waiter.on_decided(token, None)
+            else:
+                waiter.on_decided(
+                    token, NotEnoughReplicasAfterAppend(f"{self.topic_partition} lost replicas meanwhile")
+                )
+
+    def wanted_isr(self, now: float, lag_seconds: float, broker_state: BrokerState) -> IsrProposal | None:
+        """Which ISR to ask the controller for now (rules 4, 10 and 12); None if none, or if one is asked for.
+
+        To be called after a wish, and at least twice in `lag_seconds`: that is how laggards are found.
+        """
+        term = self._term
+        if term is None or self.is_offline:
+            return None
+        situation = Situation(self.log.end_offset, self.high_watermark, now, lag_seconds)
+        proposal = term.wanted_isr(situation, broker_state)
+        self._advance()  # somebody that it waited for may not count any more
+        return proposal
+
+    def propose(self, proposal: IsrProposal) -> bool:
+        """The proposal is about to be sent. False if it is out of date, and must not be."""
+        return self._term is not None and self._term.propose(proposal)
+
+    def proposal_failed(self, proposal: IsrProposal, *, definite: bool) -> None:
+        """It was refused for good, or (rule 10) nobody knows: then only a committed row settles it."""
+        if self._term is not None:
+            self._term.proposal_failed(proposal, definite)
+            self._advance()
+
+    def _wish(self) -> None:
+        if self.on_wish is not None:
+            self.on_wish(self)
+
+    # --- syncing -----------------------------------------------------------------------------------------
+
+    @property
+    def must_sync_before_ack(self) -> bool:
+        """flush.messages records or more are not on disk yet: they count for nothing before they are."""
+        log = self.log
+        return log.end_offset - log.synced_offset >= log.config.flush_messages
+
+    def on_synced(self) -> None:
+        """More of the log is on the disk; the log says so itself, whoever asked for the sync."""
+        self._advance()
+
+    # --- following ---------------------------------------------------------------------------------------
+
+    def fetch_position(self) -> FetchPosition | None:
+        """What to ask the leader for; None if there is no leader to ask, or what came last is not synced."""
+        following = self._following
+        if following is None or self.is_offline:
+            return None
+        if self.must_sync_before_ack and self._safeguards.sync_before_ack:
+            return None
+        return following.position()
+
+    def on_fetched(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> FetchOutcome:
+        """The leader's answer to a fetch that said `sent`. Raises StorageError if the disk fails."""
+        following = self._following
+        if following is None:
+            return FetchOutcome.STALE
+        outcome = following.apply(sent, data, now_ms)
+        log = self.log
+        if outcome == FetchOutcome.TRUNCATED:
+            self._set_high_watermark(max(min(self.high_watermark, log.end_offset), log.log_start_offset), 0)
+        elif outcome <= FetchOutcome.APPENDED:
+            size = len(data.records)
+            self.metrics.replication_bytes_in += size
+            if outcome == FetchOutcome.APPENDED and self._replica_readers:
+                for reader in tuple(self._replica_readers):
+                    reader.on_append(size)
+            committed = min(data.high_watermark, log.end_offset)
+            if committed > self.high_watermark or self.high_watermark > log.end_offset:
+                self._set_high_watermark(committed, size)
+            # The leader deletes records by its log start; a follower must not keep them longer.
+            start = min(data.log_start_offset, self.high_watermark)
+            if start > log.log_start_offset:
+                log.delete_records_before(start)
+        return outcome
+
+    @property
+    def corrupt_answers(self) -> int:
+        return 0 if self._following is None else self._following.corrupt_answers
+
+    def _set_high_watermark(self, offset: int, size: int) -> None:
+        self.high_watermark = offset
+        self._tell_committed(size)
+
+    def on_extended(self, size: int) -> None:
+        """For the log of the metadata, which others append to, and only with what is committed."""
+        self.high_watermark = self.log.end_offset
+        for reader in tuple(self._replica_readers):
+            reader.on_append(size)
+        self._tell_committed(size)
+
+    # --- reading -----------------------------------------------------------------------------------------
 
     def read(
         self, offset: int, max_bytes: int, *, read_committed: bool = False, min_one: bool = True
@@ -127,28 +444,49 @@ class Partition:
         limit = self.readable_limit(read_committed)
         return self.log.read(offset, max_bytes, limit=limit, min_one=min_one)
 
+    def read_as_replica(self, offset: int, max_bytes: int, *, min_one: bool = True) -> LogSlice:
+        """Up to the end: a follower copies what is not committed yet."""
+        return self.log.read(offset, max_bytes, limit=self.log.end_offset, min_one=min_one)
+
+    def readable_followers(self, offset: int) -> list[tuple[int, int]]:
+        """Members of the ISR that hold `offset`, with their end offsets; none if this is not the leader."""
+        term = self._term
+        if term is None:
+            return []
+        return [
+            (follower.replica_id, follower.end_offset)
+            for follower in term.followers.values()
+            if follower.replica_id in self.isr
+            and follower.end_offset >= offset
+            and max(follower.log_start_offset, 0) <= offset
+        ]
+
     def delete_records_before(self, offset: int) -> int:
-        """Raise the log start; -1 means up to the high watermark. Returns the new low watermark."""
-        target = self._high_watermark.offset if offset == -1 else offset
-        if not 0 <= target <= self._high_watermark.offset:
+        """Raise the log start; -1 means up to the high watermark. Returns the new log start."""
+        target = self.high_watermark if offset == -1 else offset
+        if not 0 <= target <= self.high_watermark:
             raise OffsetOutOfRange(
-                f"offset {target} is not between 0 and the high watermark {self._high_watermark.offset}"
+                f"offset {target} is not between 0 and the high watermark {self.high_watermark}"
             )
-        return self.log.delete_records_before(target)
+        start = self.log.delete_records_before(target)
+        self._tell_changed()
+        return start
 
-    @property
-    def must_sync_before_ack(self) -> bool:
-        """flush.messages records or more are not on disk yet: their acknowledgement waits for the sync."""
-        return self.log.unflushed_messages >= self.log.config.flush_messages
+    def watch(self, watcher: Watcher, *, as_replica: bool = False) -> None:
+        (self._replica_readers if as_replica else self._readers)[watcher] = None
 
-    # --- waiting ---------------------------------------------------------------------------------------
+    def unwatch(self, watcher: Watcher) -> None:
+        self._readers.pop(watcher, None)
+        self._replica_readers.pop(watcher, None)
 
-    def wait(self, waiter: Waiter) -> None:
-        self._waiters.add(waiter)
+    def _tell_committed(self, size: int) -> None:
+        if self._readers:
+            for reader in tuple(self._readers):
+                reader.on_commit(size)
+        if self._replica_readers:
+            for reader in tuple(self._replica_readers):
+                reader.on_commit(size)
 
-    def stop_waiting(self, waiter: Waiter) -> None:
-        self._waiters.discard(waiter)
-
-    def _wake(self, appended_bytes: int) -> None:
-        for waiter in tuple(self._waiters):
-            waiter.on_committed(appended_bytes)
+    def _tell_changed(self) -> None:
+        for reader in (*self._readers, *self._replica_readers):
+            reader.on_change()

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.fetch.sessions import FetchContext, FetchKey, SessionCache, Wanted
+from headrace.broker.fetch.sessions import FetchContext, SessionCache
+from headrace.broker.fetch.wanted import FetchKey, Wanted
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 
 

@@ -6,28 +6,97 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.errors import code_of
-from headrace.broker.fetch.sessions import Wanted
-from headrace.core.errors import HeadraceError, UnknownTopicId
+from headrace.broker.fetch.read_replica import preferred_read_replica
+from headrace.broker.fetch.wanted import Wanted
+from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID
+from headrace.core.errors import (
+    FencedLeaderEpoch,
+    HeadraceError,
+    NotLeader,
+    OffsetOutOfRange,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
 from headrace.core.ports import FileRange
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.broker.replicas.throttle import Throttle
     from headrace.metrics.registry import TopicMetrics
     from headrace.replication.partition import Partition
 
 UNKNOWN_OFFSET: Final = -1
+NO_REPLICA: Final = -1
+
+
+class Reader:
+    """Who reads, and how much: the same for all partitions of a request."""
+
+    __slots__ = (
+        "any_replica",
+        "broker_epoch",
+        "incremental",
+        "max_bytes",
+        "now",
+        "rack",
+        "read_committed",
+        "replica_id",
+        "throttle",
+    )
+
+    def __init__(
+        self,
+        replica_id: int,
+        broker_epoch: int,
+        max_bytes: int,
+        read_committed: bool,
+        any_replica: bool,
+        incremental: bool,
+        rack: str,
+        now: float,
+        throttle: Throttle | None,
+    ) -> None:
+        self.replica_id = replica_id
+        """-1 for consumers, which read up to the high watermark; -2 for tools that compare replicas."""
+        self.broker_epoch = broker_epoch
+        self.max_bytes = max_bytes
+        self.read_committed = read_committed
+        self.any_replica = any_replica
+        """A follower may serve it as well (KIP-392)."""
+        self.incremental = incremental
+        self.rack = rack
+        """Of the consumer, if it is to be sent to a nearer replica; else empty."""
+        self.now = now
+        self.throttle = throttle if throttle is not None and throttle.is_limited else None
+        """While a reassignment is throttled: holds back replicas that are not in sync."""
+
+    def throttle_of(self, partition: Partition) -> Throttle | None:
+        """What this replica's records of this partition count against; None if nothing limits them."""
+        throttle = self.throttle
+        if throttle is None or self.replica_id in partition.isr:
+            return None
+        if not throttle.covers(partition.log.config, partition.topic_partition.partition):
+            return None
+        return throttle
+
+    def must_hear(self, want: Wanted) -> bool:
+        """A replica that says how far it is, which counts whether it is given records or not."""
+        return want.is_fresh and self.replica_id >= 0
 
 
 class PartitionAnswer:
     """What is said about one partition; `records` is None where there are none."""
 
     __slots__ = (
+        "current_leader",
         "diverging",
         "error_code",
         "high_watermark",
+        "is_exhausted",
         "last_stable_offset",
         "log_start_offset",
         "metrics",
+        "preferred_replica",
         "records",
         "want",
     )
@@ -40,94 +109,220 @@ class PartitionAnswer:
         self.log_start_offset = UNKNOWN_OFFSET
         self.records: FileRange | None = None
         self.metrics: TopicMetrics | None = None
+        self.preferred_replica = NO_REPLICA
+        self.is_exhausted = False
+        """There are no more records to be had, not even if there were room for them."""
         self.diverging: tuple[int, int] | None = None
         """(epoch, end offset) where the peer's log and ours part ways (KIP-595)."""
+        self.current_leader: tuple[int, int] | None = None
+        """Broker and epoch, for a peer that asked the wrong one."""
 
     @property
-    def is_news(self) -> bool:
-        """Whether an incremental answer must mention this partition."""
+    def demands_attention(self) -> bool:
+        """Whether an incremental answer must mention this partition, whatever the peer knows."""
+        return (
+            self.records is not None
+            or self.error_code != 0
+            or self.diverging is not None
+            or self.preferred_replica != NO_REPLICA
+        )
+
+    @property
+    def is_known(self) -> bool:
+        return self.want.knows(self.high_watermark, self.last_stable_offset, self.log_start_offset)
+
+    def tell(self) -> bool:
+        """It goes into an answer. False if an incremental one may leave it out."""
         changed = self.want.told(self.high_watermark, self.last_stable_offset, self.log_start_offset)
-        return changed or self.records is not None or self.error_code != 0 or self.diverging is not None
+        return changed or self.demands_attention
 
 
 class ReadResult:
-    __slots__ = ("answers", "must_answer", "partitions", "total_bytes")
+    __slots__ = ("answers", "must_answer", "total_bytes")
 
     def __init__(self) -> None:
         self.answers: list[PartitionAnswer] = []
-        self.partitions: list[Partition] = []
-        """Those that were found: where more may come from."""
         self.total_bytes = 0
         self.must_answer = False
-        """There is nothing to wait for: an error, a divergence, or old data."""
+        """There is nothing to wait for: an error, a divergence, another replica, or old data."""
 
 
-def read_all(broker: Broker, wanted: Iterable[Wanted], max_bytes: int, read_committed: bool) -> ReadResult:
-    """Partitions in order, until the bytes are used up. The first batch is returned whatever its size."""
+def read_all(broker: Broker, wanted: Iterable[Wanted], reader: Reader) -> ReadResult:
+    """Partitions in order, until the bytes are used up. The first batch is returned whatever its size.
+
+    In an incremental answer a partition that has nothing to say loses its place among those with news, and
+    one that the bytes do not reach keeps it.
+    """
     result = ReadResult()
-    remaining = max_bytes
+    remaining = reader.max_bytes
     for want in wanted:
+        min_one = result.total_bytes == 0
+        if remaining <= 0 and not min_one and reader.incremental and not reader.must_hear(want):
+            continue
         answer = PartitionAnswer(want)
-        result.answers.append(answer)
+        partition = want.partition
         try:
-            partition = find(broker, want)
-            result.partitions.append(partition)
-            _read_one(partition, want, answer, remaining, read_committed, min_one=result.total_bytes == 0)
+            if partition is None:
+                partition = find(broker, want)
+                want.bind(partition)
+            _read_one(broker, partition, want, answer, reader, remaining, min_one)
         except HeadraceError as error:
-            answer.error_code = code_of(error)
+            _refuse(broker, partition, answer, reader, error)
+            result.answers.append(answer)
             result.must_answer = True
-            metrics = broker.metrics.known_topic(want.key.topic)
-            metrics.fetch_requests += 1
-            metrics.failed_fetch_requests += 1
             continue
         partition.metrics.fetch_requests += 1
-        if answer.diverging is not None:
-            result.must_answer = True
-        elif answer.records is not None:
+        if answer.records is not None:
             length = answer.records.length
             result.total_bytes += length
             if want.fetch_offset < partition.log.active_segment.base_offset:
                 # A read ends with its segment, and more follows: waiting would only keep it from the peer.
                 result.must_answer = True
             remaining = max(0, remaining - length)
+        elif answer.demands_attention:
+            result.must_answer = True
+        elif reader.incremental and answer.is_exhausted and answer.is_known:
+            if want.interest is not None:
+                want.interest.news.pop(want, None)
+            continue
+        result.answers.append(answer)
     return result
 
 
 def find(broker: Broker, want: Wanted) -> Partition:
-    topic = want.key.topic
-    if not topic and want.key.topic_id is not None:
-        image = broker.image.topic_by_id(want.key.topic_id)
+    topic, topic_id, index = want.key
+    if not topic and topic_id is not None:
+        image = broker.image.topic_by_id(topic_id)
         if image is None:
-            raise UnknownTopicId(f"no topic has the id {want.key.topic_id}")
+            if topic_id == METADATA_TOPIC_ID and index == METADATA_PARTITION.partition:
+                return broker.metadata_partition
+            raise UnknownTopicId(f"no topic has the id {topic_id}")
         topic = image.name
-    return broker.partitions.get(topic, want.key.partition)
+    return broker.partitions.get(topic, index)
+
+
+def _refuse(
+    broker: Broker, partition: Partition | None, answer: PartitionAnswer, reader: Reader, error: HeadraceError
+) -> None:
+    key = answer.want.key
+    answer.error_code = code_of(error)
+    metrics = broker.metrics.known_topic(key.topic)
+    metrics.fetch_requests += 1
+    metrics.failed_fetch_requests += 1
+    image = broker.image
+    if isinstance(error, NotLeader | FencedLeaderEpoch):
+        topic = image.topic(key.topic) if key.topic_id is None else image.topic_by_id(key.topic_id)
+        if topic is not None and key.partition in topic:
+            answer.current_leader = (topic.leader(key.partition), topic.leader_epoch(key.partition))
+    elif isinstance(error, OffsetOutOfRange) and partition is not None and reader.replica_id >= 0:
+        # A follower whose log ends before this one begins goes on from here. Consumers are told -1.
+        answer.log_start_offset = partition.log.log_start_offset
 
 
 def _read_one(
+    broker: Broker,
     partition: Partition,
     want: Wanted,
     answer: PartitionAnswer,
+    reader: Reader,
     remaining: int,
-    read_committed: bool,
-    *,
     min_one: bool,
 ) -> None:
-    partition.check_epoch(want.current_leader_epoch)
     answer.metrics = partition.metrics
-    log = partition.log
+    if partition is broker.metadata_partition:
+        _read_metadata(partition, want, answer, reader, remaining, min_one)
+    elif reader.replica_id >= 0:
+        _read_as_replica(partition, want, answer, reader, remaining, min_one)
+    else:
+        _read_as_consumer(broker, partition, want, answer, reader, remaining, min_one)
+    answer.high_watermark = partition.high_watermark
+    answer.last_stable_offset = partition.last_stable_offset
+    answer.log_start_offset = partition.log.log_start_offset
+
+
+def _read_as_consumer(
+    broker: Broker,
+    partition: Partition,
+    want: Wanted,
+    answer: PartitionAnswer,
+    reader: Reader,
+    remaining: int,
+    min_one: bool,
+) -> None:
+    if reader.any_replica:
+        partition.check_read(want.current_leader_epoch)
+        if reader.rack and partition.is_leader:
+            answer.preferred_replica = preferred_read_replica(
+                broker, partition, reader.rack, want.fetch_offset
+            )
+            if answer.preferred_replica != NO_REPLICA:
+                return
+    else:
+        partition.check_epoch(want.current_leader_epoch)
+    want.is_fresh = False
     if want.last_fetched_epoch >= 0:
-        epoch, end_offset = partition.end_offset_for_epoch(want.last_fetched_epoch)
-        if epoch < want.last_fetched_epoch or end_offset < want.fetch_offset:
-            answer.diverging = (epoch, end_offset)
-    if answer.diverging is None:
-        records = partition.read(
-            want.fetch_offset,
-            min(remaining, want.max_bytes),
-            read_committed=read_committed,
-            min_one=min_one,
+        answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
+        if answer.diverging is not None:
+            return
+    records = partition.read(
+        want.fetch_offset,
+        min(remaining, want.max_bytes),
+        read_committed=reader.read_committed,
+        min_one=min_one,
+    )
+    if records.length:
+        answer.records = records
+    else:
+        limit = partition.readable_limit(reader.read_committed)
+        answer.is_exhausted = min_one or want.fetch_offset >= limit
+
+
+def _read_as_replica(
+    partition: Partition, want: Wanted, answer: PartitionAnswer, reader: Reader, remaining: int, min_one: bool
+) -> None:
+    partition.check_replica(want.current_leader_epoch)
+    if want.last_fetched_epoch >= 0:
+        answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
+        if answer.diverging is not None:
+            return
+    if want.is_fresh:
+        want.is_fresh = False
+        partition.on_replica_fetch(
+            reader.replica_id, reader.broker_epoch, want.fetch_offset, reader.now, want.log_start_offset
+        )
+    if want.fetch_offset == partition.log.end_offset:
+        answer.is_exhausted = True
+        return
+    if remaining <= 0 and not min_one:
+        return
+    throttle = reader.throttle_of(partition)
+    if throttle is not None and throttle.seconds_over(reader.now) > 0:
+        return  # it keeps its turn, and asks again
+    records = partition.read_as_replica(want.fetch_offset, min(remaining, want.max_bytes), min_one=min_one)
+    if records.length:
+        answer.records = records
+        partition.metrics.replication_bytes_out += records.length
+        if throttle is not None:
+            throttle.record(records.length, reader.now)
+
+
+def _read_metadata(
+    partition: Partition, want: Wanted, answer: PartitionAnswer, reader: Reader, remaining: int, min_one: bool
+) -> None:
+    """Any broker serves the metadata to any other: all of it is committed, and nothing of it is ever cut.
+
+    A copy that is behind says nothing to one that is ahead. Only an epoch that has ended here can part ways.
+    """
+    if reader.replica_id < 0:
+        raise UnknownTopicOrPartition("the metadata log is for brokers")
+    log = partition.log
+    if 0 <= want.last_fetched_epoch < log.latest_epoch:
+        answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
+    if want.fetch_offset >= log.end_offset:
+        answer.is_exhausted = True
+    elif answer.diverging is None:
+        records = partition.read_as_replica(
+            want.fetch_offset, min(remaining, want.max_bytes), min_one=min_one
         )
         if records.length:
             answer.records = records
-    answer.high_watermark = partition.high_watermark
-    answer.last_stable_offset = partition.last_stable_offset
-    answer.log_start_offset = log.log_start_offset

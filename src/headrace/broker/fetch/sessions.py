@@ -11,10 +11,10 @@ both sides send only what changed. Epochs order the requests of a session:
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple
-from uuid import UUID
 
+from headrace.broker.fetch.wanted import FetchKey, Interest, Wanted
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 
 NO_SESSION: Final = 0
@@ -25,84 +25,48 @@ MIN_EVICTION_MS: Final = 120_000
 """A session younger than this, or used within this time, keeps its slot."""
 
 
-class FetchKey(NamedTuple):
-    """How a request names a partition: by topic name up to Fetch 12, by topic id from 13 on."""
-
-    topic: str
-    topic_id: UUID | None
-    partition: int
-
-
-class Wanted:
-    """One partition of a fetch, and what the peer was last told about it."""
-
-    __slots__ = (
-        "current_leader_epoch",
-        "fetch_offset",
-        "key",
-        "last_fetched_epoch",
-        "max_bytes",
-        "sent_high_watermark",
-        "sent_log_start",
-        "sent_stable_offset",
-    )
-
-    def __init__(
-        self,
-        key: FetchKey,
-        fetch_offset: int,
-        max_bytes: int,
-        current_leader_epoch: int = -1,
-        last_fetched_epoch: int = -1,
-    ) -> None:
-        self.key = key
-        self.fetch_offset = fetch_offset
-        self.max_bytes = max_bytes
-        self.current_leader_epoch = current_leader_epoch
-        self.last_fetched_epoch = last_fetched_epoch
-        self.sent_high_watermark = -1
-        self.sent_stable_offset = -1
-        self.sent_log_start = -1
-
-    def update(self, newer: Wanted) -> None:
-        self.fetch_offset = newer.fetch_offset
-        self.max_bytes = newer.max_bytes
-        self.current_leader_epoch = newer.current_leader_epoch
-        self.last_fetched_epoch = newer.last_fetched_epoch
-
-    def told(self, high_watermark: int, stable_offset: int, log_start: int) -> bool:
-        """Remember what an answer says; False if the peer knew all of it already."""
-        if (
-            self.sent_high_watermark == high_watermark
-            and self.sent_log_start == log_start
-            and self.sent_stable_offset == stable_offset
-        ):
-            return False
-        self.sent_high_watermark = high_watermark
-        self.sent_stable_offset = stable_offset
-        self.sent_log_start = log_start
-        return True
-
-
-class Session:
+class Session(Interest):
     __slots__ = ("created_ms", "epoch", "id", "partitions", "used_ms", "uses_topic_ids")
 
-    def __init__(self, session_id: int, uses_topic_ids: bool, now_ms: int) -> None:
+    def __init__(self, session_id: int, uses_topic_ids: bool, now_ms: int, as_replica: bool = False) -> None:
+        super().__init__(as_replica)
         self.id = session_id
         self.epoch = 1
         """The epoch that the next incremental request must carry."""
         self.uses_topic_ids = uses_topic_ids
         self.created_ms = now_ms
         self.used_ms = now_ms
-        self.partitions: OrderedDict[FetchKey, Wanted] = OrderedDict()
-        """In the order in which they are read; a partition that gave data goes to the end."""
+        self.partitions: dict[FetchKey, Wanted] = {}
+
+    def want(self, want: Wanted) -> Wanted:
+        """Follow a partition, or go on with it from another position: it has its turn now."""
+        known = self.partitions.get(want.key)
+        if known is None:
+            self.partitions[want.key] = known = want
+            want.interest = self
+        else:
+            known.update(want)
+        self.news[known] = None
+        return known
+
+    def forget(self, key: FetchKey) -> None:
+        want = self.partitions.pop(key, None)
+        if want is not None:
+            want.unbind()
+            want.interest = None
+            self.news.pop(want, None)
+
+    def close(self) -> None:
+        for want in self.partitions.values():
+            want.unbind()
 
 
 class FetchContext(NamedTuple):
     """What one request asks for, after its session has been consulted."""
 
     session: Session | None
-    wanted: Iterable[Wanted]
+    wanted: Collection[Wanted]
+    """All partitions, whether they have news or not."""
     session_id: int
     """For the response: 0 if there is no session."""
     incremental: bool
@@ -132,13 +96,14 @@ class SessionCache:
         *,
         uses_topic_ids: bool,
         now_ms: int,
+        as_replica: bool = False,
     ) -> FetchContext:
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if session_id != NO_SESSION:
-                self._sessions.pop(session_id, None)
+                self._end(session_id)
             if epoch == FINAL_EPOCH or not wanted:
                 return FetchContext(None, wanted, NO_SESSION, False)
-            session = self._create(wanted, uses_topic_ids, now_ms)
+            session = self._create(wanted, uses_topic_ids, now_ms, as_replica)
             return FetchContext(session, wanted, session.id if session else NO_SESSION, False)
         session = self._sessions.get(session_id)
         if session is None:
@@ -154,30 +119,33 @@ class SessionCache:
     ) -> FetchContext:
         partitions = session.partitions
         for want in wanted:
-            known = partitions.get(want.key)
-            if known is None:
-                partitions[want.key] = want
-            else:
-                known.update(want)
+            session.want(want)
         for key in forgotten:
-            partitions.pop(key, None)
+            session.forget(key)
         if not partitions:
-            self._sessions.pop(session.id, None)
-            return FetchContext(None, [], NO_SESSION, False)
+            self._end(session.id)
+            return FetchContext(None, (), NO_SESSION, False)
         session.epoch = 1 if session.epoch == MAX_EPOCH else session.epoch + 1
         session.used_ms = now_ms
         self._sessions.move_to_end(session.id)
         return FetchContext(session, partitions.values(), session.id, True)
 
-    def _create(self, wanted: list[Wanted], uses_topic_ids: bool, now_ms: int) -> Session | None:
+    def _end(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.close()
+
+    def _create(
+        self, wanted: list[Wanted], uses_topic_ids: bool, now_ms: int, as_replica: bool
+    ) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(len(wanted), now_ms):
             return None
         session_id = self._random_id()
         while session_id in self._sessions or session_id == NO_SESSION:
             session_id = self._random_id()
-        session = Session(session_id, uses_topic_ids, now_ms)
+        session = Session(session_id, uses_topic_ids, now_ms, as_replica)
         for want in wanted:
-            session.partitions[want.key] = want
+            session.want(want)
         self._sessions[session_id] = session
         return session
 
@@ -187,10 +155,10 @@ class SessionCache:
             return False
         oldest = next(iter(self._sessions.values()))
         if now_ms - oldest.used_ms > MIN_EVICTION_MS:
-            del self._sessions[oldest.id]
+            self._end(oldest.id)
             return True
         smallest = min(self._sessions.values(), key=lambda session: len(session.partitions))
         if len(smallest.partitions) < new_size and now_ms - smallest.created_ms > MIN_EVICTION_MS:
-            del self._sessions[smallest.id]
+            self._end(smallest.id)
             return True
         return False

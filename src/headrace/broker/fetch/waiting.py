@@ -4,47 +4,51 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from headrace.broker.fetch.wanted import Interest
 from headrace.network.answer import Pending
-
-if TYPE_CHECKING:
-    from headrace.replication.partition import Partition
 
 
 class WaitingFetch:
-    """Told of every commit in its partitions. Answers once, on the loop's next turn, so that appends that
-    arrive together are answered together."""
+    """Told when its partitions move. Answers once, on the loop's next turn, so that appends that arrive
+    together are answered together."""
 
-    __slots__ = ("_answer", "_due", "_loop", "_missing_bytes", "_partitions", "_timer", "_waiting", "pending")
+    __slots__ = ("_answer", "_due", "_interest", "_loop", "_missing_bytes", "_timer", "_waiting", "pending")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        partitions: list[Partition],
+        interest: Interest,
         missing_bytes: int,
         max_wait_ms: int,
         answer: Callable[[Pending], None],
-        waiting: set[WaitingFetch],
+        waiting: dict[WaitingFetch, None],
     ) -> None:
         self._loop = loop
-        self._partitions = partitions
+        self._interest = interest
         self._missing_bytes = missing_bytes
         self._answer = answer
         self._waiting = waiting
         self._due = False
         self.pending = Pending(exclusive=True)
         self.pending.on_abandon = self._leave
+        if interest.as_replica:
+            # A follower with something new to ask for says so by sending it behind this one.
+            self.pending.on_overtaken = self._hurry
+        if interest.waiting is not None:
+            interest.waiting.finish()  # the same session over another connection: the old one is dead
+        interest.waiting = self
         self._timer = loop.call_later(max_wait_ms / 1000, self.finish)
-        waiting.add(self)
-        for partition in partitions:
-            partition.wait(self)
+        waiting[self] = None
 
-    def on_committed(self, appended_bytes: int) -> None:
-        self._missing_bytes -= appended_bytes
-        if (self._missing_bytes <= 0 or appended_bytes == 0) and not self._due:
+    def on_more(self, size: int) -> None:
+        self._missing_bytes -= size
+        if self._missing_bytes <= 0 and not self._due:
             self._due = True
             self._loop.call_soon(self.finish)
+
+    def _hurry(self) -> None:
+        self.on_more(self._missing_bytes)
 
     def finish(self) -> None:
         if self in self._waiting:
@@ -52,7 +56,9 @@ class WaitingFetch:
             self._answer(self.pending)
 
     def _leave(self) -> None:
-        self._waiting.discard(self)
+        self._waiting.pop(self, None)
         self._timer.cancel()
-        for partition in self._partitions:
-            partition.stop_waiting(self)
+        interest = self._interest
+        if interest.waiting is self:
+            interest.waiting = None
+        interest.on_wait_over()

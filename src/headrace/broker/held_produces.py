@@ -1,0 +1,47 @@
+"""When the time of held produce requests is over. One timer for many: they come by the thousand, and nearly
+all are answered long before."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from headrace.broker.held_produce import HeldProduce
+
+SLOTS_PER_SECOND: Final = 10
+"""A request waits for its time, and for up to a tenth of a second longer."""
+
+
+class HeldProduces:
+    __slots__ = ("_count", "_loop", "_slots")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._slots: dict[int, dict[HeldProduce, None]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, held: HeldProduce, timeout_ms: int) -> None:
+        now = self._loop.time()
+        slot = int((now + max(timeout_ms, 0) / 1000) * SLOTS_PER_SECOND) + 1
+        members = self._slots.get(slot)
+        if members is None:
+            members = self._slots[slot] = {}
+            self._loop.call_at(slot / SLOTS_PER_SECOND, self._expire, slot)
+        members[held] = None
+        held.slot = slot
+        self._count += 1
+
+    def discard(self, held: HeldProduce) -> None:
+        members = self._slots.get(held.slot)
+        if members is not None and members.pop(held, held) is None:
+            self._count -= 1
+
+    def _expire(self, slot: int) -> None:
+        late = self._slots.pop(slot, {})
+        self._count -= len(late)
+        for held in late:
+            held.on_timeout()

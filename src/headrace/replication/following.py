@@ -1,0 +1,148 @@
+"""A follower in one leader epoch: what it asks its leader for, and what it does with the answer.
+
+One fetch is outstanding per partition (rule 8). It says where the log ends and in which epoch its last
+record was written, so every fetch reconciles (rules 1 and 7): a leader whose log parts ways says where, the
+follower cuts its own log there, and asks again.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from struct import Struct
+from typing import Final, NamedTuple
+
+from headrace.core.errors import CorruptBatch
+from headrace.log.partition_log import PartitionLog
+from headrace.protocol.batch import HEADER_SIZE
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.replica_fetch_codec import FetchedPartitionData
+from headrace.replication.safeguards import Safeguards
+
+NO_EPOCH: Final = -1
+_NONE: Final = int(ErrorCode.NONE)
+_OUT_OF_RANGE: Final = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+_EPOCH_ERRORS: Final = (
+    int(ErrorCode.FENCED_LEADER_EPOCH),
+    int(ErrorCode.UNKNOWN_LEADER_EPOCH),
+    int(ErrorCode.NOT_LEADER_OR_FOLLOWER),
+)
+_BASE_OFFSET: Final = Struct(">q")
+
+
+class FetchPosition(NamedTuple):
+    """What a fetch says of one partition. An answer is applied only while it still holds."""
+
+    fetch_offset: int
+    current_leader_epoch: int
+    last_fetched_epoch: int
+    log_start_offset: int
+
+
+class FetchOutcome(IntEnum):
+    UP_TO_DATE = 0
+    """Nothing new but perhaps the high watermark. Ask again."""
+    APPENDED = 1
+    """Ask again from the new position, once it is synced where that is demanded."""
+    TRUNCATED = 2
+    """The logs had parted ways, or the leader begins later. Ask again from the new position, at once."""
+    STALE = 3
+    """The answer belongs to a position that is no longer this one, and was dropped."""
+    WAIT_FOR_METADATA = 4
+    """Leader and follower are not in the same epoch: one of them has yet to hear of it. Back off."""
+    BACK_OFF = 5
+    """The leader could not serve it, or what came was damaged. Nothing was appended."""
+
+
+class Following:
+    __slots__ = ("_log", "_reconciles", "_safeguards", "corrupt_answers", "leader_epoch", "leader_id")
+
+    def __init__(
+        self, log: PartitionLog, leader_id: int, leader_epoch: int, reconciles: bool, safeguards: Safeguards
+    ) -> None:
+        self._log = log
+        self._safeguards = safeguards
+        self.leader_id = leader_id
+        self.leader_epoch = leader_epoch
+        self._reconciles = reconciles and safeguards.reconcile_before_append
+        """Rules 1 and 7. Off only in tests."""
+        self.corrupt_answers = 0
+
+    def position(self) -> FetchPosition:
+        log = self._log
+        return FetchPosition(
+            log.end_offset,
+            self.leader_epoch,
+            log.latest_epoch if self._reconciles else NO_EPOCH,
+            log.log_start_offset,
+        )
+
+    def apply(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> FetchOutcome:
+        """Cut the log or extend it as the leader says. The caller moves the high watermark."""
+        if not self._belongs_to(sent) and self._safeguards.stale_answer_dropped:
+            return FetchOutcome.STALE
+        error_code = data.error_code
+        if error_code != _NONE:
+            if error_code in _EPOCH_ERRORS:
+                return FetchOutcome.WAIT_FOR_METADATA
+            if error_code == _OUT_OF_RANGE:
+                return self._out_of_range(data.log_start_offset)
+            return FetchOutcome.BACK_OFF
+        if data.diverging is not None:
+            return self._truncate(data.diverging[0], data.diverging[1])
+        if not len(data.records):
+            return FetchOutcome.UP_TO_DATE
+        return self._append(data.records, now_ms)
+
+    def _belongs_to(self, sent: FetchPosition) -> bool:
+        """Rule 8: same epoch, same end offset, same last epoch."""
+        log = self._log
+        return (
+            sent.current_leader_epoch == self.leader_epoch
+            and sent.fetch_offset == log.end_offset
+            and (sent.last_fetched_epoch == log.latest_epoch or not self._reconciles)
+        )
+
+    def _truncate(self, epoch: int, leader_end: int) -> FetchOutcome:
+        """Rule 1: to the smaller of both ends of that epoch, then ask again.
+
+        The own log may not have that epoch: then the largest one before it counts, and it ended where the
+        next one began. If it has none so old, nothing of it is known to agree.
+        """
+        log = self._log
+        own_epoch, own_end = log.end_offset_for_epoch(epoch)
+        if own_epoch < 0:
+            own_end = leader_end if epoch > log.latest_epoch else log.log_start_offset
+        elif own_epoch < epoch:
+            own_end = min(own_end, leader_end)
+        target = min(own_end, leader_end)
+        if target >= log.end_offset:
+            return FetchOutcome.BACK_OFF  # it says that the logs differ, and not where
+        log.truncate_to(max(target, log.log_start_offset))
+        return FetchOutcome.TRUNCATED
+
+    def _out_of_range(self, leader_start: int) -> FetchOutcome:
+        """The leader's log begins after this one ends, or this one holds nothing and ends elsewhere.
+
+        A log with records that ends after the leader's is not cut here: that is for the epochs to say.
+        """
+        log = self._log
+        is_empty = log.log_start_offset == log.end_offset
+        if leader_start > log.end_offset or (is_empty and 0 <= leader_start != log.end_offset):
+            log.truncate_fully_and_start_at(leader_start)
+            return FetchOutcome.TRUNCATED
+        return FetchOutcome.BACK_OFF
+
+    def _append(self, records: memoryview, now_ms: int) -> FetchOutcome:
+        log = self._log
+        before = log.end_offset
+        if log.log_start_offset == before and len(records) >= HEADER_SIZE:
+            first = _BASE_OFFSET.unpack_from(records)[0]
+            if 0 <= first < before:
+                # The leader's log begins inside a batch, after DeleteRecords: this one begins with it.
+                log.truncate_fully_and_start_at(first)
+        try:
+            log.append_as_follower(records, now_ms=now_ms)
+        except CorruptBatch:
+            self.corrupt_answers += 1
+            return FetchOutcome.BACK_OFF
+        return FetchOutcome.APPENDED if log.end_offset != before else FetchOutcome.UP_TO_DATE

@@ -1,0 +1,63 @@
+"""Who is told when a partition moves. Told on the event loop, in the order in which they came."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final, Protocol
+
+from headrace.core.errors import HeadraceError
+
+EVERYTHING: Final = 1 << 62
+
+
+class Watcher(Protocol):
+    """A fetch, or a session of fetches, that wants to know when there is more to read."""
+
+    def on_append(self, size: int) -> None:
+        """The log grew. For replicas, which read up to its end."""
+        ...
+
+    def on_commit(self, size: int) -> None:
+        """The high watermark moved over about `size` bytes."""
+        ...
+
+    def on_change(self) -> None:
+        """Leadership, epoch or log start changed: whatever was known must be looked up again."""
+        ...
+
+
+class CommitWaiter(Protocol):
+    """An acknowledgement that is held until its batch is committed."""
+
+    def on_decided(self, token: int, error: HeadraceError | None) -> None:
+        """Committed, or it will never be known here. `token` is what the waiter gave."""
+        ...
+
+
+class HeldAcknowledgements:
+    """Those of one term, by the offset that must be committed. Invariant: offsets never descend."""
+
+    __slots__ = ("_queue",)
+
+    def __init__(self) -> None:
+        self._queue: deque[tuple[int, CommitWaiter, int]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def add(self, end_offset: int, waiter: CommitWaiter, token: int) -> None:
+        queue = self._queue
+        if queue and queue[-1][0] > end_offset:
+            # A repeated batch: it lies before others that wait already.
+            place = sum(1 for each in queue if each[0] <= end_offset)
+            queue.insert(place, (end_offset, waiter, token))
+            return
+        queue.append((end_offset, waiter, token))
+
+    def take(self, up_to: int) -> list[tuple[int, CommitWaiter, int]]:
+        """Those whose offset is reached. Taken out before anyone is told: telling may add others."""
+        queue = self._queue
+        taken = []
+        while queue and queue[0][0] <= up_to:
+            taken.append(queue.popleft())
+        return taken

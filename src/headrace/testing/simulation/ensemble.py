@@ -73,6 +73,8 @@ class SimulatedEnsemble:
         self.on_event: Callable[[str], None] = lambda _text: None
         self.cluster_id: str | None = None
         self.batches: list[CommittedBatch] = []
+        self.ever: dict[int, bytes] = {}
+        """Every batch that was ever committed, trimmed or not, by its sequence: for those who compare."""
         self.end = 0
         self.epoch = ControllerEpoch(-1)
         self.snapshot: SnapshotPointer | None = None
@@ -197,6 +199,7 @@ class SimulatedEnsemble:
             raise ValueError(f"batch {header.base_offset} at sequence {sequence}: the end is {self.end}")
         self._next_zxid()
         self.batches.append(CommittedBatch(sequence, bytes(batch)))
+        self.ever[sequence] = bytes(batch)
         self.end = header.next_offset
 
     def require_epoch(self, epoch: ControllerEpoch) -> None:

@@ -1,0 +1,173 @@
+"""A consumer as client libraries have it: every partition is assigned, and read in order from its leader."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from headrace.client.visible import records_from
+from headrace.core.ports_network import PeerUnavailable
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from headrace.protocol.messages.fetch_response import FetchResponse
+from headrace.protocol.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
+from headrace.testing.simulation.virtual_time import SimulationFailed
+from tests.checker.history import Assign, History, Poll, Value
+from tests.simulation.client import PAUSE_SECONDS, TOPIC, SimulatedClient
+from tests.simulation.cluster import SimulatedCluster
+
+FETCH_VERSION: Final = 12
+LIST_OFFSETS_VERSION: Final = 7
+WAIT_MS: Final = 400
+FETCH_BYTES: Final = 1 << 20
+SMALL_FETCH_BYTES: Final = 200
+_LATEST: Final = -1
+_READ_COMMITTED: Final = 1
+
+
+class SimulatedConsumer:
+    def __init__(
+        self,
+        cluster: SimulatedCluster,
+        name: str,
+        partitions: int,
+        history: History,
+        on_read: Callable[[tuple[str, int], int], None],
+        *,
+        small: bool = False,
+    ) -> None:
+        self.client = SimulatedClient(cluster, name)
+        self._history = history
+        self._on_read = on_read
+        self._bytes = SMALL_FETCH_BYTES if small else FETCH_BYTES
+        self.positions = dict.fromkeys(range(partitions), 0)
+        self._is_over = False
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def is_done(self) -> bool:
+        return self.task is not None and self.task.done()
+
+    def finish(self) -> None:
+        self._is_over = True
+
+    # --- while the cluster suffers ---
+
+    def start(self) -> None:
+        self.task = self.client.loop.create_task(self._follow())
+
+    async def _follow(self) -> None:
+        """Reads what comes, from the beginning, as long as it is let."""
+        self._assign()
+        while not self._is_over:
+            if not await self._poll_some():
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    def _assign(self) -> None:
+        keys = tuple(f"{TOPIC}-{partition}" for partition in self.positions)
+        operation = self._history.invoke(self.client.name, "assign", [Assign(keys, from_beginning=True)])
+        self._history.ok(operation)
+
+    # --- at the end ---
+
+    def start_final_reads(self) -> None:
+        """Everything once more, from the beginning to the end that each leader tells."""
+        self.task = self.client.loop.create_task(self._read_to_the_end())
+
+    async def _read_to_the_end(self) -> None:
+        self._assign()
+        ends = {partition: await self._end_of(partition) for partition in self.positions}
+        while any(self.positions[partition] < end for partition, end in ends.items()):
+            if not await self._poll_some():
+                await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _end_of(self, partition: int) -> int:
+        wanted = ListOffsetsPartition(partition_index=partition, timestamp=_LATEST)
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=_READ_COMMITTED,
+            topics=[ListOffsetsTopic(name=TOPIC, partitions=[wanted])],
+        )
+        while True:
+            leader = await self.client.leader(partition)
+            try:
+                reply = await self.client.ask(leader, request, ListOffsetsResponse, LIST_OFFSETS_VERSION)
+                found = reply.topics[0].partitions[0]
+                if found.error_code == ErrorCode.NONE:
+                    return found.offset
+            except PeerUnavailable:
+                pass
+            self.client.leaders.pop(partition, None)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    # --- polling ---
+
+    async def _poll_some(self) -> bool:
+        """One fetch from one leader. False if there is a reason to pause."""
+        client = self.client
+        leader = await client.leader(client.random.choice(list(self.positions)))
+        partitions = [partition for partition in self.positions if client.leaders.get(partition) == leader]
+        operation = self._history.invoke(client.name, "poll", [Poll()])
+        try:
+            reply = await client.ask(leader, self._request(partitions), FetchResponse, FETCH_VERSION)
+        except PeerUnavailable as error:
+            self._history.fail(operation, type(error).__name__)
+            client.leaders.clear()
+            return False
+        found, is_good = self._read(reply)
+        self._history.ok(operation, [Poll(found)])
+        return is_good
+
+    def _read(self, reply: FetchResponse) -> tuple[dict[str, list[tuple[int, Value]]], bool]:
+        found: dict[str, list[tuple[int, Value]]] = {}
+        is_good = not reply.error_code
+        for topic in reply.responses:
+            for data in topic.partitions:
+                partition = data.partition_index
+                if data.error_code:
+                    self._on_error(partition, data.error_code)
+                    is_good = False
+                    continue
+                records, position = records_from(data.records or b"", self.positions[partition], [])
+                if records:
+                    self._on_read((TOPIC, partition), records[-1].offset)
+                    key = f"{TOPIC}-{partition}"
+                    found[key] = [(record.offset, int(record.value or b"-1")) for record in records]
+                self.positions[partition] = position
+        return found, is_good
+
+    def _on_error(self, partition: int, code: int) -> None:
+        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise SimulationFailed(
+                f"{self.client.name} was told that {TOPIC}-{partition} has no offset"
+                f" {self.positions[partition]}, where everything below it was read before"
+            )
+        self.client.leaders.pop(partition, None)
+
+    def _request(self, partitions: list[int]) -> FetchRequest:
+        return FetchRequest(
+            max_wait_ms=WAIT_MS,
+            min_bytes=1,
+            max_bytes=FETCH_BYTES,
+            isolation_level=_READ_COMMITTED,
+            session_epoch=-1,
+            topics=[
+                FetchTopic(
+                    topic=TOPIC,
+                    partitions=[
+                        FetchPartition(
+                            partition=partition,
+                            fetch_offset=self.positions[partition],
+                            partition_max_bytes=self._bytes,
+                        )
+                        for partition in partitions
+                    ],
+                )
+            ],
+        )

@@ -1,0 +1,94 @@
+"""What one seed does: the shape of its cluster, and which faults come when.
+
+Each seed knows only some of the faults, so that none of them drowns the others, and a tenth of them none at
+all. Faults come in clusters: what breaks while something else is being repaired is what breaks systems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from tests.simulation.faults import Faults
+
+WEIGHTS: Final = {
+    "kill": 6,
+    "bounce": 8,
+    "stop": 4,
+    "kill all": 1,
+    "power": 5,
+    "power everywhere": 2,
+    "new disk": 2,
+    "pause": 5,
+    "hang": 3,
+    "cut": 5,
+    "one way": 5,
+    "isolate": 4,
+    "reset": 6,
+    "slow path": 4,
+    "weather": 4,
+    "no ensemble": 4,
+    "quorum": 2,
+    "doubt": 4,
+    "clock": 1,
+    "slow disk": 2,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    brokers: int
+    partitions: int
+    replication: int
+    min_in_sync: int
+    synced: bool
+    """flush.messages=1: nothing is acknowledged that is not on enough disks."""
+    producers: int
+    pause: float
+    seconds: float
+    faults: tuple[str, ...]
+    gap: float
+    """About how long it is calm between two faults."""
+
+    @classmethod
+    def draw(cls, random: Random) -> Plan:
+        count = 0 if random.random() < 0.1 else random.randint(1, 7)
+        names = list(WEIGHTS)
+        chosen: dict[str, None] = {}
+        for name in random.choices(names, weights=list(WEIGHTS.values()), k=count):
+            chosen[name] = None
+        return cls(
+            brokers=random.choice((3, 3, 3, 4)),
+            partitions=random.choice((1, 1, 2, 3)),
+            replication=3,
+            min_in_sync=2,
+            synced=random.random() < 0.3,
+            producers=random.choice((1, 2)),
+            pause=random.choice((0.03, 0.1, 0.3)),
+            seconds=random.uniform(8.0, 25.0),
+            faults=tuple(chosen),
+            gap=random.choice((0.3, 1.0, 3.0)),
+        )
+
+
+class Generator:
+    """Draws the next fault, and when it comes."""
+
+    def __init__(self, plan: Plan, faults: Faults, random: Random) -> None:
+        self._plan = plan
+        self._faults = faults
+        self._random = random
+        self._weights = [WEIGHTS[name] for name in plan.faults]
+
+    def next_gap(self) -> float:
+        if self._random.random() < 0.3:
+            return self._random.uniform(0.0, 0.1)
+        return self._random.uniform(0.0, 2 * self._plan.gap)
+
+    def strike(self) -> str | None:
+        """What was done, or None if it could not be done now."""
+        if not self._plan.faults:
+            return None
+        name = self._random.choices(self._plan.faults, weights=self._weights)[0]
+        return self._faults.names[name]()

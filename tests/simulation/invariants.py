@@ -1,0 +1,343 @@
+"""What must hold after every step of a simulated cluster.
+
+The committed log of a partition is what any of its leaders ever had below its high watermark. It is kept
+here, outside the brokers, and everything else is compared with it. A step is one callback of one process, so
+only that process can have changed: the others are looked at when something of the partition did.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.broker.broker import Broker
+from headrace.controller.image import MetadataImage
+from headrace.controller.topic_image import PartitionState
+from headrace.protocol.batch import read_header
+from headrace.replication.partition import Partition
+from headrace.testing.simulation.virtual_loop import ProcessLoop
+from headrace.testing.simulation.virtual_time import SimulationFailed
+from tests.simulation.cluster import SimulatedCluster, SimulatedHost
+from tests.simulation.mirror import Entry, Mirror
+
+METADATA: Final = "__cluster_metadata"
+Key = tuple[str, int]
+
+
+class InvariantBroken(SimulationFailed):
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(f"{name}: {detail}")
+        self.name = name
+
+
+class CommittedLog:
+    """One partition's committed batches, and who led it when."""
+
+    __slots__ = ("end", "entries", "leaders", "row")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.end = 0
+        self.leaders: dict[int, str] = {}
+        """Leader epoch to the process that had it."""
+        self.row: PartitionState | None = None
+        """As the newest committed metadata has it."""
+
+
+class _Replica:
+    """One partition at one broker process."""
+
+    __slots__ = ("compared", "high_watermark", "leader_epoch", "log_start", "mirror", "partition", "seen")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.mirror = Mirror(partition.log)
+        self.seen: tuple[object, ...] = ()
+        self.high_watermark = partition.high_watermark
+        self.log_start = partition.log.log_start_offset
+        self.leader_epoch = -1
+        self.compared = 0
+        """How many entries of the mirror are known to agree with the committed ones."""
+
+
+class Invariants:
+    def __init__(self, cluster: SimulatedCluster, min_in_sync: int) -> None:
+        self._cluster = cluster
+        self._min_in_sync = min_in_sync
+        self.committed: dict[Key, CommittedLog] = {}
+        self._replicas: dict[SimulatedHost, dict[Key, _Replica]] = {host: {} for host in cluster.hosts}
+        self._left: dict[tuple[SimulatedHost, Key], tuple[int, list[Entry]]] = {}
+        self._host_of: dict[ProcessLoop, SimulatedHost] = {}
+        self._metadata_end: dict[ProcessLoop, int] = {}
+        self._newest = -1
+        self.checks = 0
+        self.counts: dict[str, int] = {}
+        cluster.scheduler.after_callback = self.after_step
+        cluster.on_process_ended = self._on_process_ended
+
+    def _on_process_ended(self, host: SimulatedHost) -> None:
+        """What it wrote stays in its host's cache, until power is lost."""
+        for key, replica in self._replicas[host].items():
+            self._left[host, key] = (host.boot, replica.mirror.entries)
+        self._replicas[host] = {}
+
+    # --- after each step ---
+
+    def after_step(self, loop: ProcessLoop) -> None:
+        host = self._host_of.get(loop)
+        if host is None:
+            host = self._find(loop)
+            if host is None:
+                return
+        process = host.process
+        if process is None or process.loop is not loop or process.broker is None:
+            return
+        broker = process.broker
+        store = getattr(broker, "store", None)
+        if store is None:
+            return
+        if store.end != self._metadata_end.get(loop, -1):
+            self._on_metadata(loop, broker)
+        replicas = self._replicas[host]
+        for partition in broker.partitions:
+            key = partition.topic_partition
+            replica = replicas.get(key)
+            if replica is None or replica.partition is not partition:
+                replica = replicas[key] = _Replica(partition)
+            log = partition.log
+            seen = (
+                log.end_offset,
+                partition.high_watermark,
+                partition.leader_epoch,
+                partition.is_leader,
+                log.truncations,
+                log.log_start_offset,
+            )
+            if seen != replica.seen:
+                replica.seen = seen
+                if not log.closed and log.directory.failure is None:
+                    self._on_partition(loop, key, replica)
+
+    def _find(self, loop: ProcessLoop) -> SimulatedHost | None:
+        for host in self._cluster.hosts:
+            if host.process is not None and host.process.loop is loop:
+                self._host_of[loop] = host
+                return host
+        return None
+
+    # --- the metadata ---
+
+    def _on_metadata(self, loop: ProcessLoop, broker: Broker) -> None:
+        """MetadataLogMatching; the applied prefix is the committed prefix; LeaderInIsr."""
+        end, before = broker.store.end, self._metadata_end.get(loop, 0)
+        self._metadata_end[loop] = end
+        ensemble = self._cluster.ensemble
+        self._require(end <= ensemble.end, "AppliedIsCommitted", f"{loop.name} applied up to {end}")
+        self._require(end >= before, "AppliedIsCommitted", f"{loop.name} went back from {before} to {end}")
+        copy = broker.metadata_partition.log
+        self._require(copy.end_offset >= end, "MetadataLogMatching", f"the copy of {loop.name} is shorter")
+        self._compare_metadata(loop, broker, before)
+        if end > self._newest:
+            self._newest = end
+            self._on_newest(broker.image)
+
+    def _compare_metadata(self, loop: ProcessLoop, broker: Broker, at: int) -> None:
+        log, end = broker.metadata_partition.log, broker.store.end
+        at = max(at, log.log_start_offset)
+        known = self._cluster.ensemble.ever
+        while at < end:
+            part = log.read(at, 1 << 30, limit=end, min_one=True)
+            if part.length == 0:
+                return
+            data = part.file.pread(part.length, part.position)
+            position = 0
+            while position < len(data) and at < end:
+                header = read_header(data, position)
+                committed = known.get(header.base_offset)
+                held = data[position : position + header.size]
+                self._require(
+                    committed is not None and read_header(committed).crc == read_header(held).crc,
+                    "MetadataLogMatching",
+                    f"{loop.name} holds another batch at {header.base_offset}",
+                )
+                position += header.size
+                at = header.next_offset
+
+    def _on_newest(self, image: MetadataImage) -> None:
+        """The newest committed rows: who may lead, and whether they could."""
+        for name in image.topic_names():
+            topic = image.topics_by_name[name]
+            for index in range(len(topic)):
+                row = topic.state(index)
+                committed = self._committed((name, index))
+                if committed.row == row:
+                    continue
+                committed.row = row
+                where = f"{name}-{index} {row}"
+                self._require(row.leader < 0 or row.leader in row.isr, "LeaderInIsr", where)
+                self._require(set(row.isr) <= set(row.replicas), "IsrIsAssigned", where)
+                self._require(not set(row.isr) & set(row.exceptional.elr), "IsrAndEligibleAreApart", where)
+                self._check_candidates((name, index), committed)
+
+    # --- the data ---
+
+    def _committed(self, key: Key) -> CommittedLog:
+        found = self.committed.get(key)
+        if found is None:
+            found = self.committed[key] = CommittedLog()
+        return found
+
+    def _on_partition(self, loop: ProcessLoop, key: Key, replica: _Replica) -> None:
+        self.checks += 1
+        partition, mirror = replica.partition, replica.mirror
+        committed = self._committed(key)
+        if mirror.update():
+            replica.compared = 0
+        where = f"{key[0]}-{key[1]} at {loop.name}"
+        high_watermark, log_start = partition.high_watermark, partition.log.log_start_offset
+        self._require(
+            high_watermark >= replica.high_watermark,
+            "HighWatermarkNeverMovesBack",
+            f"{where}: from {replica.high_watermark} to {high_watermark}",
+        )
+        self._require(log_start >= replica.log_start, "LogStartNeverMovesBack", where)
+        self._require(high_watermark <= mirror.end, "HighWatermarkInsideLog", where)
+        replica.high_watermark, replica.log_start = high_watermark, log_start
+        if partition.is_leader:
+            self._on_leader(loop, key, replica, committed, where)
+        elif high_watermark > committed.end:
+            raise InvariantBroken(
+                "FollowerBehindLeader", f"{where}: {high_watermark}, and no leader is above {committed.end}"
+            )
+        self._compare(replica, committed, min(high_watermark, committed.end), "LogMatching", where)
+        self._check_candidates(key, committed)
+
+    def _on_leader(
+        self, loop: ProcessLoop, key: Key, replica: _Replica, committed: CommittedLog, where: str
+    ) -> None:
+        partition = replica.partition
+        epoch = partition.leader_epoch
+        holder = committed.leaders.setdefault(epoch, loop.name)
+        self._require(
+            holder == loop.name, "OneLeaderPerEpoch", f"{where} leads in epoch {epoch}, which was {holder}'s"
+        )
+        if epoch != replica.leader_epoch:
+            replica.leader_epoch = epoch
+            self._count("leaderships")
+            # A leader that is deposed already, and has not heard of it, may lack what came after it.
+            if committed.row is None or committed.row.leader_epoch <= epoch:
+                self._require_complete(replica, committed, "LeaderCompleteness", where)
+        if partition.high_watermark > committed.end:
+            self._commit(key, replica, committed, where)
+
+    def _commit(self, key: Key, replica: _Replica, committed: CommittedLog, where: str) -> None:
+        """A leader's high watermark is above everything before: what lies below it is committed now."""
+        entries = replica.mirror.entries
+        self._compare(replica, committed, committed.end, "StrongIsr", where)
+        until = replica.partition.high_watermark
+        start = len(committed.entries)
+        added = [entry for entry in entries[start:] if entry.next_offset <= until]
+        self._require(
+            bool(added) and added[0].base_offset == committed.end and added[-1].next_offset == until,
+            "HighWatermarkBetweenBatches",
+            f"{where}: {until} after {committed.end}, with {added}",
+        )
+        committed.entries += added
+        committed.end = until
+        replica.compared = len(committed.entries)
+        last = committed.entries[-1]
+        holders = self._holders(key, len(committed.entries) - 1, last)
+        self._require(
+            len(holders) >= min(self._min_in_sync, len(replica.partition.replicas)),
+            "MinIsrRecoveryQuorum",
+            f"{where}: offset {last.base_offset} is committed and held by {holders} only",
+        )
+
+    def _holders(self, key: Key, place: int, entry: Entry) -> list[str]:
+        """Whose log holds it. One who lost power since it had said so is not to blame, and counts."""
+        found = []
+        for host in self._cluster.hosts:
+            replica = self._replicas[host].get(key)
+            if replica is not None:
+                replica.mirror.update()
+                entries = replica.mirror.entries
+            else:
+                boot, entries = self._left.get((host, key), (-1, []))
+                if host.is_suspect or boot != host.boot:
+                    entries = []
+            if host.is_suspect or (place < len(entries) and entries[place] == entry):
+                found.append(host.name)
+        return found
+
+    def _compare(self, replica: _Replica, committed: CommittedLog, until: int, name: str, where: str) -> None:
+        """The log agrees with what is committed, below `until`. What was compared before is not again."""
+        entries, known = replica.mirror.entries, committed.entries
+        at = replica.compared
+        while at < len(entries) and at < len(known) and entries[at].next_offset <= until:
+            if entries[at] != known[at]:
+                raise InvariantBroken(name, f"{where}: {entries[at]} instead of {known[at]}")
+            at += 1
+        replica.compared = at
+
+    def _require_complete(self, replica: _Replica, committed: CommittedLog, name: str, where: str) -> None:
+        replica.mirror.update()
+        end = replica.mirror.end
+        self._require(end >= committed.end, name, f"{where} ends at {end}, and {committed.end} is committed")
+        self._compare(replica, committed, committed.end, name, where)
+
+    def _check_candidates(self, key: Key, committed: CommittedLog) -> None:
+        """LeaderCandidateCompleteness: every running member of ISR or ELR has all that is committed."""
+        row = committed.row
+        if row is None:
+            return
+        for member in (*row.isr, *row.exceptional.elr):
+            host = self._cluster.hosts[member - 1]
+            replica = self._replicas[host].get(key)
+            broker = host.broker
+            if replica is None or broker is None or not self.is_registered(broker):
+                continue
+            if replica.partition.log.closed or replica.partition.log.directory.failure is not None:
+                continue
+            self._require_complete(
+                replica,
+                committed,
+                "LeaderCandidateCompleteness",
+                f"{key[0]}-{key[1]} at {host.name}, a member of {row.isr} + {row.exceptional.elr},",
+            )
+
+    def is_registered(self, broker: Broker) -> bool:
+        """The newest row speaks of this incarnation, and not of one before it."""
+        if not hasattr(broker, "node"):
+            return False  # it has not got so far
+        for other in self._cluster.brokers():
+            store = getattr(other, "store", None)
+            if store is not None and store.end == self._newest:
+                registration = other.image.brokers.get(broker.broker_id)
+                return registration is not None and registration.epoch == broker.broker_epoch
+        return False
+
+    # --- what clients are told ---
+
+    def on_acknowledged(self, key: Key, offset: int) -> None:
+        committed = self._committed(key)
+        self._require(
+            offset < committed.end,
+            "AcknowledgedIsCommitted",
+            f"{key[0]}-{key[1]} offset {offset} was acknowledged, {committed.end} is committed",
+        )
+
+    def on_read(self, key: Key, offset: int) -> None:
+        committed = self._committed(key)
+        self._require(
+            offset < committed.end,
+            "ReadIsCommitted",
+            f"{key[0]}-{key[1]} offset {offset} was read, {committed.end} is committed",
+        )
+
+    # --- ---
+
+    def _require(self, holds: bool, name: str, detail: str) -> None:
+        if not holds:
+            raise InvariantBroken(name, detail)
+
+    def _count(self, name: str) -> None:
+        self.counts[name] = self.counts.get(name, 0) + 1

@@ -1,0 +1,227 @@
+"""One seed from beginning to end: a cluster, clients, faults, healing, liveness, final reads, the verdict."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from headrace.replication.partition import Role
+from headrace.testing.simulation.virtual_time import SimulationFailed
+from tests.checker.check import Settings, check
+from tests.checker.history import History
+from tests.simulation.client import TOPIC, SimulatedClient
+from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.consumer import SimulatedConsumer
+from tests.simulation.events import broker_events
+from tests.simulation.faults import Faults
+from tests.simulation.generator import Generator, Plan
+from tests.simulation.invariants import Invariants
+from tests.simulation.producer import SimulatedProducer
+from tests.simulation.switched_off import switched_off
+
+START_SECONDS: Final = 30.0
+HEALING_SECONDS: Final = 60.0
+READING_SECONDS: Final = 30.0
+
+
+class AnomalyFound(SimulationFailed):
+    """The checker has found something in what clients saw."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    seed: int
+    plan: Plan
+    fingerprint: int = 0
+    virtual_seconds: float = 0.0
+    frames: int = 0
+    acknowledged: int = 0
+    leaderships: int = 0
+    failure: BaseException | None = None
+    trace: list[str] = field(default_factory=list)
+    history: History | None = None
+
+    def __str__(self) -> str:
+        return (
+            f"seed {self.seed}: {self.fingerprint:08x}, {self.virtual_seconds:.1f} s, {self.frames} frames,"
+            f" {self.acknowledged} acknowledged, {self.leaderships} leaderships"
+        )
+
+
+def run_seed(
+    seed: int,
+    *,
+    without: str | None = None,
+    on_event: Callable[[str], None] | None = None,
+    plan: Plan | None = None,
+) -> Outcome:
+    """Never raises what the run found: that is in the outcome."""
+    random = Random(seed)
+    drawn = Plan.draw(random)
+    outcome = Outcome(seed, plan or drawn)
+    was_enabled = gc.isenabled()
+    gc.disable()  # what is collected, and when, must not depend on what ran before
+    run = Run(outcome, random, without, on_event)
+    try:
+        with broker_events(None if on_event is None else run.cluster.tell):
+            run.go()
+    except Exception as error:
+        outcome.failure = error
+    finally:
+        run.close()
+        if was_enabled:
+            gc.enable()
+    return outcome
+
+
+class Run:
+    def __init__(
+        self, outcome: Outcome, random: Random, without: str | None, on_event: Callable[[str], None] | None
+    ) -> None:
+        plan = self._plan = outcome.plan
+        self._outcome = outcome
+        safeguards, controller_safeguards = switched_off(without)
+        self.cluster = SimulatedCluster(
+            random.getrandbits(32),
+            brokers=plan.brokers,
+            safeguards=safeguards,
+            controller_safeguards=controller_safeguards,
+        )
+        self.cluster.trace = outcome.trace
+        self.cluster.on_event = on_event
+        self._invariants = Invariants(self.cluster, plan.min_in_sync)
+        self._history = History(clock=lambda: self.cluster.scheduler.now)
+        outcome.history = self._history
+        self._faults = Faults(self.cluster, random, synced=plan.synced)
+        self._generator = Generator(plan, self._faults, random)
+        self._random = random
+        self._producers: list[SimulatedProducer] = []
+        self._consumers: list[SimulatedConsumer] = []
+
+    def go(self) -> None:
+        try:
+            self._begin()
+            self._suffer()
+            self._heal()
+            self._read_everything()
+        finally:
+            outcome, cluster = self._outcome, self.cluster
+            outcome.fingerprint = cluster.network.fingerprint
+            outcome.virtual_seconds = cluster.scheduler.now
+            outcome.frames = cluster.network.frames
+            outcome.acknowledged = sum(producer.acknowledged for producer in self._producers)
+            outcome.leaderships = self._invariants.counts.get("leaderships", 0)
+        verdict = check(self._history, Settings())
+        if not verdict.valid:
+            raise AnomalyFound(str(verdict))
+
+    def close(self) -> None:
+        """Nobody runs any more, so what is unwound now can do nothing."""
+        for host in self.cluster.hosts:
+            if host.process is not None:
+                host.process.loop.kill()
+        for client in (*self._producers, *self._consumers):
+            client.client.loop.kill()
+
+    # --- phases ---
+
+    def _begin(self) -> None:
+        cluster, plan = self.cluster, self._plan
+        cluster.start()
+        admin = SimulatedClient(cluster, "admin")
+        configs = {"min.insync.replicas": str(plan.min_in_sync)}
+        if plan.synced:
+            configs["flush.messages"] = "1"
+        creation = admin.loop.create_task(admin.create_topic(plan.partitions, plan.replication, configs))
+        cluster.run_until(creation.done, START_SECONDS, "the topic exists")
+        creation.result()
+        for number in range(1, plan.producers + 1):
+            self._producers.append(
+                SimulatedProducer(
+                    cluster,
+                    number,
+                    plan.partitions,
+                    self._history,
+                    plan.pause,
+                    self._invariants.on_acknowledged,
+                )
+            )
+        for number in (1, 2):
+            consumer = SimulatedConsumer(
+                cluster,
+                f"consumer-{number}",
+                plan.partitions,
+                self._history,
+                self._invariants.on_read,
+                small=number == 2,
+            )
+            consumer.start()
+            self._consumers.append(consumer)
+
+    def _suffer(self) -> None:
+        cluster = self.cluster
+        end = cluster.scheduler.now + self._plan.seconds
+        while cluster.scheduler.now < end:
+            cluster.run_for(min(self._generator.next_gap(), end - cluster.scheduler.now))
+            self._clear_suspicions()
+            done = self._generator.strike()
+            if done is not None:
+                cluster.tell(f"*** {done}")
+
+    def _clear_suspicions(self) -> None:
+        """A host is trusted again once it is among those in sync, everywhere, since its last loss."""
+        rows = [committed.row for committed in self._invariants.committed.values()]
+        for host in self.cluster.hosts:
+            if host.is_suspect and host.broker is not None and self._invariants.is_registered(host.broker):
+                mine = [row for row in rows if row is not None and host.broker_id in row.replicas]
+                host.is_suspect = not all(host.broker_id in row.isr for row in mine)
+
+    def _heal(self) -> None:
+        """Liveness: everybody is unfenced and in sync, metadata agrees, every write is decided."""
+        cluster = self.cluster
+        cluster.tell("*** everything is healed")
+        self._faults.over()
+        for producer in self._producers:
+            producer.finish()
+        for consumer in self._consumers:
+            consumer.finish()
+        cluster.run_until(self._is_whole, HEALING_SECONDS, "the cluster is whole again")
+        clients = (*self._producers, *self._consumers)
+        cluster.run_until(
+            lambda: all(client.is_done for client in clients), HEALING_SECONDS, "every write is decided"
+        )
+
+    def _is_whole(self) -> bool:
+        brokers = self.cluster.brokers()
+        if len(brokers) < len(self.cluster.hosts) or not all(
+            host.process is not None and host.process.is_ready for host in self.cluster.hosts
+        ):
+            return False
+        if any(broker.store.end != self.cluster.ensemble.end for broker in brokers):
+            return False
+        image = brokers[0].image
+        if any(image.brokers[broker.broker_id].fenced for broker in brokers):
+            return False
+        topic = image.topics_by_name[TOPIC]
+        for index in range(len(topic)):
+            if sorted(topic.isr(index)) != sorted(topic.replicas(index)) or topic.leader(index) < 0:
+                return False
+            leader = self.cluster.hosts[topic.leader(index) - 1].broker
+            assert leader is not None
+            partition = leader.partitions.find(TOPIC, index)
+            if partition is None or partition.role != Role.LEADER:
+                return False
+        return True
+
+    def _read_everything(self) -> None:
+        reader = SimulatedConsumer(
+            self.cluster, "final", self._plan.partitions, self._history, self._invariants.on_read
+        )
+        self._consumers.append(reader)
+        reader.start_final_reads()
+        self.cluster.run_until(lambda: reader.is_done, READING_SECONDS, "everything is read")
+        assert reader.task is not None
+        reader.task.result()

@@ -35,7 +35,7 @@ class World(NamedTuple):
     make_endpoint: Callable[..., Any] = Endpoint
     """Listens for the broker: `network.listener.Endpoint`, or a simulated one with the same methods."""
     boot_id: str = ""
-    """Another after each start of the host. A process that was killed within one has lost nothing it wrote."""
+    """Another after each start of the host: a process that was killed within one has lost no write."""
     descriptors: int | None = None
     """How many files and sockets the process may have open; None if there is no limit."""
     safeguards: Safeguards = safeguards.ALL_ON

@@ -58,10 +58,13 @@ def alter_partitions(
             change.partition, isr=[member.broker_id for member in change.isr], recovering=change.recovering
         )
         if record is None:
-            outcomes.append(_now(topic, change, None))
-        else:
-            groups.append([record])
-            outcomes.append(_after(topic, change, record, broker_id))
+            # The leader asks for the ISR that holds already, so as to have a row that settles an earlier
+            # proposal of unknown outcome: after it, that one can no longer be committed.
+            record = PartitionChangeRecord(
+                partition_id=change.partition, topic_id=change.topic_id, isr=list(topic.isr(change.partition))
+            )
+        groups.append([record])
+        outcomes.append(_after(topic, change, record, broker_id))
     return Result(groups, outcomes)
 
 

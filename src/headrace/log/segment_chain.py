@@ -6,7 +6,7 @@ sync has returned, and its checkpoint is lowered before anything below it is cut
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -52,11 +52,13 @@ class SegmentChain:
         "flush_in_progress",
         "latest_epoch",
         "log_start_offset",
+        "on_synced",
         "path",
         "producers",
         "recovery_point",
         "segments",
         "snapshot_offsets",
+        "synced_offset",
         "topic_id",
         "topic_partition",
         "truncations",
@@ -91,6 +93,11 @@ class SegmentChain:
         self.log_start_offset = log_start_offset
         self.end_offset = end_offset
         self.recovery_point = recovery_point
+        self.synced_offset = recovery_point
+        """Below it every record is on the disk, though perhaps not yet every index, which the recovery point
+        waits for."""
+        self.on_synced: Callable[[], None] | None = None
+        """Told when `synced_offset` has moved."""
         self.latest_epoch = epochs.latest
         self._unsynced: list[Segment] = []
         """Sealed segments that are not yet synced."""
@@ -299,6 +306,9 @@ class SegmentChain:
         if self._unsynced and offset > self._unsynced[0].base_offset:
             offset -= 1  # sealed meanwhile, its indexes not synced: recovery must still walk over it
         self.recovery_point = max(self.recovery_point, offset)
+        self.synced_offset = max(self.synced_offset, ticket.offset)
+        if self.on_synced is not None:
+            self.on_synced()
 
     def flush(self) -> None:
         """Make everything durable before it returns."""

@@ -32,6 +32,7 @@ def truncate_to(log: PartitionLog, offset: int) -> None:
     active.truncate_to(boundary)
     log.end_offset = boundary
     log.recovery_point = min(log.recovery_point, boundary)
+    log.synced_offset = min(log.synced_offset, boundary)
     log.drop_snapshots(above=log.end_offset)
     log.epochs.truncate_from_end(log.end_offset)
     log.latest_epoch = log.epochs.latest
@@ -50,7 +51,7 @@ def _batch_boundary(log: PartitionLog, offset: int) -> int:
 
 def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     log.truncations += 1
-    log.recovery_point = offset
+    log.recovery_point = log.synced_offset = offset
     log.directory.lower_checkpoints(log.topic_partition, 0, offset)
     while log.segments:
         log.drop_last()

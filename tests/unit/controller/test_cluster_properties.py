@@ -347,10 +347,8 @@ TestEpochsRise.settings = settings(max_examples=25, stateful_step_count=30, dead
     [
         "no_resumed_leadership",
         "proof_of_a_whole_log",
-        "directory_identity",
         "eligible_leaders",
         "eligible_below_minimum",
-        "fenced_not_admitted",
     ],
 )
 def test_the_model_sees_what_happens_without_a_safeguard(name: str) -> None:

@@ -74,13 +74,14 @@ def test_eligible_leaders_come_and_go_with_the_minimum() -> None:
     assert row(cluster) == (0, (0, 2), ())
 
 
-def test_what_is_so_already_costs_no_record() -> None:
+def test_what_is_so_already_still_makes_a_row() -> None:
+    """A leader asks for it to settle a proposal whose outcome it never learned: only a later row does."""
     cluster = three()
-    epoch = cluster.image.brokers[0].epoch
-    result = cluster.machine.alter_partitions(BrokerId(0), epoch, [proposal(cluster, 0, 1, 2)])
-    assert result.groups == []
-    assert result.response[0].error is None
-    assert result.response[0].isr == (0, 1, 2)
+    late = proposal(cluster, 0, 1)
+    outcome = ask(cluster, proposal(cluster, 0, 1, 2))
+    assert outcome.error is None
+    assert (outcome.partition_epoch, outcome.isr) == (1, (0, 1, 2))
+    assert refusal(cluster, late) is InvalidUpdateVersion
 
 
 def test_the_row_must_be_the_one_of_now() -> None:

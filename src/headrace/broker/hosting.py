@@ -147,6 +147,7 @@ class Hosting:
                 broker.replicas.follow(partition)
             else:
                 broker.replicas.unfollow(partition)
+            broker.replicas.directories.consider(partition)
 
     def _open(self, name: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
         logs = self._broker.logs

@@ -49,8 +49,8 @@ class DirectoryChoices:
 
     def consider(self, partition: Partition) -> None:
         """Called after each row of a hosted partition; nothing happens where the metadata is right."""
-        if len(self._host.config.data_directories) < 2:
-            return
+        if self._task is None or len(self._host.config.data_directories) < 2:
+            return  # it is alone, or has no choice
         replica = (partition.topic_id, partition.topic_partition.partition)
         directory = partition.log.directory.uuid
         if self._is_known(replica, directory):

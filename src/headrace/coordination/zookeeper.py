@@ -93,10 +93,17 @@ class ZooKeeperCoordination:
 
     async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
         while True:
-            (answer,) = await self._session.ask_latest(get(self._paths.cluster_id))
+            answer, restoring = await self._session.ask_latest(
+                get(self._paths.cluster_id), exists(self._paths.restoring)
+            )
+            if restoring is not None:
+                raise CoordinationUnavailable(
+                    "the metadata in ZooKeeper is being restored: wait for it; if it was cut off, run"
+                    " `headrace cluster recover-metadata` again"
+                )
             node = stored(answer)
             if node is not None:
-                return str(json.loads(node.data)["id"])
+                return decode_cluster_id(node.data)
             if not directories_empty:
                 raise ClusterIdMissing(
                     f"ZooKeeper at {self._session.address} knows of no cluster, but the log directories hold"
@@ -158,3 +165,7 @@ class ZooKeeperCoordination:
 
 def encode_cluster_id(cluster_id: str) -> bytes:
     return json.dumps({"version": "1", "id": cluster_id}).encode()
+
+
+def decode_cluster_id(data: bytes) -> str:
+    return str(json.loads(data)["id"])

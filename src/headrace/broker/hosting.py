@@ -22,7 +22,8 @@ from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log.directory import LogDirectory
 from headrace.log.partition_log import PartitionLog
 from headrace.replication.assignment import Assignment, concerns_this_process
-from headrace.replication.partition import Partition, Role
+from headrace.replication.partition import Partition
+from headrace.replication.replica import Role
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker

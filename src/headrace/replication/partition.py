@@ -8,21 +8,18 @@ Nothing here waits: whoever has to is told later (waiting.py). Time is an argume
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from enum import IntEnum
+from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
 from headrace.core.errors import (
-    FencedLeaderEpoch,
     NotEnoughReplicas,
     NotEnoughReplicasAfterAppend,
     NotLeader,
     OffsetOutOfRange,
-    UnknownLeaderEpoch,
 )
 from headrace.core.ids import TopicPartition
-from headrace.log.partition_log import AppendResult, LogSlice, PartitionLog
+from headrace.log.partition_log import AppendResult, PartitionLog
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.batch import BatchHeader
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
@@ -30,44 +27,17 @@ from headrace.replication.assignment import NO_LEADER, Assignment, IsrProposal
 from headrace.replication.following import FetchOutcome, FetchPosition, Following
 from headrace.replication.high_watermark import committed_end
 from headrace.replication.leading import BrokerState, LeaderTerm, Situation
+from headrace.replication.replica import Replica, Role
 from headrace.replication.safeguards import ALL_ON, Safeguards
-from headrace.replication.waiting import EVERYTHING, CommitWaiter, Watcher
+from headrace.replication.waiting import EVERYTHING, CommitWaiter
 
 ACKS_ALL: Final = -1
 
 
-class Role(IntEnum):
-    IDLE = 0
-    """No leader is known, this broker is no replica of it, or its log is offline."""
-    LEADER = 1
-    FOLLOWER = 2
+class Partition(Replica):
+    """Invariant: at most one of `_term` and `_following` is there, as `role` says."""
 
-
-class Partition:
-    """Invariants: at most one of `_term` and `_following` is there, as `role` says; the high watermark is
-    between the log's start and its end, and moves back only with a truncation."""
-
-    __slots__ = (
-        "_earlier_term",
-        "_following",
-        "_readers",
-        "_replica_readers",
-        "_safeguards",
-        "_term",
-        "high_watermark",
-        "is_leader",
-        "isr",
-        "leader_epoch",
-        "leader_id",
-        "log",
-        "metrics",
-        "on_wish",
-        "partition_epoch",
-        "replicas",
-        "role",
-        "topic_id",
-        "topic_partition",
-    )
+    __slots__ = ("_earlier_term", "_following", "_term", "on_wish")
 
     def __init__(
         self,
@@ -80,29 +50,13 @@ class Partition:
         safeguards: Safeguards = ALL_ON,
     ) -> None:
         """`high_watermark`: as it was checkpointed; everything below it was committed once."""
-        self.topic_partition = topic_partition
-        self.topic_id = topic_id
-        self.log = log
-        self.metrics = metrics
-        self.role = Role.IDLE
-        self.is_leader = False
-        self.leader_id = NO_LEADER
-        self.leader_epoch = -1
-        self.partition_epoch = -1
-        self.replicas: tuple[int, ...] = ()
-        self.isr: tuple[int, ...] = ()
-        self.high_watermark = log.log_start_offset
-        if high_watermark is not None:
-            self.high_watermark = max(self.high_watermark, min(high_watermark, log.end_offset))
+        super().__init__(topic_partition, topic_id, log, metrics, high_watermark, safeguards)
         self.on_wish: Callable[[Partition], None] | None = None
         """Told when the leader may wish another ISR: `wanted_isr` says which."""
-        log.on_synced = self.on_synced
-        self._safeguards = safeguards
         self._term: LeaderTerm | None = None
         self._earlier_term: LeaderTerm | None = None
         self._following: Following | None = None
-        self._readers: dict[Watcher, None] = {}
-        self._replica_readers: dict[Watcher, None] = {}
+        log.on_synced = self.on_synced
 
     # --- the part it plays -------------------------------------------------------------------------------
 
@@ -140,13 +94,6 @@ class Partition:
         else:
             self.resign()
 
-    def lead(self, leader_epoch: int, in_sync: Sequence[int], local_id: int) -> None:
-        """Lead with these replicas and no others: for a broker that has no followers."""
-        members = tuple(in_sync)
-        self.assign(
-            Assignment(local_id, leader_epoch, self.partition_epoch + 1, members, members), local_id, 0.0
-        )
-
     def _begin_term(self, row: Assignment, local_id: int, now: float) -> None:
         self._end_part()
         self.role = Role.LEADER
@@ -173,58 +120,9 @@ class Partition:
                 waiter.on_decided(token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
 
     @property
-    def is_offline(self) -> bool:
-        return self.log.closed or self.log.directory.failure is not None
-
-    @property
-    def in_sync_count(self) -> int:
-        return len(self.isr)
-
-    @property
     def is_under_min_isr(self) -> bool:
         term = self._term
         return term is not None and not term.meets_min_isr(self.log.config.min_insync_replicas)
-
-    # --- who may ask -------------------------------------------------------------------------------------
-
-    def check_epoch(self, current_leader_epoch: int) -> None:
-        """For what only a leader answers. -1 if the peer does not say which epoch it believes in."""
-        if not self.is_leader:
-            raise NotLeader(f"this broker does not lead {self.topic_partition}")
-        self._compare_epochs(current_leader_epoch)
-
-    def check_read(self, current_leader_epoch: int) -> None:
-        """For a consumer that may read from a follower (KIP-392)."""
-        if self.role == Role.IDLE:
-            raise NotLeader(f"this broker neither leads nor follows {self.topic_partition}")
-        self._compare_epochs(current_leader_epoch)
-
-    def check_replica(self, current_leader_epoch: int) -> None:
-        """For a follower: it must be in the leader's own epoch, and say so (rule 2)."""
-        if not self.is_leader:
-            raise NotLeader(f"this broker does not lead {self.topic_partition}")
-        if not self._safeguards.fenced_exchange:
-            return
-        if current_leader_epoch < 0:
-            raise FencedLeaderEpoch("a replica has to say which leader epoch it follows")
-        self._compare_epochs(current_leader_epoch)
-
-    def _compare_epochs(self, current_leader_epoch: int) -> None:
-        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
-            return
-        if current_leader_epoch < self.leader_epoch:
-            raise FencedLeaderEpoch(f"leader epoch is {self.leader_epoch}, not {current_leader_epoch}")
-        raise UnknownLeaderEpoch(f"leader epoch is only {self.leader_epoch}, not {current_leader_epoch} yet")
-
-    # --- offsets -----------------------------------------------------------------------------------------
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Below it every transaction is decided."""
-        return self.log.last_stable_offset(self.high_watermark)
-
-    def readable_limit(self, read_committed: bool) -> int:
-        return self.last_stable_offset if read_committed else self.high_watermark
 
     @property
     def knows_the_end(self) -> bool:
@@ -234,27 +132,6 @@ class Partition:
         if term is None or not self._safeguards.read_after_epoch_start:
             return True
         return self.high_watermark >= term.start_offset
-
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch up to `epoch` that has records here, and where it ended (rule 1).
-
-        The leader's own epoch ends at the end of the log, with records or without. An epoch between the
-        log's latest and the leader's own has no record here, though it may have some elsewhere: those must
-        be cut off, so the log's latest is what is answered.
-        """
-        log = self.log
-        if epoch == self.leader_epoch:
-            return epoch, log.end_offset
-        if log.latest_epoch < epoch < self.leader_epoch:
-            return (log.latest_epoch if log.latest_epoch >= 0 else epoch), log.end_offset
-        return log.end_offset_for_epoch(epoch)
-
-    def diverging(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
-        """Epoch and end offset where the peer's log and this one part ways; None if they agree (rule 1)."""
-        epoch, end_offset = self.end_offset_for_epoch(last_fetched_epoch)
-        if epoch < last_fetched_epoch or end_offset < fetch_offset:
-            return epoch, end_offset
-        return None
 
     # --- leading -----------------------------------------------------------------------------------------
 
@@ -376,12 +253,6 @@ class Partition:
 
     # --- syncing -----------------------------------------------------------------------------------------
 
-    @property
-    def must_sync_before_ack(self) -> bool:
-        """flush.messages records or more are not on disk yet: they count for nothing before they are."""
-        log = self.log
-        return log.end_offset - log.synced_offset >= log.config.flush_messages
-
     def on_synced(self) -> None:
         """More of the log is on the disk; the log says so itself, whoever asked for the sync."""
         self._advance()
@@ -438,16 +309,6 @@ class Partition:
 
     # --- reading -----------------------------------------------------------------------------------------
 
-    def read(
-        self, offset: int, max_bytes: int, *, read_committed: bool = False, min_one: bool = True
-    ) -> LogSlice:
-        limit = self.readable_limit(read_committed)
-        return self.log.read(offset, max_bytes, limit=limit, min_one=min_one)
-
-    def read_as_replica(self, offset: int, max_bytes: int, *, min_one: bool = True) -> LogSlice:
-        """Up to the end: a follower copies what is not committed yet."""
-        return self.log.read(offset, max_bytes, limit=self.log.end_offset, min_one=min_one)
-
     def readable_followers(self, offset: int) -> list[tuple[int, int]]:
         """Members of the ISR that hold `offset`, with their end offsets; none if this is not the leader."""
         term = self._term
@@ -471,22 +332,3 @@ class Partition:
         start = self.log.delete_records_before(target)
         self._tell_changed()
         return start
-
-    def watch(self, watcher: Watcher, *, as_replica: bool = False) -> None:
-        (self._replica_readers if as_replica else self._readers)[watcher] = None
-
-    def unwatch(self, watcher: Watcher) -> None:
-        self._readers.pop(watcher, None)
-        self._replica_readers.pop(watcher, None)
-
-    def _tell_committed(self, size: int) -> None:
-        if self._readers:
-            for reader in tuple(self._readers):
-                reader.on_commit(size)
-        if self._replica_readers:
-            for reader in tuple(self._replica_readers):
-                reader.on_commit(size)
-
-    def _tell_changed(self) -> None:
-        for reader in (*self._readers, *self._replica_readers):
-            reader.on_change()

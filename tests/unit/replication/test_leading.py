@@ -11,7 +11,8 @@ from headrace.core.errors import (
     OffsetOutOfRange,
     UnknownLeaderEpoch,
 )
-from headrace.replication.partition import ACKS_ALL, Partition, Role
+from headrace.replication.partition import ACKS_ALL, Partition
+from headrace.replication.replica import Role
 from tests.unit.replication.replicas import (
     LOCAL,
     Listener,

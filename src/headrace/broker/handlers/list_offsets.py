@@ -2,6 +2,10 @@
 
 Versions 1-9. 2: isolation level. 4: leader epochs. 7: -3, the largest timestamp. 8: -4, the earliest on
 local disk. 9: -5, the latest in remote storage (there is none: offset -1). Not done: 10 and 11.
+
+Only a leader answers, but to tools that compare replicas (replica -2). A new leader that does not yet know
+all that is committed cannot say where the end is, nor that no record is so young: OFFSET_NOT_AVAILABLE, or
+before version 5, which has no such error, LEADER_NOT_AVAILABLE (KIP-207).
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
-from headrace.core.errors import HeadraceError, UnsupportedVersion
+from headrace.core.errors import HeadraceError, LeaderNotAvailable, OffsetNotAvailable, UnsupportedVersion
 from headrace.log.lookup import TimestampOffset
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -32,12 +36,13 @@ EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 FIRST_WITH_LEADER_EPOCH: Final = 4
+FIRST_WITH_OFFSET_NOT_AVAILABLE: Final = 5
 READ_COMMITTED: Final = 1
+DEBUGGING_CONSUMER: Final = -2
 NO_TIMESTAMP: Final = -1
 
 
 def handle(broker: Broker, request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
-    read_committed = request.isolation_level == READ_COMMITTED
     topics = []
     for topic in request.topics:
         seen: set[int] = set()
@@ -48,7 +53,7 @@ def handle(broker: Broker, request: ListOffsetsRequest, call: Call) -> ListOffse
                 continue
             seen.add(asked.partition_index)
             try:
-                partitions.append(_look_up(broker, topic.name, asked, read_committed, call.version))
+                partitions.append(_look_up(broker, topic.name, asked, request, call.version))
             except HeadraceError as error:
                 partitions.append(_refused(asked, code_of(error)))
         topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
@@ -60,13 +65,22 @@ def _refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartiti
 
 
 def _look_up(
-    broker: Broker, topic: str, asked: ListOffsetsPartition, read_committed: bool, version: int
+    broker: Broker, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
 ) -> ListOffsetsPartitionResponse:
     partition = broker.partitions.get(topic, asked.partition_index)
-    partition.check_epoch(asked.current_leader_epoch)
+    if request.replica_id == DEBUGGING_CONSUMER:
+        partition.check_read(asked.current_leader_epoch)
+    else:
+        partition.check_epoch(asked.current_leader_epoch)
     if version < FIRST_VERSION.get(asked.timestamp, 0):
         raise UnsupportedVersion(f"timestamp {asked.timestamp} needs a newer version of ListOffsets")
-    found = _find(partition, asked.timestamp, read_committed)
+    found = _find(partition, asked.timestamp, request.isolation_level == READ_COMMITTED)
+    if not partition.knows_the_end and (
+        asked.timestamp == LATEST or (asked.timestamp >= 0 and found is None)
+    ):
+        if version < FIRST_WITH_OFFSET_NOT_AVAILABLE:
+            raise LeaderNotAvailable("a new leader does not know yet what is committed")
+        raise OffsetNotAvailable("a new leader does not know yet what is committed")
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     if found is not None:
         answer.offset, answer.timestamp = found.offset, found.timestamp

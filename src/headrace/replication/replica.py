@@ -1,0 +1,181 @@
+"""One replica as those see it who read it: how far, in which epoch, and who is told when it moves.
+
+Who leads and who follows is the business of `Partition`, which is built on this.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from uuid import UUID
+
+from headrace.core.errors import FencedLeaderEpoch, NotLeader, UnknownLeaderEpoch
+from headrace.core.ids import TopicPartition
+from headrace.log.partition_log import LogSlice, PartitionLog
+from headrace.metrics.registry import TopicMetrics
+from headrace.replication.assignment import NO_LEADER
+from headrace.replication.safeguards import Safeguards
+from headrace.replication.waiting import Watcher
+
+
+class Role(IntEnum):
+    IDLE = 0
+    """No leader is known, this broker is no replica of it, or its log is offline."""
+    LEADER = 1
+    FOLLOWER = 2
+
+
+class Replica:
+    """Invariant: the high watermark is between the log's start and its end, and moves back only with a
+    truncation."""
+
+    __slots__ = (
+        "_readers",
+        "_replica_readers",
+        "_safeguards",
+        "high_watermark",
+        "is_leader",
+        "isr",
+        "leader_epoch",
+        "leader_id",
+        "log",
+        "metrics",
+        "partition_epoch",
+        "replicas",
+        "role",
+        "topic_id",
+        "topic_partition",
+    )
+
+    def __init__(
+        self,
+        topic_partition: TopicPartition,
+        topic_id: UUID,
+        log: PartitionLog,
+        metrics: TopicMetrics,
+        high_watermark: int | None,
+        safeguards: Safeguards,
+    ) -> None:
+        self.topic_partition = topic_partition
+        self.topic_id = topic_id
+        self.log = log
+        self.metrics = metrics
+        self.role = Role.IDLE
+        self.is_leader = False
+        self.leader_id = NO_LEADER
+        self.leader_epoch = -1
+        self.partition_epoch = -1
+        self.replicas: tuple[int, ...] = ()
+        self.isr: tuple[int, ...] = ()
+        self.high_watermark = log.log_start_offset
+        if high_watermark is not None:
+            self.high_watermark = max(self.high_watermark, min(high_watermark, log.end_offset))
+        self._safeguards = safeguards
+        self._readers: dict[Watcher, None] = {}
+        self._replica_readers: dict[Watcher, None] = {}
+
+    @property
+    def is_offline(self) -> bool:
+        return self.log.closed or self.log.directory.failure is not None
+
+    @property
+    def in_sync_count(self) -> int:
+        return len(self.isr)
+
+    # --- who may ask -------------------------------------------------------------------------------------
+
+    def check_epoch(self, current_leader_epoch: int) -> None:
+        """For what only a leader answers. -1 if the peer does not say which epoch it believes in."""
+        if not self.is_leader:
+            raise NotLeader(f"this broker does not lead {self.topic_partition}")
+        self._compare_epochs(current_leader_epoch)
+
+    def check_read(self, current_leader_epoch: int) -> None:
+        """For a consumer that may read from a follower (KIP-392)."""
+        if self.role == Role.IDLE:
+            raise NotLeader(f"this broker neither leads nor follows {self.topic_partition}")
+        self._compare_epochs(current_leader_epoch)
+
+    def check_replica(self, current_leader_epoch: int) -> None:
+        """For a follower: it must be in the leader's own epoch, and say so (rule 2)."""
+        if not self.is_leader:
+            raise NotLeader(f"this broker does not lead {self.topic_partition}")
+        if not self._safeguards.fenced_exchange:
+            return
+        if current_leader_epoch < 0:
+            raise FencedLeaderEpoch("a replica has to say which leader epoch it follows")
+        self._compare_epochs(current_leader_epoch)
+
+    def _compare_epochs(self, current_leader_epoch: int) -> None:
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise FencedLeaderEpoch(f"leader epoch is {self.leader_epoch}, not {current_leader_epoch}")
+        raise UnknownLeaderEpoch(f"leader epoch is only {self.leader_epoch}, not {current_leader_epoch} yet")
+
+    # --- offsets -----------------------------------------------------------------------------------------
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every transaction is decided."""
+        return self.log.last_stable_offset(self.high_watermark)
+
+    def readable_limit(self, read_committed: bool) -> int:
+        return self.last_stable_offset if read_committed else self.high_watermark
+
+    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
+        """The largest epoch up to `epoch` that has records here, and where it ended (rule 1).
+
+        The leader's own epoch ends at the end of the log, with records or without. An epoch between the
+        log's latest and the leader's own has no record here, though it may have some elsewhere: those must
+        be cut off, so the log's latest is what is answered.
+        """
+        log = self.log
+        if epoch == self.leader_epoch:
+            return epoch, log.end_offset
+        if log.latest_epoch < epoch < self.leader_epoch:
+            return (log.latest_epoch if log.latest_epoch >= 0 else epoch), log.end_offset
+        return log.end_offset_for_epoch(epoch)
+
+    def diverging(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
+        """Epoch and end offset where the peer's log and this one part ways; None if they agree (rule 1)."""
+        epoch, end_offset = self.end_offset_for_epoch(last_fetched_epoch)
+        if epoch < last_fetched_epoch or end_offset < fetch_offset:
+            return epoch, end_offset
+        return None
+
+    @property
+    def must_sync_before_ack(self) -> bool:
+        """flush.messages records or more are not on disk yet: they count for nothing before they are."""
+        log = self.log
+        return log.end_offset - log.synced_offset >= log.config.flush_messages
+
+    # --- reading -----------------------------------------------------------------------------------------
+
+    def read(
+        self, offset: int, max_bytes: int, *, read_committed: bool = False, min_one: bool = True
+    ) -> LogSlice:
+        limit = self.readable_limit(read_committed)
+        return self.log.read(offset, max_bytes, limit=limit, min_one=min_one)
+
+    def read_as_replica(self, offset: int, max_bytes: int, *, min_one: bool = True) -> LogSlice:
+        """Up to the end: a follower copies what is not committed yet."""
+        return self.log.read(offset, max_bytes, limit=self.log.end_offset, min_one=min_one)
+
+    def watch(self, watcher: Watcher, *, as_replica: bool = False) -> None:
+        (self._replica_readers if as_replica else self._readers)[watcher] = None
+
+    def unwatch(self, watcher: Watcher) -> None:
+        self._readers.pop(watcher, None)
+        self._replica_readers.pop(watcher, None)
+
+    def _tell_committed(self, size: int) -> None:
+        if self._readers:
+            for reader in tuple(self._readers):
+                reader.on_commit(size)
+        if self._replica_readers:
+            for reader in tuple(self._replica_readers):
+                reader.on_commit(size)
+
+    def _tell_changed(self) -> None:
+        for reader in (*self._readers, *self._replica_readers):
+            reader.on_change()

@@ -8,6 +8,7 @@ it would like then. A proposal that was granted ends with the committed row, nev
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
@@ -65,6 +66,7 @@ class IsrChanges:
         self._waiting: dict[Key, _Wish] = {}
         self._resting = Resting(host.loop, host.clock, self._on_rested)
         self._wake = asyncio.Event()
+        self._look = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
@@ -97,6 +99,11 @@ class IsrChanges:
         self._wishes[key] = self._waiting[key] = wish
         self._wake.set()
 
+    def on_brokers_changed(self) -> None:
+        """Who was fenced when it fetched may be admitted now. On a quiet partition it has nothing new to say,
+        so nobody but the next look at all partitions would find it."""
+        self._look.set()
+
     def broker_state(self, broker_id: int) -> int | None:
         """Under which epoch a broker is registered; None if it may not join an ISR."""
         registration = self._host.image.brokers.get(broker_id)
@@ -107,7 +114,9 @@ class IsrChanges:
     async def _look_for_laggards(self) -> None:
         """Half the lag time apart, so that each is found within one and a half of it, as in Kafka."""
         while True:
-            await asyncio.sleep(self._host.config.replica_lag_time_max_ms / 2000)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._look.wait(), self._host.config.replica_lag_time_max_ms / 2000)
+            self._look.clear()
             for number, partition in enumerate(self._host.partitions):
                 if partition.is_leader:
                     try:

@@ -78,6 +78,7 @@ class ReplicaManager:
         """Registrations changed: addresses, fences. Whoever could not be reached is tried at once."""
         for fetcher in list(self._fetchers.values()):
             fetcher.on_brokers_changed()
+        self.isr_changes.on_brokers_changed()
 
     def on_config_changed(self) -> None:
         """The broker's configuration is another object."""

@@ -286,3 +286,19 @@ class Told:
 
     def proposal_failed(self, proposal: Any, *, definite: bool) -> None:
         self.failures.append(definite)
+
+
+async def test_who_is_unfenced_after_its_fetch_is_proposed_at_once() -> None:
+    """It fetches nothing new on a quiet partition: without a look it would wait for half the lag time."""
+    host = new_host()
+    partition = led()
+    host.partitions = [partition]
+    host.image.brokers[BrokerId(OTHER)] = registered(OTHER, fenced=True)
+    async with running(host, answered()) as (changes, channel):
+        catch_up(partition)
+        changes.consider(partition)
+        await asyncio.sleep(0)
+        assert not channel.requests
+        host.image.brokers[BrokerId(OTHER)] = registered(OTHER)
+        changes.on_brokers_changed()
+        await until(lambda: channel.requests)

@@ -12,8 +12,10 @@ from headrace.broker.apis import BY_KEY
 from headrace.broker.cluster.alone import LoneNode
 from headrace.broker.cluster.channel import ControllerChannel
 from headrace.broker.cluster.dead_directories import DeadDirectories
+from headrace.broker.cluster.duties import MetadataPosition
 from headrace.broker.cluster.leaving import leave
 from headrace.broker.cluster.node import ClusterNode, Standing
+from headrace.broker.cluster.snapshots import Snapshots
 from headrace.broker.dispatcher import Dispatcher
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetch
@@ -215,6 +217,7 @@ class Broker:
         self.hosting = Hosting(self)
         self.replicas = ReplicaManager(self)
         self.dead_directories = DeadDirectories(self)
+        self.snapshots = Snapshots(self)
         self.maintenance = Maintenance(self)
         self.node: Standing = LoneNode(self) if shared is None else ClusterNode(self, coordination)
         if shared is not None:
@@ -222,6 +225,7 @@ class Broker:
             self.replicas.start()
         await self.node.start()
         self.maintenance.start()
+        self.snapshots.start()
         self.open_to_clients = True
         if shared is None:
             self.network.start_accepting()
@@ -241,7 +245,6 @@ class Broker:
         store = MetadataStore(
             machine,
             journal,
-            self.clock,
             checkpoints=CheckpointFiles(self.disk, folder, offload=self.offload),
         )
         store.on_subscriber_error = lambda error: self.loop.call_exception_handler(
@@ -287,6 +290,7 @@ class Broker:
         self.network.close()
         await self.replicas.stop()
         self.dead_directories.stop()
+        await self.snapshots.stop()
         await self.maintenance.stop()
         await self.node.stop()
         self.channel.close()
@@ -313,11 +317,13 @@ class Broker:
         elif not self.alone:
             self.dead_directories.report(directory.uuid)
 
-    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: Connection) -> None:
+    def on_metadata_fetch(
+        self, broker_id: int, epoch: int, position: MetadataPosition, connection: Connection
+    ) -> None:
         """Another broker follows the metadata here. The controller knows by it who lives, and who is gone."""
         if connection.on_close is None:
             connection.on_close = lambda: self.node.on_disconnect(broker_id, connection)
-        self.node.on_metadata_fetch(broker_id, epoch, offset, connection)
+        self.node.on_metadata_fetch(broker_id, epoch, position, connection)
 
     def give_up(self, error: HeadraceError) -> None:
         """Nothing useful can be done any more: say so once, and ask to be stopped."""

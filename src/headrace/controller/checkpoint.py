@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple, Protocol
 
 from headrace.controller.codec import decode_metadata_batch, encode_metadata_batch, pack
+from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import MetadataImage
 from headrace.controller.operations import RecordGroup
+from headrace.controller.replay import Replayer
 from headrace.controller.snapshot import records_of
 from headrace.core.errors import CorruptBatch, CorruptLog, HeadraceError
-from headrace.protocol.batch import HEADER_SIZE, check
+from headrace.protocol.batch import HEADER_SIZE, check, read_header
 from headrace.protocol.control_records import ControlType, control_key, control_type
 from headrace.protocol.messages.snapshot_footer_record import SnapshotFooterRecord
 from headrace.protocol.messages.snapshot_header_record import SnapshotHeaderRecord
@@ -38,6 +40,28 @@ class Checkpoints(Protocol):
     async def save(self, checkpoint: Checkpoint) -> None:
         """Durable on return. Never called with an end offset that is saved already."""
         ...
+
+
+class CheckpointPlan(NamedTuple):
+    """The last checkpoint and the batches behind it: enough to write the next one, anywhere."""
+
+    last: Checkpoint | None
+    tail: list[bytes]
+
+    def carry_out(self) -> Checkpoint:
+        """Slow, and touches nothing that others hold: for a thread. The same plan gives the same bytes."""
+        replayer = Replayer(MetadataImage())
+        for group in [] if self.last is None else decode_checkpoint(self.last):
+            replayer.replay_all(group, MetadataDelta())
+        for batch in self.tail:
+            replayer.replay_all(decode_metadata_batch(batch), MetadataDelta())
+        header = read_header(self.tail[-1])
+        return encode_checkpoint(
+            replayer.image,
+            end_offset=header.next_offset,
+            epoch=header.leader_epoch,
+            timestamp_ms=header.max_timestamp,
+        )
 
 
 def encode_checkpoint(image: MetadataImage, *, end_offset: int, epoch: int, timestamp_ms: int) -> Checkpoint:

@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from headrace.controller.checkpoint import Checkpoints, decode_checkpoint, encode_checkpoint
+from crc32c import crc32c
+
+from headrace.controller.checkpoint import Checkpoint, CheckpointPlan, Checkpoints, decode_checkpoint
 from headrace.controller.codec import decode_metadata_batch
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import MetadataImage
 from headrace.controller.machine import ControllerMachine
 from headrace.core.errors import CorruptLog
-from headrace.core.ports import Clock
 from headrace.protocol.batch import read_header
 from headrace.protocol.message import Message
 
-CHECKPOINT_AFTER = 20_000
-"""Records in the tail that make a start write a checkpoint: about a third of a second of replay."""
+CHECKPOINT_AFTER = 5_000
+"""Records behind a checkpoint that make the next one due, where the image itself is not larger than that."""
 
 Subscriber = Callable[[MetadataDelta], None]
 
@@ -55,11 +56,12 @@ class MetadataStore:
 
     __slots__ = (
         "_checkpoint_after",
-        "_checkpoint_end",
         "_checkpoints",
-        "_clock",
         "_copy",
+        "_due_since",
+        "_last_checkpoint",
         "_subscribers",
+        "checkpoint_end",
         "end",
         "epoch",
         "machine",
@@ -70,7 +72,6 @@ class MetadataStore:
         self,
         machine: ControllerMachine,
         copy: MetadataCopy,
-        clock: Clock,
         *,
         checkpoints: Checkpoints | None = None,
         checkpoint_after: int = CHECKPOINT_AFTER,
@@ -81,10 +82,12 @@ class MetadataStore:
         self.epoch = -1
         """The controller epoch of the last batch."""
         self._copy = copy
-        self._clock = clock
         self._checkpoints = checkpoints
         self._checkpoint_after = checkpoint_after
-        self._checkpoint_end = 0
+        self._last_checkpoint: Checkpoint | None = None
+        self._due_since = 0
+        self.checkpoint_end = 0
+        """A checkpoint of everything below it is on this broker's disk."""
         self._subscribers: list[Subscriber] = []
         self.on_subscriber_error: Callable[[Exception], None] | None = None
 
@@ -114,20 +117,38 @@ class MetadataStore:
             return
         for group in groups:
             self.machine.replay(group, MetadataDelta())
-        self.end = self._checkpoint_end = checkpoint.end_offset
+        self._last_checkpoint = checkpoint
+        self.end = self._due_since = self.checkpoint_end = checkpoint.end_offset
         self.epoch = checkpoint.epoch
 
-    async def save_checkpoint_if_due(self) -> None:
-        """So that the next start replays little. Nothing may be applied meanwhile."""
-        if self._checkpoints is None or self.end - self._checkpoint_end < self._checkpoint_after:
-            return
-        if self.machine.in_transaction:
-            return  # the image is behind `end` until the transaction ends
-        checkpoint = encode_checkpoint(
-            self.image, end_offset=self.end, epoch=self.epoch, timestamp_ms=self._clock.wall_ms()
-        )
-        self._checkpoint_end = self.end
+    # --- checkpoints ----------------------------------------------------------------------------------------
+
+    @property
+    def checkpoint_due(self) -> int | None:
+        """Where the next checkpoint has to be, if one is due. Every broker finds the same place: it depends
+        on the committed batches alone, so that several hold a checkpoint of the same end."""
+        due = self._due_since
+        return due if self._checkpoints is not None and due > self.checkpoint_end else None
+
+    def plan_checkpoint(self, end: int) -> CheckpointPlan:
+        """What is needed to write a checkpoint at `end` without this store, which goes on meanwhile."""
+        tail = []
+        for batch in self._copy.read(self.checkpoint_end):
+            if read_header(batch).base_offset >= end:
+                break
+            tail.append(batch)
+        return CheckpointPlan(self._last_checkpoint, tail)
+
+    async def keep_checkpoint(self, checkpoint: Checkpoint) -> None:
+        assert self._checkpoints is not None, "only a store with a place for them plans checkpoints"
         await self._checkpoints.save(checkpoint)
+        self._last_checkpoint = checkpoint
+        self.checkpoint_end = checkpoint.end_offset
+
+    def checkpoint_checksum(self, end: int) -> int:
+        """Of the checkpoint at `end`, the same on every broker; 0 if this broker's is of another end."""
+        last = self._last_checkpoint
+        return crc32c(last.content) if last is not None and last.end_offset == end else 0
 
     # --- following ------------------------------------------------------------------------------------------
 
@@ -152,6 +173,10 @@ class MetadataStore:
         self.machine.replay(decode_metadata_batch(batch) if records is None else records, delta)
         self.end = header.next_offset
         self.epoch = header.leader_epoch
+        # An image costs more to write than a tail to replay: a large one is written more rarely.
+        enough = max(self._checkpoint_after, self.image.partition_count)
+        if self.end - self._due_since >= enough and not self.machine.in_transaction:
+            self._due_since = self.end
 
     def subscribe(self, changed: Subscriber) -> Callable[[], None]:
         """Call `changed` after each batch, once the image shows it; the answer ends that."""

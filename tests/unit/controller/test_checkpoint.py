@@ -47,12 +47,13 @@ async def running(
     machine = ControllerMachine(
         schema=DeclaredSchema(), random=SeededRandom(journal.end()), defaults=TopicDefaults()
     )
-    store = MetadataStore(machine, journal, FixedClock(), checkpoints=checkpoints, checkpoint_after=after)
+    store = MetadataStore(machine, journal, checkpoints=checkpoints, checkpoint_after=after)
     controller = Controller(LocalCoordination(journal), store, FixedClock())
     await store.load()
     await controller.enter(BrokerId(1))
     await controller.register_alone(description(1))
-    await store.save_checkpoint_if_due()
+    while (end := store.checkpoint_due) is not None:
+        await store.keep_checkpoint(store.plan_checkpoint(end).carry_out())
     try:
         yield controller
     finally:

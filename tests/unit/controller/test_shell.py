@@ -54,7 +54,7 @@ def controller_on(port: LocalCoordination, journal: MetadataCopy, seed: int = 0)
     machine = ControllerMachine(
         schema=DeclaredSchema(), random=SeededRandom(seed), defaults=TopicDefaults(2, 1)
     )
-    store = MetadataStore(machine, journal, FixedClock())
+    store = MetadataStore(machine, journal)
     return Started(Controller(port, store, FixedClock()), store)
 
 

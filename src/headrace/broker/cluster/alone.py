@@ -11,6 +11,7 @@ from headrace.core.ids import NO_BROKER, BrokerEpoch
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.broker.cluster.duties import MetadataPosition
 
 
 class LoneNode:
@@ -31,7 +32,6 @@ class LoneNode:
         broker.controller.on_resign(self._on_resign)
         await broker.controller.enter(broker.broker_id)
         self.broker_epoch = await broker.controller.register_alone(self._describe())
-        await broker.store.save_checkpoint_if_due()
         broker.hosting.start()
 
     def _describe(self) -> BrokerDescription:
@@ -54,7 +54,9 @@ class LoneNode:
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         return self._broker.address_of(broker_id)
 
-    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None:
+    def on_metadata_fetch(
+        self, broker_id: int, epoch: int, position: MetadataPosition, connection: object
+    ) -> None:
         """Nobody else is there to be heard of."""
 
     def on_disconnect(self, broker_id: int, connection: object) -> None:

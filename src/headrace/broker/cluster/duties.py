@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.broker.cluster import description
 from headrace.controller.brokers import BrokerDescription
@@ -22,6 +22,7 @@ from headrace.core.ports_coordination import (
     Member,
     OfficeLost,
     SessionState,
+    SnapshotPointer,
 )
 from headrace.core.ports_network import PeerRefused, PeerUnavailable
 
@@ -33,6 +34,19 @@ PROBES: Final = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
 by one, so the first try may still get through."""
 PROBE_SECONDS: Final = 1.0
 TICKS_PER_SESSION: Final = 8
+ENOUGH_HOLDERS: Final = 3
+
+
+class MetadataPosition(NamedTuple):
+    """How far a broker is with the metadata."""
+
+    applied: int
+    """Everything below it is in its image."""
+    checkpointed: int
+    """Everything below it is in a checkpoint on its disk."""
+
+
+_NOWHERE: Final = (-1, MetadataPosition(-1, -1))
 
 
 class Duties:
@@ -46,8 +60,8 @@ class Duties:
         self._members: Mapping[BrokerId, Member] = {}
         self._members_changed = True
         self._wake = asyncio.Event()
-        self._positions: dict[int, tuple[int, int]] = {}
-        """Broker epoch and metadata offset of each broker's last fetch."""
+        self._positions: dict[int, tuple[int, MetadataPosition]] = {}
+        """Broker epoch and position of each broker's last fetch."""
         self._required = broker.store.end
         """A fenced broker must have the metadata up to here before it may lead anything."""
         self._refused: dict[int, BrokerEpoch] = {}
@@ -56,6 +70,7 @@ class Duties:
         self._connections: dict[int, object] = {}
         self._task: asyncio.Task[None] | None = None
         self._next_balance = 0.0
+        self._trimmed = 0
 
     def start(self, deposed: int) -> None:
         """`deposed` was in office before: if its port refuses, it need not be waited for."""
@@ -80,15 +95,15 @@ class Duties:
 
     # --- what is heard ----------------------------------------------------------------------------------
 
-    def on_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None:
-        """A broker asked for metadata from `offset` on: it lives, and has applied everything below."""
+    def on_fetch(self, broker_id: int, epoch: int, position: MetadataPosition, connection: object) -> None:
+        """A broker asked for more metadata: it lives."""
         registration = self._broker.image.brokers.get(broker_id)
         if registration is None or registration.epoch != epoch:
             return
         self._liveness.heard(broker_id, self._broker.loop.time())
-        self._positions[broker_id] = (epoch, offset)
+        self._positions[broker_id] = (epoch, position)
         self._connections[broker_id] = connection
-        if registration.fenced and offset >= self._required:
+        if registration.fenced and position.applied >= self._required:
             self._wake.set()
 
     def on_disconnect(self, broker_id: int, connection: object) -> None:
@@ -98,7 +113,7 @@ class Duties:
     def has_applied(self, offset: int) -> bool:
         """Every broker that lives has applied the metadata below `offset`."""
         return all(
-            self._positions.get(broker_id, (0, -1))[1] >= offset
+            self._positions.get(broker_id, _NOWHERE)[1].applied >= offset
             for broker_id, registration in self._broker.image.brokers.items()
             if not registration.fenced and broker_id != self._broker.broker_id
         )
@@ -170,6 +185,7 @@ class Duties:
         await self._fence_dead()
         await self._unfence_ready()
         await self._balance()
+        await self._trim()
 
     async def _register_new(self) -> None:
         broker = self._broker
@@ -225,8 +241,8 @@ class Duties:
             return False
         if broker_id == self._broker.broker_id:
             return registration.epoch == self._broker.broker_epoch
-        epoch, offset = self._positions.get(broker_id, (-1, -1))
-        return epoch == registration.epoch and offset >= self._required
+        epoch, position = self._positions.get(broker_id, _NOWHERE)
+        return epoch == registration.epoch and position.applied >= self._required
 
     async def _balance(self) -> None:
         """Give leaderships back to the preferred replicas, from time to time."""
@@ -237,3 +253,24 @@ class Duties:
         self._next_balance = now + broker.config.leader_imbalance_check_interval_seconds
         if broker.config.auto_leader_rebalance_enable:
             await broker.controller.submit(lambda machine: machine.balance_leaders())
+
+    async def _trim(self) -> None:
+        """Let the service forget what enough brokers hold in a checkpoint."""
+        broker = self._broker
+        held = {
+            broker_id: position.checkpointed
+            for broker_id, (epoch, position) in self._positions.items()
+            if broker.image.brokers[broker_id].epoch == epoch
+        }
+        held[broker.broker_id] = broker.store.checkpoint_end
+        enough = min(ENOUGH_HOLDERS, len(broker.image.brokers))
+        ends = sorted(held.values(), reverse=True)
+        if len(ends) < enough or ends[enough - 1] <= self._trimmed:
+            return
+        end = ends[enough - 1]
+        holders = tuple(BrokerId(broker_id) for broker_id, at in sorted(held.items()) if at >= end)
+        pointer = SnapshotPointer(end, broker.store.checkpoint_checksum(end), holders)
+        await self._coordination.move_snapshot(pointer, broker.controller.epoch)
+        await self._coordination.trim(end, broker.controller.epoch)
+        self._trimmed = end
+        broker.log.info("metadata trimmed in ZooKeeper", below=end, holders=holders)

@@ -138,7 +138,7 @@ class MetadataFollower:
                             current_leader_epoch=-1,
                             fetch_offset=broker.store.end,
                             last_fetched_epoch=broker.store.epoch,
-                            log_start_offset=0,
+                            log_start_offset=broker.store.checkpoint_end,
                             partition_max_bytes=FETCH_BYTES,
                         )
                     ],

@@ -11,7 +11,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final, Protocol
 
 from headrace.broker.cluster import description
-from headrace.broker.cluster.duties import Duties
+from headrace.broker.cluster.duties import Duties, MetadataPosition
 from headrace.broker.cluster.following import Ended, MetadataFollower
 from headrace.broker.cluster.membership import Membership
 from headrace.controller.delta import MetadataDelta
@@ -54,7 +54,9 @@ class Standing(Protocol):
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None: ...
 
-    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None: ...
+    def on_metadata_fetch(
+        self, broker_id: int, epoch: int, position: MetadataPosition, connection: object
+    ) -> None: ...
 
     def on_disconnect(self, broker_id: int, connection: object) -> None: ...
 
@@ -156,10 +158,13 @@ class ClusterNode:
         if not isinstance(error, NotController):
             self._broker.give_up(StorageError(f"the metadata cannot be kept: {error}"))
         self._resigned.set()
+        self._follower.moved.set()
 
-    def on_metadata_fetch(self, broker_id: int, epoch: int, offset: int, connection: object) -> None:
+    def on_metadata_fetch(
+        self, broker_id: int, epoch: int, position: MetadataPosition, connection: object
+    ) -> None:
         if self._duties is not None:
-            self._duties.on_fetch(broker_id, epoch, offset, connection)
+            self._duties.on_fetch(broker_id, epoch, position, connection)
 
     def on_disconnect(self, broker_id: int, connection: object) -> None:
         if self._duties is not None:
@@ -261,9 +266,23 @@ class ClusterNode:
             return
         self._duties = Duties(self._broker, self._coordination)
         self._duties.start(deposed)
-        await self._resigned.wait()
+        moved = self._follower.moved
+        while not self._resigned.is_set():
+            moved.clear()
+            await self._resign_if_deposed()
+            await moved.wait()
         await self._end_duties()
         self._broker.log.info("out of office", epoch=self._broker.controller.epoch)
+
+    async def _resign_if_deposed(self) -> None:
+        """Whoever has nothing to commit would otherwise never hear that another has entered the office."""
+        controller = self._broker.controller
+        try:
+            latest = await self._coordination.latest_epoch()
+        except CoordinationUnavailable:
+            return  # asked again when the session changes
+        if controller.in_office and latest > controller.epoch:
+            controller.resign(OfficeLost(f"controller epoch {latest} has begun"))
 
     async def _end_duties(self) -> None:
         duties, self._duties = self._duties, None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.broker.api import Api
+from headrace.broker.cluster.duties import MetadataPosition
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_all
 from headrace.broker.fetch.sessions import FetchContext
@@ -101,7 +102,8 @@ def _note_metadata_fetch(
             if each.key == METADATA_KEY:
                 want = each
     if want is not None:
-        broker.on_metadata_fetch(request.replica_id, request.replica_epoch, want.fetch_offset, connection)
+        position = MetadataPosition(want.fetch_offset, want.log_start_offset)
+        broker.on_metadata_fetch(request.replica_id, request.replica_epoch, position, connection)
 
 
 def _wanted(request: FetchRequestView) -> list[Wanted]:

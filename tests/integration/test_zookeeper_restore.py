@@ -9,6 +9,7 @@ import pytest
 
 from headrace.config.zookeeper_address import parse_zookeeper_connect
 from headrace.coordination import restore as restoration
+from headrace.coordination.ensemble.requests import delete
 from headrace.coordination.ensemble.session import Session
 from headrace.coordination.restore import RestoreRefused, restore
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
@@ -87,6 +88,37 @@ async def test_broker_epochs_stay_above_those_of_the_lost_ensemble(where: str) -
 
 async def test_the_epoch_is_raised_above_what_others_know(where: str) -> None:
     assert await restore_into(where, copy_of(20), epoch=41) == 42
+
+
+async def test_an_ensemble_that_was_emptied_under_a_running_broker_is_not_believed(where: str) -> None:
+    """Fault 29: nobody decides on an empty log, takes office at epoch 0 or fences whoever is not listed."""
+    async with connected(where) as port, connected(where) as eraser:
+        await port.claim_cluster_id("lost", directories_empty=True)
+        epoch = await port.take_office(ONE)
+        sent = batch(0, b"a", epoch=epoch)
+        await port.append(0, sent, epoch)
+        await port.register(ONE, b"")
+        paths = eraser._paths
+        gone = [paths.batch(0), paths.cluster_id, paths.controller_epoch, paths.controller, paths.member(ONE)]
+        for path in gone:
+            await eraser._session.change(delete(path, -1))
+        with pytest.raises(OfficeLost):
+            await port.append(1, batch(1, b"b", epoch=epoch), epoch)
+        for attempt in (
+            port.take_office(ONE),
+            port.register(ONE, b""),
+            port.members(),
+            port.office(),
+            port.latest_epoch(),
+            port.end(),
+            port.read(0),
+        ):
+            with pytest.raises(CoordinationUnavailable, match="no longer holds this cluster"):
+                await attempt
+        await restore_into(where, [sent])
+        assert await port.end() == 1
+        assert await port.take_office(ONE) > epoch
+        assert await port.register(ONE, b"") > HIGH
 
 
 async def test_metadata_that_is_there_is_never_overwritten(where: str) -> None:

@@ -13,19 +13,18 @@ from typing import Any, Final, TypeVar
 from headrace.config.zookeeper_address import ZooKeeperAddress
 from headrace.coordination.ensemble.metadata_log import MAX_BATCH_BYTES, encode_pointer
 from headrace.coordination.ensemble.paths import Paths, sequences_of
-from headrace.coordination.ensemble.session import (
+from headrace.coordination.ensemble.requests import (
     Exists,
     Missing,
     OtherVersion,
     Refused,
-    Session,
     Stored,
     children,
     create,
     get,
-    make_lasting_nodes,
     stored,
 )
+from headrace.coordination.ensemble.session import Session, make_lasting_nodes
 from headrace.coordination.zookeeper import SESSION_TIMEOUT_MS, decode_cluster_id, encode_cluster_id
 from headrace.core.errors import ServerError
 from headrace.core.ids import BrokerEpoch, ControllerEpoch

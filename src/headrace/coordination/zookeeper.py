@@ -19,16 +19,8 @@ from headrace.coordination.ensemble.members import Members
 from headrace.coordination.ensemble.metadata_log import MetadataLog
 from headrace.coordination.ensemble.office import OfficeKeeper
 from headrace.coordination.ensemble.paths import Paths
-from headrace.coordination.ensemble.session import (
-    Exists,
-    Session,
-    children,
-    create,
-    exists,
-    get,
-    make_lasting_nodes,
-    stored,
-)
+from headrace.coordination.ensemble.requests import Exists, children, create, exists, get, stored
+from headrace.coordination.ensemble.session import Proof, Session, make_lasting_nodes
 from headrace.coordination.ensemble.watches import LastingWatch
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
@@ -103,6 +95,7 @@ class ZooKeeperCoordination:
                 )
             node = stored(answer)
             if node is not None:
+                self._session.proof = Proof(self._paths.cluster_id, node.data)
                 return decode_cluster_id(node.data)
             if not directories_empty:
                 raise ClusterIdMissing(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from headrace.coordination.ensemble.paths import Paths
-from headrace.coordination.ensemble.session import (
+from headrace.coordination.ensemble.requests import (
     ConnectionBroken,
     Missing,
     OtherVersion,
     Refused,
-    Session,
     Stored,
     children,
     delete,
     get,
     stored,
 )
+from headrace.coordination.ensemble.session import Session
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import CoordinationUnavailable, Member
 

@@ -14,16 +14,16 @@ from typing import Any, Final
 
 from headrace.coordination.ensemble.office import OfficeKeeper, Term
 from headrace.coordination.ensemble.paths import Paths, sequences_of
-from headrace.coordination.ensemble.session import (
+from headrace.coordination.ensemble.requests import (
     ConnectionBroken,
     Exists,
     Missing,
     Refused,
-    Session,
     children,
     get,
     stored,
 )
+from headrace.coordination.ensemble.session import Session
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (

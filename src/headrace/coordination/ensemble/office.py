@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace.coordination.ensemble.paths import Paths
-from headrace.coordination.ensemble.session import ConnectionBroken, Refused, Session, get, stored
+from headrace.coordination.ensemble.requests import ConnectionBroken, Refused, get, stored
+from headrace.coordination.ensemble.session import Session
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import CoordinationUnavailable, Office, OfficeLost, SessionState
 

@@ -1,4 +1,4 @@
-"""One session with ZooKeeper, as the event loop sees it. The only module that knows kazoo.
+"""One session with ZooKeeper, as the event loop sees it. Only this module and `connection.py` know kazoo.
 
 kazoo runs a thread that owns the connection. A request is handed to that thread without waiting, and its
 answer comes back to the loop as a future, so the loop never blocks. Requests are answered in the order in
@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
-from kazoo.client import KazooClient
 from kazoo.exceptions import (
     BadVersionError,
     KazooException,
@@ -24,26 +22,29 @@ from kazoo.exceptions import (
     RolledBackError,
     RuntimeInconsistency,
 )
-from kazoo.handlers.threading import AsyncResult, SequentialThreadingHandler
 from kazoo.protocol.states import EventType, KazooState
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.coordination.ensemble.connection import new_client
+from headrace.coordination.ensemble.requests import (
+    ConnectionBroken,
+    Exists,
+    Missing,
+    OtherVersion,
+    Refused,
+    Request,
+    create,
+    exists,
+    get,
+    stored,
+)
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
 
 CLOSE_SECONDS: Final = 3.0
 """How long `close` waits for the service to confirm. A dead one lets the session expire instead."""
-SWITCH_SECONDS: Final = 0.0002
-"""A thread that wants the interpreter asks for it after this time. With Python's 5 ms a loop that makes a
-short system call every millisecond, as a busy broker does, never gives way: each call lets go and takes
-hold again before the other thread has woken, and its clock starts anew. Measured: seconds for one answer."""
 _AT_ONCE: Final = 64
 """Requests sent together. kazoo is woken through a socket that holds a few hundred bytes before it blocks."""
-_RECONNECT: Final = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.3, "max_delay": 0.5}
-
 _LOG: Final = logging.getLogger("headrace.zookeeper")
-_KAZOO_LOG: Final = logging.getLogger("headrace.zookeeper.kazoo")
-# It warns of every attempt to connect, for as long as an outage lasts. We tell its beginning and its end.
-_KAZOO_LOG.setLevel(logging.ERROR)
 
 _STATES: Final = {
     KazooState.CONNECTED: SessionState.CONNECTED,
@@ -51,42 +52,12 @@ _STATES: Final = {
     KazooState.LOST: SessionState.LOST,
 }
 
-Request = Callable[[Any], Any]
-"""Sends one request through the client that it is given, and returns kazoo's promise of the answer."""
 
+class Proof(NamedTuple):
+    """A node that says whose ensemble this is. One that lost its data, or is another's, lacks it."""
 
-class ConnectionBroken(CoordinationUnavailable):
-    """No answer came. A read has changed nothing; whether a write happened is not known."""
-
-
-class Missing(Exception):
-    """There is no such node."""
-
-
-class Exists(Exception):
-    """There is such a node already."""
-
-
-class OtherVersion(Exception):
-    """The node has been changed since."""
-
-
-class Refused(Exception):
-    """A transaction of which nothing was done, with the place of the operation that failed, and why."""
-
-    def __init__(self, place: int, reason: Exception) -> None:
-        super().__init__(f"operation {place}: {type(reason).__name__}")
-        self.place = place
-        self.reason = reason
-
-
-class Stored(NamedTuple):
-    """A node. `created` is the number of the change that made it; `owner` its session, 0 if it lasts."""
-
+    path: str
     data: bytes
-    version: int
-    created: int
-    owner: int
 
 
 class Session:
@@ -97,6 +68,7 @@ class Session:
         self.timeout_ms = timeout_ms
         self.state = SessionState.LOST
         self.number = 0
+        self.proof: Proof | None = None
         self._connect_timeout_ms = connect_timeout_ms
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: Any = None
@@ -122,14 +94,7 @@ class Session:
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
-        self._client = KazooClient(
-            hosts=self.address.hosts,
-            timeout=self.timeout_ms / 1000,
-            handler=_Handler(self.timeout_ms / 1000 / max(3, len(self.address.servers))),
-            connection_retry=dict(_RECONNECT),
-            logger=_KAZOO_LOG,
-        )
+        self._client = new_client(self.address, self.timeout_ms)
         self._client.add_listener(self._on_state_in_thread)
         self._client.start_async()
         try:
@@ -245,8 +210,21 @@ class Session:
         return [None if isinstance(answer, Missing) else answer for answer in answers]
 
     async def ask_latest(self, *requests: Request) -> list[Any]:
-        """The same, of a server that has caught up with everything that was committed before this call."""
-        _, *answers = await self.ask(lambda client: client.sync_async("/"), *requests)
+        """The same, of a server that has caught up with everything that was committed before this call.
+
+        Decisions rest on these answers. So they are also proved to come from the cluster that we are of: an
+        emptied ensemble would say that nothing was ever committed.
+        """
+        proof = self.proof
+        proving = () if proof is None else (get(proof.path),)
+        _, *answers = await self.ask(lambda client: client.sync_async("/"), *proving, *requests)
+        if proof is not None:
+            node = stored(answers.pop(0))
+            if node is None or node.data != proof.data:
+                raise CoordinationUnavailable(
+                    f"ZooKeeper at {self.address} no longer holds this cluster: if it lost its data, stop the"
+                    " brokers and run `headrace cluster recover-metadata`"
+                )
         return answers
 
     async def change(self, request: Request) -> Any:
@@ -272,67 +250,6 @@ class Session:
         if any(isinstance(result, KazooException) for result in results):
             raise ConnectionBroken("ZooKeeper rolled a transaction back and did not say why")
         return results
-
-
-class _Promise(AsyncResult):  # type: ignore[misc]  # kazoo has no types
-    """Tells of an answer from the thread that read it. kazoo would hand it to yet another thread first."""
-
-    def _do_callbacks(self) -> None:
-        for callback in self._callbacks:
-            callback(self)
-
-
-class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """Gives up on a silent host before the session is over: kazoo would let one use up all of its time.
-
-    A server that is just starting takes connections and does not answer them. The next attempt, there or at
-    another host, has to come while the session still lives.
-    """
-
-    def __init__(self, patience_seconds: float) -> None:
-        super().__init__()
-        self._patience_seconds = patience_seconds
-
-    def async_result(self) -> _Promise:
-        return _Promise(self)
-
-    def create_connection(self, *args: Any, **options: Any) -> Any:
-        options["timeout"] = self._patience_seconds
-        return super().create_connection(*args, **options)
-
-    def select(self, readable: Any, writable: Any, failed: Any, timeout: float | None = None) -> Any:
-        # For one socket alone it waits where an answer is due: the handshake, the rest of a message.
-        if timeout is not None and len(readable) + len(writable) == 1:
-            timeout = min(timeout, self._patience_seconds)
-        return super().select(readable, writable, failed, timeout)
-
-
-def get(path: str, watch: Callable[[Any], None] | None = None) -> Request:
-    return lambda client: client.get_async(path, watch=watch)
-
-
-def children(path: str, watch: Callable[[Any], None] | None = None) -> Request:
-    return lambda client: client.get_children_async(path, watch=watch)
-
-
-def exists(path: str, watch: Callable[[Any], None] | None = None) -> Request:
-    return lambda client: client.exists_async(path, watch=watch)
-
-
-def create(path: str, data: bytes) -> Request:
-    return lambda client: client.create_async(path, data)
-
-
-def delete(path: str, version: int) -> Request:
-    return lambda client: client.delete_async(path, version)
-
-
-def stored(answer: Any) -> Stored | None:
-    """What `get` answered with."""
-    if answer is None:
-        return None
-    data, stat = answer
-    return Stored(data, stat.version, stat.czxid, stat.ephemeralOwner)
 
 
 def is_change(event: Any) -> bool:

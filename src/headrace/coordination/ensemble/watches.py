@@ -11,7 +11,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from headrace.coordination.ensemble.session import Request, Session, is_change
+from headrace.coordination.ensemble.requests import Request
+from headrace.coordination.ensemble.session import Session, is_change
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
 
 Hint = Callable[[], None]

@@ -1,0 +1,67 @@
+"""How kazoo is set up: quick to notice, quick to reconnect, quick to tell."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any, Final
+
+from kazoo.client import KazooClient
+from kazoo.handlers.threading import AsyncResult, SequentialThreadingHandler
+
+from headrace.config.zookeeper_address import ZooKeeperAddress
+
+SWITCH_SECONDS: Final = 0.0002
+"""A thread that wants the interpreter asks for it after this time. With Python's 5 ms a loop that makes a
+short system call every millisecond, as a busy broker does, never gives way: each call lets go and takes
+hold again before the other thread has woken, and its clock starts anew. Measured: seconds for one answer."""
+_RECONNECT: Final = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.3, "max_delay": 0.5}
+
+_KAZOO_LOG: Final = logging.getLogger("headrace.zookeeper.kazoo")
+# It warns of every attempt to connect, for as long as an outage lasts. We tell its beginning and its end.
+_KAZOO_LOG.setLevel(logging.ERROR)
+
+
+def new_client(address: ZooKeeperAddress, timeout_ms: int) -> Any:
+    """A client that is not yet started. One host may use up a third of the session timeout at most."""
+    sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
+    return KazooClient(
+        hosts=address.hosts,
+        timeout=timeout_ms / 1000,
+        handler=_Handler(timeout_ms / 1000 / max(3, len(address.servers))),
+        connection_retry=dict(_RECONNECT),
+        logger=_KAZOO_LOG,
+    )
+
+
+class _Promise(AsyncResult):  # type: ignore[misc]  # kazoo has no types
+    """Tells of an answer from the thread that read it. kazoo would hand it to yet another thread first."""
+
+    def _do_callbacks(self) -> None:
+        for callback in self._callbacks:
+            callback(self)
+
+
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
+    """Gives up on a silent host before the session is over: kazoo would let one use up all of its time.
+
+    A server that is just starting takes connections and does not answer them. The next attempt, there or at
+    another host, has to come while the session still lives.
+    """
+
+    def __init__(self, patience_seconds: float) -> None:
+        super().__init__()
+        self._patience_seconds = patience_seconds
+
+    def async_result(self) -> _Promise:
+        return _Promise(self)
+
+    def create_connection(self, *args: Any, **options: Any) -> Any:
+        options["timeout"] = self._patience_seconds
+        return super().create_connection(*args, **options)
+
+    def select(self, readable: Any, writable: Any, failed: Any, timeout: float | None = None) -> Any:
+        # For one socket alone it waits where an answer is due: the handshake, the rest of a message.
+        if timeout is not None and len(readable) + len(writable) == 1:
+            timeout = min(timeout, self._patience_seconds)
+        return super().select(readable, writable, failed, timeout)

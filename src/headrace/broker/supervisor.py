@@ -24,6 +24,8 @@ LONGEST_PAUSE: Final = 30.0
 STEADY_SECONDS: Final = 60.0
 """A broker that has served for this long is well: the next pause is the first one again."""
 COMPANION_SECONDS: Final = 1.0
+REPEATED_SECONDS: Final = 1.0
+"""Signals closer together than this are one: a keyboard and a wrapper such as `uv run` both send them."""
 PARENT_VARIABLE: Final = "HEADRACE_PARENT"
 _READY: Final = b"ready bootstrap="
 _PR_SET_PDEATHSIG: Final = 1
@@ -250,10 +252,13 @@ def run_supervisor(
         loop = asyncio.get_running_loop()
         stop = asyncio.Event()
         supervisor = Supervisor(specs, say=say, companion=companion)
-        asked = 0
+        asked, last = 0, loop.time() - REPEATED_SECONDS
 
         def ask() -> None:
-            nonlocal asked
+            nonlocal asked, last
+            if loop.time() - last < REPEATED_SECONDS:
+                return
+            last = loop.time()
             asked += 1
             if asked == 1:
                 stop.set()

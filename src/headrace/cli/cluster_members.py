@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
 import click
 
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
@@ -9,6 +12,10 @@ from headrace.cli.render import print_json
 from headrace.client import admin, health, reassignments
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+
+if TYPE_CHECKING:
+    from headrace.broker.metadata_recovery import MetadataCopy
+    from headrace.config.zookeeper_address import ZooKeeperAddress
 
 
 @click.command()
@@ -43,3 +50,82 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
         print_json({"unregistered": broker})
     else:
         click.echo(f"unregistered broker {broker}")
+
+
+@click.command("recover-metadata")
+@click.option(
+    "--zookeeper", required=True, metavar="HOST:PORT/CHROOT", help="The empty ensemble to write into."
+)
+@click.option(
+    "--from",
+    "directories",
+    required=True,
+    multiple=True,
+    metavar="LOG_DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="A log directory of a stopped broker; may be repeated, the longest copy is used.",
+)
+@click.option("--accept-damage", is_flag=True, help="Use a copy up to where it is damaged.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+def recover_metadata(
+    zookeeper: str, directories: tuple[str, ...], accept_damage: bool, yes: bool, as_json: bool
+) -> None:
+    """Write a broker's copy of the metadata into a ZooKeeper that has lost everything.
+
+    Every broker keeps a copy in one of its log directories. Stop all brokers, give the directories of as many
+    as you can reach, and start the brokers again afterwards. No data of any topic is touched. What the copy
+    does not know, a topic that was created in the last second for instance, is not known afterwards.
+    """
+    from headrace.broker.metadata_recovery import best_copy, read_copy
+    from headrace.config.zookeeper_address import parse_zookeeper_connect
+
+    address = parse_zookeeper_connect(zookeeper, "--zookeeper")
+    if address is None:
+        raise click.UsageError("--zookeeper is empty")
+    copies = [read_copy(directory) for directory in directories]
+    for copy in copies:
+        click.echo(_sentence(copy), err=True)
+    usable = [copy for copy in copies if copy.fault is None or accept_damage]
+    if not usable:
+        raise ClientFailure(
+            "every copy is damaged",
+            "give the directory of another broker, or --accept-damage to use what is whole",
+        )
+    chosen = best_copy(usable)
+    if not yes:
+        click.confirm(
+            f"write the metadata of {chosen.directory} to ZooKeeper at {address}?", abort=True, err=True
+        )
+    epoch = _restore(address, chosen)
+    if as_json:
+        print_json(
+            {
+                "from": chosen.directory,
+                "cluster_id": chosen.cluster_id,
+                "end_offset": chosen.end_offset,
+                "topics": chosen.topics,
+                "controller_epoch": epoch,
+            }
+        )
+    else:
+        click.echo(f"restored cluster {chosen.cluster_id} with {chosen.topics} topics; start the brokers")
+
+
+def _sentence(copy: MetadataCopy) -> str:
+    moment = datetime.fromtimestamp(copy.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
+    damage = f"; damaged after that: {copy.fault}" if copy.fault else ""
+    return f"{copy.directory}: {copy.topics} topics, {copy.end_offset} records, the last of {moment}{damage}"
+
+
+def _restore(address: ZooKeeperAddress, copy: MetadataCopy) -> int:
+    import asyncio
+
+    from headrace.coordination.restore import restore
+    from headrace.core.ids import BrokerEpoch
+
+    return asyncio.run(
+        restore(
+            address, copy.batches, cluster_id=copy.cluster_id, broker_epoch=BrokerEpoch(copy.broker_epoch)
+        )
+    )

@@ -12,10 +12,9 @@ from headrace.client import admin, health, reassignments
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.throttles import Move
+from headrace.controller.balancing import Racks, Replicas, plan_drain, plan_leaders_away, plan_rebalance
 from headrace.core.ids import TopicPartition
 
-Replicas = tuple[int, ...]
-Racks = Mapping[int, str | None]
 Planner = Callable[[Mapping[TopicPartition, Replicas], Racks], Mapping[TopicPartition, Replicas]]
 
 
@@ -48,8 +47,6 @@ def drain(
     def planner(
         partitions: Mapping[TopicPartition, Replicas], racks: Racks
     ) -> Mapping[TopicPartition, Replicas]:
-        from headrace.controller.balancing import plan_drain, plan_leaders_away
-
         if broker not in racks and not any(broker in replicas for replicas in partitions.values()):
             raise ClientFailure(f"there is no broker {broker}", "`headrace cluster status` shows them")
         if leaders_only:
@@ -74,8 +71,6 @@ def rebalance(
     def planner(
         partitions: Mapping[TopicPartition, Replicas], racks: Racks
     ) -> Mapping[TopicPartition, Replicas]:
-        from headrace.controller.balancing import plan_rebalance
-
         return plan_rebalance(partitions, racks)
 
     _plan_and_perform(planner, plan, throttle, at_once, no_wait, bootstrap, as_json)

@@ -14,6 +14,7 @@ from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.reassignments import Election
 from headrace.client.throttles import Move
+from headrace.controller.topic_spreading import spread_topic
 from headrace.core.ids import TopicPartition
 
 
@@ -78,8 +79,6 @@ def reassign(
         before = {TopicPartition(topic, p.partition): tuple(p.replicas) for p in state.partitions}
         after: dict[TopicPartition, tuple[int, ...]] = {p: tuple(ids) for p, ids in named.items()}
         if chosen:
-            from headrace.controller.balancing import spread_topic
-
             view = await health.describe_cluster(cluster)
             racks = {broker.broker_id: broker.rack for broker in view.brokers if broker.broker_id in chosen}
             missing = [broker_id for broker_id in chosen if broker_id not in racks]

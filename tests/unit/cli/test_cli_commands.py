@@ -56,6 +56,7 @@ def test_version() -> None:
         ("cluster", "drain"),
         ("cluster", "rebalance"),
         ("cluster", "unregister"),
+        ("cluster", "recover-metadata"),
         ("topic", "reassign"),
         ("topic", "elect-leaders"),
         ("topic", "create"),

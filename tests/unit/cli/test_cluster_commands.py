@@ -173,3 +173,46 @@ def test_unregister_wants_a_broker_that_is_gone_and_empty(run: Run, script: Scri
     assert "headrace cluster drain 3" in refused
     script.fail(2)
     assert run("cluster", "unregister", "2").stdout == "unregistered broker 2\n"
+
+
+def test_drain_empties_a_broker_and_keeps_racks_apart(run: Run, script: ScriptedCluster) -> None:
+    plan = json.loads(run("cluster", "drain", "1", "--plan", "--json").stdout)
+    assert [(move["from"], move["to"]) for move in plan["moves"]] == [([1, 3], [2, 3]), ([3, 1], [3, 2])]
+    assert script.history == []
+    assert run("cluster", "drain", "1").stdout == "moved 2 partitions\n"
+    assert script.partitions == {("t", 0): [2, 3], ("t", 1): [3, 2]}
+    assert "nothing to move" in run("cluster", "drain", "1").stderr
+
+
+def test_drain_of_leaders_moves_no_data(run: Run, script: ScriptedCluster) -> None:
+    assert run("cluster", "drain", "1", "--leaders-only").stdout == "moved 1 partitions\n"
+    assert script.partitions == {("t", 0): [3, 1], ("t", 1): [3, 1]}
+    assert script.leaders["t", 0] == 3
+
+
+def test_drain_says_when_it_cannot(run: Run, script: ScriptedCluster) -> None:
+    assert "there is no broker 9" in run("cluster", "drain", "9", code=1).stderr
+    script.fail(2)
+    assert "need as many brokers" in run("cluster", "drain", "1", code=1).stderr
+    script.questions = 1000
+    run("topic", "reassign", "t", "-r", "0=3,1", "--no-wait")
+    assert "being moved already" in run("cluster", "rebalance", code=1).stderr
+
+
+def test_rebalance_uses_a_broker_that_has_nothing(run: Run, script: ScriptedCluster) -> None:
+    script.brokers[4] = "b"
+    plan = run("cluster", "rebalance", "--plan").stdout
+    assert "t-" in plan
+    run("cluster", "rebalance", "--at-once", "1")
+    counts = {b: sum(b in replicas for replicas in script.partitions.values()) for b in script.brokers}
+    assert counts == {1: 1, 2: 1, 3: 1, 4: 1}
+
+
+def test_reassign_to_named_brokers(run: Run, script: ScriptedCluster) -> None:
+    run("topic", "reassign", "t", "--brokers", "2,3")
+    assert {tuple(sorted(replicas)) for replicas in script.partitions.values()} == {(2, 3)}
+    assert sorted(replicas[0] for replicas in script.partitions.values()) == [2, 3]
+    run("topic", "reassign", "t", "--brokers", "1,2,3", "--replication-factor", "3")
+    assert all(len(replicas) == 3 for replicas in script.partitions.values())
+    assert "there is no broker 8" in run("topic", "reassign", "t", "--brokers", "1,8", code=1).stderr
+    assert "need as many brokers" in run("topic", "reassign", "t", "--brokers", "1", code=1).stderr

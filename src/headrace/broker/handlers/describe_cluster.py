@@ -34,14 +34,32 @@ def handle(broker: Broker, request: DescribeClusterRequest, call: Call) -> Descr
     return DescribeClusterResponse(
         cluster_id=broker.cluster_id,
         controller_id=broker.controller_id,
-        brokers=[
-            DescribeClusterBroker(broker_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.nodes(call.connection.listener)
-        ],
+        brokers=_brokers(broker, call.connection.listener, fenced=request.include_fenced_brokers),
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
+
+
+def _brokers(broker: Broker, listener: str, *, fenced: bool) -> list[DescribeClusterBroker]:
+    found = [
+        DescribeClusterBroker(broker_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
+        for node in broker.nodes(listener)
+    ]
+    if fenced:
+        found += [
+            DescribeClusterBroker(
+                broker_id=registration.broker_id,
+                host=endpoint.host,
+                port=endpoint.port,
+                rack=registration.rack,
+                is_fenced=True,
+            )
+            for registration in broker.image.brokers.values()
+            for endpoint in registration.endpoints
+            if registration.fenced and endpoint.listener == listener
+        ]
+    return found
 
 
 API: Final = Api(ApiKey.DESCRIBE_CLUSTER, 0, 2, DescribeClusterRequest, handle)

@@ -41,7 +41,7 @@ from headrace.controller.shell import Controller
 from headrace.controller.store import MetadataStore
 from headrace.controller.topics import TopicDefaults
 from headrace.coordination.local import LocalCoordination
-from headrace.core.errors import ConfigError, HeadraceError, StorageError
+from headrace.core.errors import ConfigError, HeadraceError, NotReady, StorageError
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import Coordination
 from headrace.log.directory import LogDirectory
@@ -283,6 +283,7 @@ class Broker:
     async def stop(self) -> None:
         """Finish what was begun, sync, and say on disk that the stop was clean."""
         await leave(self)
+        await self.node.hand_over()
         self.network.stop_listening()
         await self.dispatcher.drain()  # also refuses what would have to wait from now on
         for waiting in list(self.waiting_fetches):
@@ -332,4 +333,6 @@ class Broker:
             self.failure.set_result(error)
 
     def _on_protocol_error(self, connection: Connection, error: HeadraceError) -> None:
+        if isinstance(error, NotReady):
+            return  # they will come back, and the start says for itself what it waits for
         self.log.warning("connection closed", peer=connection.peer_host, error=str(error))

@@ -48,6 +48,9 @@ class LoneNode:
     def _on_resign(self, error: HeadraceError) -> None:
         self._broker.give_up(StorageError(f"the metadata log has failed: {error}"))
 
+    async def hand_over(self) -> None:
+        """Nobody is there to take over."""
+
     async def stop(self) -> None:
         await self._broker.controller.stop()
 

@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from headrace.core.errors import HeadraceError
+from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from headrace.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 
@@ -40,6 +41,8 @@ async def leave(broker: Broker) -> None:
             continue
         if answer.error_code:
             failures += 1
+            name = ErrorCode(answer.error_code).name
+            broker.log.warning("controlled shutdown: the controller refused", error=name)
             await asyncio.sleep(broker.config.controlled_shutdown_retry_backoff_ms / 1000)
         elif answer.should_shut_down and not any(p.is_leader for p in broker.partitions):
             return

@@ -50,6 +50,10 @@ class Standing(Protocol):
         """Returns when this broker is registered and hosts its partitions."""
         ...
 
+    async def hand_over(self) -> None:
+        """See to it that what was decided here last is known elsewhere, before the connections close."""
+        ...
+
     async def stop(self) -> None: ...
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None: ...
@@ -114,10 +118,7 @@ class ClusterNode:
                 )
 
     async def stop(self) -> None:
-        """Leave in the order that hurts least: the office last, once the others know all of it."""
         self._stopping = True
-        if self._duties is not None:
-            await self._hand_over(self._duties)
         await self._end_duties()
         for task in self._tasks:
             task.cancel()
@@ -126,10 +127,10 @@ class ClusterNode:
         await self._broker.controller.stop()
         await self._coordination.close()
 
-    async def _hand_over(self, duties: Duties) -> None:
-        """What was committed here last, our own farewell among it, should be known before we are gone."""
+    async def hand_over(self) -> None:
+        self._stopping = True  # from now on another one takes office
         deadline = self._broker.loop.time() + HANDOVER_SECONDS
-        while self._broker.loop.time() < deadline and self._broker.controller.in_office:
+        while (duties := self._duties) is not None and self._broker.loop.time() < deadline:
             if duties.has_applied(self._broker.store.end):
                 return
             await asyncio.sleep(0.01)

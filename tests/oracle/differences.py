@@ -55,7 +55,7 @@ _FEATURES_TO_COME = (
     Difference(
         "ApiVersions",
         "older highest versions",
-        "Produce 12 and 13 come with transactions and topic ids, Fetch 18 with replication, ListOffsets "
+        "Produce 12 and 13 come with transactions and topic ids, ListOffsets "
         "10 and 11 "
         "with tiered storage, Metadata 13 with rebootstrapping, DescribeLogDirs 5 with cordoned "
         "directories.",

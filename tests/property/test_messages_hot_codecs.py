@@ -14,7 +14,7 @@ from headrace.protocol.primitives import ProtocolError
 from tests.property.drawn_messages import draw
 
 PRODUCE_VERSIONS = range(3, 13)
-FETCH_VERSIONS = range(4, 18)
+FETCH_VERSIONS = range(4, 19)
 
 int16 = st.integers(-(1 << 15), (1 << 15) - 1)
 int32 = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -253,7 +253,7 @@ def test_the_commonest_fetch_requests_are_read_alike(
         session_epoch=head[4],
         topics=[topic] * partitions,
     )
-    for version in range(13, 18):
+    for version in range(13, 19):
         body = bytearray(message.to_bytes(version))
         if byte is not None:
             body[at % len(body)] = byte

@@ -1,4 +1,4 @@
-"""Fetch versions 4 to 17, by hand: requests in compact form, responses with gaps for the records.
+"""Fetch versions 4 to 18, by hand: requests in compact form, responses with gaps for the records.
 
 A response is a list of chunks. Between them go the records, straight from the log's files: chunk i is
 followed by the records of partition i, and the last chunk ends the response. The sizes of all records are

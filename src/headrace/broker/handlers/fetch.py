@@ -1,9 +1,9 @@
 """Fetch: the hot path out. Served from the raw frame; records leave as file ranges.
 
-Versions 4-17. 7: fetch sessions (KIP-227). 9: the leader epoch the client believes in. 11: the consumer's
+Versions 4-18. 7: fetch sessions (KIP-227). 9: the leader epoch the client believes in. 11: the consumer's
 rack, and with it reading from followers (KIP-392). 12: flexible, and a divergence is told in the answer
 (KIP-595). 13: topic ids. 15: the replica's state as a tagged field, with its broker epoch (KIP-903).
-16: endpoints of new leaders (KIP-951). Not done: 18.
+16: endpoints of new leaders (KIP-951). 18: a follower's high watermark, which is passed over (KIP-1166).
 
 Replicas and consumers come the same way. A replica (id 0 and above) reads up to the end of the log and says
 with its position what it has; a tool that compares replicas (id -2) reads any replica as a consumer does.
@@ -283,4 +283,4 @@ class _Fetch:
         return topics
 
 
-API: Final = Api(ApiKey.FETCH, 4, 17, FetchRequest, None)
+API: Final = Api(ApiKey.FETCH, 4, 18, FetchRequest, None)

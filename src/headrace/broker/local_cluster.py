@@ -41,6 +41,8 @@ def local_properties(
             "default.replication.factor": str(min(3, count)),
             # With three copies one may be missing, with fewer none: a write that is acked is held twice.
             "min.insync.replicas": "2" if count > 2 else "1",
+            # Ctrl-C ends all of them. The last has nobody to hand over to, and need not wait for it.
+            "controlled.shutdown.retry.backoff.ms": "200",
             **({"broker.rack": racks[(number - 1) % len(racks)]} if racks else {}),
             **(extra or {}),
         }

@@ -63,7 +63,7 @@ def die_with_parent() -> None:
 class _Child:
     """One broker: its process of the moment, and what is known of it."""
 
-    __slots__ = ("bootstrap", "has_served", "pause", "process", "ready", "since", "spec")
+    __slots__ = ("bootstrap", "has_served", "pause", "process", "ready", "retired", "since", "spec")
 
     def __init__(self, spec: BrokerSpec) -> None:
         self.spec = spec
@@ -72,6 +72,7 @@ class _Child:
         self.bootstrap = ""
         self.has_served = False
         self.pause = FIRST_PAUSE
+        self.retired = asyncio.Event()
         self.since = 0.0
 
 
@@ -97,7 +98,7 @@ class Supervisor:
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(child.bootstrap for child in self._children)
+        return ",".join(child.bootstrap for child in self._children if not child.retired.is_set())
 
     @property
     def pids(self) -> dict[int, int]:
@@ -141,6 +142,13 @@ class Supervisor:
             await self._stop_child(child)
         await _given_up(*self._tasks)
 
+    async def retire(self, broker_id: int) -> None:
+        """Stop one broker in order, and do not start it again."""
+        for child in self._children:
+            if child.spec.broker_id == broker_id:
+                child.retired.set()
+                await self._stop_child(child)
+
     def hurry(self) -> None:
         """Do not wait for one broker before the next is told to stop."""
         self._hurry.set()
@@ -159,7 +167,7 @@ class Supervisor:
         while not self._stopping.is_set():
             child.since = loop.time()
             code = await self._run(child)
-            if self._stopping.is_set():
+            if self._stopping.is_set() or child.retired.is_set():
                 return
             name = f"broker {child.spec.broker_id}"
             ended = f"{name} ended with {_words(code)}"

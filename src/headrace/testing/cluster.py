@@ -2,6 +2,8 @@
 
 with Cluster() as cluster:
     producer = Producer({"bootstrap.servers": cluster.bootstrap})
+
+`Cluster(brokers=3)` starts processes instead, and a ZooKeeper beside them, which needs Java.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import asyncio
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -20,19 +22,31 @@ from headrace.broker.main import ReadyInfo, RunningBroker
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import HeadraceError
 from headrace.network.event_loop import BrokerEventLoop
+from headrace.testing.process_cluster import ProcessCluster
 
 T = TypeVar("T")
 START_SECONDS = 30.0
 
 
 class Cluster:
-    """One broker, on an event loop of its own in a thread. Data is in `directory`, or in a temporary one."""
+    """One broker, on an event loop of its own in a thread, or several, as processes of their own.
+
+    Data is in `directory`, or in a temporary one.
+    """
 
     def __init__(
-        self, properties: Mapping[str, str] | None = None, *, directory: str | Path | None = None
+        self,
+        properties: Mapping[str, str] | None = None,
+        *,
+        directory: str | Path | None = None,
+        brokers: int = 1,
+        racks: Sequence[str] = (),
     ) -> None:
         """`properties` are Kafka's broker properties; those that make it a test broker have defaults."""
         self._properties = dict(properties or {})
+        self._brokers = brokers
+        self._racks = racks
+        self._processes: ProcessCluster | None = None
         self._kept = directory is not None
         self._directory = str(directory) if directory is not None else ""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -42,7 +56,7 @@ class Cluster:
 
     @property
     def bootstrap(self) -> str:
-        """HOST:PORT for any Kafka client."""
+        """HOST:PORT for any Kafka client; of several brokers, all of them."""
         return self._require_ready().bootstrap
 
     @property
@@ -56,13 +70,24 @@ class Cluster:
     @property
     def broker(self) -> Broker:
         """The broker itself. It belongs to its loop: touch it through `call`."""
+        if self._processes is not None:
+            raise HeadraceError("brokers of a cluster are other processes: use `processes`")
         if self._running is None:
             raise HeadraceError("the cluster is not running: use it inside `with Cluster() as cluster:`")
         return self._running.broker
 
+    @property
+    def processes(self) -> ProcessCluster:
+        """The processes of a cluster of several brokers: their ids, their output, and how to kill them."""
+        if self._processes is None:
+            raise HeadraceError("this cluster is one broker inside this process, or does not run")
+        return self._processes
+
     def start(self) -> Self:
         if not self._directory:
             self._directory = tempfile.mkdtemp(prefix="headrace-test-")
+        if self._brokers > 1:
+            return self._start_processes()
         started = threading.Event()
         failures: list[BaseException] = []
         self._thread = threading.Thread(
@@ -77,8 +102,24 @@ class Cluster:
             raise failures[0]
         return self
 
+    def _start_processes(self) -> Self:
+        self._processes = ProcessCluster(Path(self._directory), self._brokers, self._properties, self._racks)
+        try:
+            self._processes.start()
+        except BaseException:
+            self._processes = None
+            self._remove_data()
+            raise
+        self._ready = ReadyInfo(self._processes.bootstrap, None)
+        return self
+
     def stop(self) -> None:
         """A clean stop. The data stays if the directory was given."""
+        if self._processes is not None:
+            self._processes.stop()
+            self._processes = self._ready = None
+            self._remove_data()
+            return
         if self._loop is None or self._running is None:
             return
         self.run(self._running.stop())

@@ -18,10 +18,16 @@ MOST_SECONDS = 30.0
 
 
 async def leave(broker: Broker) -> None:
-    """Ask the controller to move what this broker leads. A refusal delays the stop and never prevents it."""
+    """Ask the controller to move what this broker leads. A refusal delays the stop and never prevents it.
+
+    What nobody else in sync can take is waited for as long as all retries would take, and no longer: a whole
+    cluster that stops ends with a broker that has nobody to hand over to.
+    """
     if not broker.config.controlled_shutdown_enable or broker.alone or broker.broker_epoch < 0:
         return
     deadline = broker.loop.time() + MOST_SECONDS
+    backoff = broker.config.controlled_shutdown_retry_backoff_ms / 1000
+    patience = broker.loop.time() + backoff * broker.config.controlled_shutdown_max_retries
     failures = 0
     while broker.loop.time() < deadline and failures <= broker.config.controlled_shutdown_max_retries:
         try:
@@ -37,15 +43,17 @@ async def leave(broker: Broker) -> None:
         except HeadraceError as error:
             failures += 1
             broker.log.warning("controlled shutdown: the controller did not answer", error=str(error))
-            await asyncio.sleep(broker.config.controlled_shutdown_retry_backoff_ms / 1000)
+            await asyncio.sleep(backoff)
             continue
         if answer.error_code:
             failures += 1
             name = ErrorCode(answer.error_code).name
             broker.log.warning("controlled shutdown: the controller refused", error=name)
-            await asyncio.sleep(broker.config.controlled_shutdown_retry_backoff_ms / 1000)
+            await asyncio.sleep(backoff)
         elif answer.should_shut_down and not any(p.is_leader for p in broker.partitions):
             return
+        elif not answer.should_shut_down and broker.loop.time() >= patience:
+            break
         else:
             await asyncio.sleep(POLL_SECONDS)
     leading = sum(partition.is_leader for partition in broker.partitions)

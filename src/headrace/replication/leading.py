@@ -68,7 +68,7 @@ class LeaderTerm:
         self._unsettled: dict[int, None] = {}
         """Members of proposals on the present row whose outcome is not known (rule 10)."""
         self._joining: dict[int, None] = {}
-        """Replicas that have nearly everything: the high watermark waits for them, or it would run away
+        """Replicas that have everything, or nearly: the high watermark waits for them, or it would run away
         under load and they could never be admitted."""
         self.counted: list[FollowerProgress] = []
         """Those that the high watermark waits for."""
@@ -167,8 +167,10 @@ class LeaderTerm:
                 continue
             if self._has_reached(progress, situation.high_watermark):
                 members.append(progress.replica_id)
-            elif situation.now - progress.caught_up_at < situation.lag_seconds:
-                self._joining[progress.replica_id] = None
+            elif situation.now - progress.caught_up_at >= situation.lag_seconds:
+                continue
+            # Also of those who may join now: the high watermark must not pass them before that is proposed.
+            self._joining[progress.replica_id] = None
         self._recount()
         if tuple(members) == self.isr and not self._holds_strangers():
             return None
@@ -213,6 +215,8 @@ class LeaderTerm:
         if proposal.partition_epoch != self.partition_epoch:
             return False
         self.proposal = proposal
+        for replica in proposal.isr:
+            self._joining.pop(replica, None)
         self._recount()
         return True
 

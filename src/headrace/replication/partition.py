@@ -149,13 +149,22 @@ class Partition(Replica):
                 f" min.insync.replicas asks for {log.config.min_insync_replicas}"
             )
         result = log.append_as_leader(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
-        size = len(batch)
-        term.uncommitted_bytes += size
         if self._replica_readers:
             for reader in tuple(self._replica_readers):
-                reader.on_append(size)
-        if not term.counted:
-            self._advance()  # else nothing is committed before a follower has it
+                reader.on_append(len(batch))
+        if term.counted:
+            term.uncommitted_bytes += len(batch)  # not committed before a follower has it
+        elif (
+            term.isr_size >= log.config.min_insync_replicas
+            and log.end_offset - log.synced_offset < log.config.flush_messages
+        ):
+            # What `_advance` would find, in short: this is every append where there is no other replica.
+            self.high_watermark = log.end_offset
+            if self._readers or self._replica_readers or len(term.held):
+                self._on_advanced(term, len(batch))
+        else:
+            term.uncommitted_bytes += len(batch)
+            self._advance()
         return result
 
     def await_commit(self, end_offset: int, waiter: CommitWaiter, token: int = 0) -> None:
@@ -202,6 +211,9 @@ class Partition(Replica):
         if end - before < above:
             size = size * (end - before) // above
         term.uncommitted_bytes -= size
+        self._on_advanced(term, size)
+
+    def _on_advanced(self, term: LeaderTerm, size: int) -> None:
         if len(term.held):
             self._acknowledge(term)
         self._tell_committed(size)

@@ -232,7 +232,7 @@ def _read_one(
     if partition is broker.metadata_partition:
         _read_metadata(partition, want, answer, reader, remaining, min_one)
     elif reader.replica_id >= 0:
-        _read_as_replica(partition, want, answer, reader, remaining, min_one)
+        serve_replica(partition, want, answer, reader, remaining, min_one=min_one)
     else:
         _read_as_consumer(broker, partition, want, answer, reader, remaining, min_one)
     answer.high_watermark = partition.high_watermark
@@ -277,7 +277,7 @@ def _read_as_consumer(
         answer.is_exhausted = min_one or want.fetch_offset >= limit
 
 
-def _read_as_replica(
+def serve_replica(
     partition: Partition, want: Wanted, answer: PartitionAnswer, reader: Reader, remaining: int, min_one: bool
 ) -> None:
     partition.check_replica(want.current_leader_epoch)

@@ -78,7 +78,7 @@ def serve(
         if acks == 0:
             raise
         return [_encode(broker, version, correlation_id, [(topic, [answer])], connection)]
-    if _must_wait(partition, result, acks):
+    if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:
         answers = [_acknowledged(index, result)]
         held = HeldProduce(broker, version, correlation_id, [(topic, answers)])
         held.hold(partition, result, answers, 0, acks)
@@ -109,7 +109,7 @@ def _serve_many(
                 answers.append(_refusal(broker, topic, index, version, error))
                 continue
             answers.append(_acknowledged(index, result))
-            if _must_wait(partition, result, acks):
+            if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:
                 held.hold(partition, result, answers, len(answers) - 1, acks)
     if acks == 0:
         if failed is not None:
@@ -119,13 +119,6 @@ def _serve_many(
     if held.is_waiting:
         return held.begin(request.timeout_ms)
     return [_encode(broker, version, correlation_id, results, connection)]
-
-
-def _must_wait(partition: Partition, result: AppendResult, acks: int) -> bool:
-    """For the replicas, if the producer asked for all of them, or for the disk, if the topic does."""
-    if acks == ACKS_ALL and partition.high_watermark <= result[1]:
-        return True
-    return partition.must_sync_before_ack
 
 
 def _acknowledged(index: int, result: AppendResult) -> PartitionResult:

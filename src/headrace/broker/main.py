@@ -28,12 +28,12 @@ class ReadyInfo(NamedTuple):
     """URL, where metrics are served."""
 
 
-def real_world() -> World:
+def real_world(config: BrokerConfig) -> World:
     return World(
         clock=SystemClock(),
         disk=OsDisk(),
         random=system_random(),
-        dialer=TcpDialer(),
+        dialer=TcpDialer(receive_buffer_bytes=config.replica_socket_receive_buffer_bytes),
         make_coordination=_coordination,
         boot_id=boot_id(),
         descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
@@ -58,7 +58,7 @@ class RunningBroker:
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
-        self.broker = Broker(config, real_world())
+        self.broker = Broker(config, real_world(config))
         self._metrics: MetricsServer | None = None
 
     async def start(self) -> ReadyInfo:

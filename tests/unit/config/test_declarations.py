@@ -30,6 +30,7 @@ NOT_IN_KAFKA_4 = {
 # Where the default differs on purpose.
 OTHER_DEFAULTS = {
     # Kafka's 100 KB halves what one connection can carry; see docs/adr/0004-data-plane.md.
+    "replica.socket.receive.buffer.bytes": "-1",
     "socket.receive.buffer.bytes": "-1",
     "socket.send.buffer.bytes": "-1",
     # Sharing Kafka's own default directory with a Kafka that runs would harm both.

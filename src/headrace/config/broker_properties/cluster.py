@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.config import topic_properties as topic
+from headrace.config.broker_properties.network import buffer_size
 from headrace.config.declare import boolean, int16, int32, int64, optional_text
 from headrace.config.property import Status, UpdateMode
 from headrace.config.values import LONG_MAX
@@ -78,8 +79,9 @@ class ReplicationProperties:
     )
     replica_socket_receive_buffer_bytes = int32(
         "replica.socket.receive.buffer.bytes",
-        65_536,
-        "Receive buffer of a follower's socket.",
+        -1,
+        "Receive buffer of a broker's socket to another one; -1 leaves it to the system.",
+        check=buffer_size,
     )
     num_replica_fetchers = int32(
         "num.replica.fetchers",
@@ -91,8 +93,10 @@ class ReplicationProperties:
     replica_high_watermark_checkpoint_interval_ms = int64(
         "replica.high.watermark.checkpoint.interval.ms",
         5_000,
-        "How often the high watermark of each partition is written down.",
+        "How often the high watermark of each partition is written down. So far that happens together with "
+        "the recovery points, by log.flush.offset.checkpoint.interval.ms.",
         at_least=1,
+        status=Status.LATER,
     )
     auto_leader_rebalance_enable = boolean(
         "auto.leader.rebalance.enable",

@@ -7,7 +7,7 @@ from headrace.config.property import Status, UpdateMode
 from headrace.config.values import INT_MAX
 
 
-def _buffer_size(value: int) -> str | None:
+def buffer_size(value: int) -> str | None:
     return None if value == -1 or value > 0 else "use a number of bytes, or -1 for the system's own choice"
 
 
@@ -67,13 +67,13 @@ class NetworkProperties:
         "socket.send.buffer.bytes",
         -1,
         "Send buffer of a client's socket; -1 leaves it to the system, which suits it to the connection.",
-        check=_buffer_size,
+        check=buffer_size,
     )
     socket_receive_buffer_bytes = int32(
         "socket.receive.buffer.bytes",
         -1,
         "Receive buffer of a client's socket; -1 leaves it to the system, which suits it to the connection.",
-        check=_buffer_size,
+        check=buffer_size,
     )
     socket_listen_backlog_size = int32(
         "socket.listen.backlog.size",

@@ -104,29 +104,27 @@ def _losses(
     only = broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED_DIRECTORY
     me = frozenset({broker_id})
     for topic in policy.image.topics_by_name.values():
-        changes = PartitionChanges(policy, topic, unfit=me)
-        for partition in _touched(topic, broker_id, all_kept):
+        changes: PartitionChanges | None = None
+        for partition in topic.partitions_with_replica(broker_id):
             directory = topic.directory_of(partition, broker_id)
             unassigned = directory == UNASSIGNED_DIRECTORY
             gone = not unassigned and directory not in broker.directories
-            same_place = all_kept if unassigned else not gone
+            isr = topic.isr(partition)
+            if not gone and broker_id not in isr and broker_id not in topic.exceptional(partition).elr:
+                continue
+            # A directory that died under the incarnation before is not trusted either, though it is back.
+            same_place = all_kept if unassigned else not gone and directory in had
             whole = trusted and (same_place or not policy.safeguards.directory_identity)
+            if changes is None:
+                changes = PartitionChanges(policy, topic, unfit=me)
             record = changes.change(
                 partition,
-                isr=[each for each in topic.isr(partition) if each != broker_id],
+                isr=[each for each in isr if each != broker_id],
                 incomplete=() if whole else me,
                 directories={broker_id: only} if gone else None,
             )
             if record is not None:
                 yield record
-
-
-def _touched(topic: TopicImage, broker_id: int, all_kept: bool) -> list[int]:
-    """Partitions that the broker is in sync with or eligible for; with a lost directory all that it has."""
-    if not all_kept:
-        return list(topic.partitions_with_replica(broker_id))
-    in_sync = topic.partitions_with_isr_member(broker_id)
-    return sorted({*in_sync, *eligible_partitions(topic, broker_id)})
 
 
 def eligible_partitions(topic: TopicImage, broker_id: int) -> list[int]:

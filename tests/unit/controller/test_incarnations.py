@@ -148,6 +148,43 @@ def test_a_replica_on_a_disk_that_is_kept_stays_eligible_beside_one_that_is_not(
     assert topic.directories(1) == (UUID(int=0),), "it has to say where it puts the replica now"
 
 
+def test_a_directory_that_died_and_came_back_is_not_trusted() -> None:
+    cluster = Cluster([])
+    lasting, failing = UUID(int=1), UUID(int=2)
+    described = description(0)._replace(directories=(lasting, failing))
+    cluster.do(cluster.machine.register_broker(described, BrokerEpoch(1), fenced=False))
+    topic_id = cluster.create("t", assignments=[(0, [0]), (1, [0])])
+    assigned = {lasting: [(topic_id, 0)], failing: [(topic_id, 1)]}
+    cluster.do(cluster.machine.assign_directories(BrokerId(0), BrokerEpoch(1), assigned))
+    cluster.do(cluster.machine.directories_offline(BrokerId(0), BrokerEpoch(1), [failing]))
+    assert row(cluster, 1) == (-1, (), (0,))
+    again = described._replace(previous_epoch=1, stopped="clean")
+    cluster.do(cluster.machine.register_broker(again, BrokerEpoch(2)))
+    assert [row(cluster, i) for i in range(2)] == [(-1, (), (0,)), (-1, (), ())]
+    cluster.fence(0, fenced=False)
+    assert [row(cluster, i)[0] for i in range(2)] == [0, 0]
+    topic = cluster.image.topics_by_name["t"]
+    assert [topic.exceptional(i).recovering for i in range(2)] == [False, True]
+
+
+@pytest.mark.parametrize("forgotten", [False, True], ids=["restarted", "unregistered meanwhile"])
+def test_a_replica_of_a_dead_directory_gets_a_new_place(forgotten: bool) -> None:
+    """Otherwise it would be neither admitted nor elected ever again."""
+    cluster = Cluster([1])
+    lasting, failing = UUID(int=1), UUID(int=2)
+    described = description(0)._replace(directories=(lasting, failing))
+    cluster.do(cluster.machine.register_broker(described, BrokerEpoch(1), fenced=False))
+    topic_id = cluster.create("t", assignments=[(0, [0, 1])])
+    cluster.do(cluster.machine.assign_directories(BrokerId(0), BrokerEpoch(1), {failing: [(topic_id, 0)]}))
+    cluster.do(cluster.machine.directories_offline(BrokerId(0), BrokerEpoch(1), [failing]))
+    if forgotten:
+        cluster.fence(0)
+        cluster.do(cluster.machine.unregister_broker(BrokerId(0)))
+    again = described._replace(directories=(lasting,), previous_epoch=1, stopped="clean")
+    cluster.do(cluster.machine.register_broker(again, BrokerEpoch(20)))
+    assert cluster.image.topics_by_name["t"].directory_of(0, 0) == lasting
+
+
 def test_a_single_replaced_disk_is_the_new_place() -> None:
     cluster = three()
     new = UUID(int=7777)

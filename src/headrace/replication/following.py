@@ -54,7 +54,15 @@ class FetchOutcome(IntEnum):
 
 
 class Following:
-    __slots__ = ("_log", "_reconciles", "_safeguards", "corrupt_answers", "leader_epoch", "leader_id")
+    __slots__ = (
+        "_log",
+        "_reconciles",
+        "_safeguards",
+        "corrupt_answers",
+        "leader_epoch",
+        "leader_high_watermark",
+        "leader_id",
+    )
 
     def __init__(
         self, log: PartitionLog, leader_id: int, leader_epoch: int, reconciles: bool, safeguards: Safeguards
@@ -63,6 +71,8 @@ class Following:
         self._safeguards = safeguards
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
+        self.leader_high_watermark = 0
+        """As the last answer told. Only for people who ask how far this replica is behind."""
         self._reconciles = reconciles and safeguards.reconcile_before_append
         """Rules 1 and 7. Off only in tests."""
         self.corrupt_answers = 0

@@ -295,6 +295,7 @@ class Partition(Replica):
             if outcome == FetchOutcome.APPENDED and self._replica_readers:
                 for reader in tuple(self._replica_readers):
                     reader.on_append(size)
+            following.leader_high_watermark = data.high_watermark
             committed = min(data.high_watermark, log.end_offset)
             if committed > self.high_watermark or self.high_watermark > log.end_offset:
                 self._set_high_watermark(committed, size)
@@ -303,6 +304,12 @@ class Partition(Replica):
             if start > log.log_start_offset:
                 log.delete_records_before(start)
         return outcome
+
+    @property
+    def lag(self) -> int:
+        """Records that this replica is behind what is committed, as far as it knows; 0 while it leads."""
+        following = self._following
+        return 0 if following is None else max(0, following.leader_high_watermark - self.log.end_offset)
 
     @property
     def corrupt_answers(self) -> int:

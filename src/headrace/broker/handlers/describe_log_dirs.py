@@ -1,7 +1,8 @@
 """DescribeLogDirs: what lies in each log directory, and how much room it has.
 
 Versions 1-4. 2: flexible. 3: a top-level error. 4: total and usable bytes. A directory that failed answers
-KAFKA_STORAGE_ERROR.
+KAFKA_STORAGE_ERROR. The lag is counted to the high watermark that the leader told last. Apache Kafka counts
+it to the follower's own, which is never ahead of its log, so that there it is always 0.
 """
 
 from __future__ import annotations
@@ -34,8 +35,13 @@ def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> Descr
     for log in broker.logs.logs.values():
         name, index = log.topic_partition
         if wanted is None or (name, index) in wanted:
+            partition = broker.partitions.find(name, index)
             by_directory[log.directory.path][name].append(
-                DescribeLogDirsPartition(partition_index=index, partition_size=log.size_bytes)
+                DescribeLogDirsPartition(
+                    partition_index=index,
+                    partition_size=log.size_bytes,
+                    offset_lag=0 if partition is None else partition.lag,
+                )
             )
     results = []
     for directory in broker.logs.directories:

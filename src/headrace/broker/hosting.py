@@ -37,9 +37,14 @@ class Hosting:
 
     def start(self) -> None:
         """Host everything that the metadata assigns to this broker, then follow its changes."""
+        self._broker.partitions.exists = self._exists
         self._set_strays_aside()
         self._host_everything()
         self._broker.store.subscribe(self._on_delta)
+
+    def _exists(self, topic: str, index: int) -> bool:
+        known = self._broker.image.topic(topic)
+        return known is not None and index in known
 
     def _set_strays_aside(self) -> None:
         """Logs that belong to no replica here, as a deletion leaves them that this broker did not see.

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from headrace.core.errors import HeadraceError, StorageError, UnknownTopicOrPartition
+from headrace.core.errors import HeadraceError, NotLeader, StorageError, UnknownTopicOrPartition
 from headrace.core.ids import TopicPartition
 from headrace.replication.partition import Partition
 
 
 class PartitionTable:
-    __slots__ = ("_offline", "_topics")
+    __slots__ = ("_offline", "_topics", "exists")
 
     def __init__(self) -> None:
         self._topics: dict[str, dict[int, Partition]] = {}
         self._offline: dict[TopicPartition, StorageError] = {}
         """Partitions that this broker should host and cannot: the log is damaged or its directory is gone."""
+        self.exists: Callable[[str, int], bool] = lambda _topic, _index: False
+        """Whether the metadata knows a partition that is not hosted here."""
 
     def get(self, topic: str, index: int) -> Partition:
         try:
@@ -27,6 +29,8 @@ class PartitionTable:
         offline = self._offline.get(name)
         if offline is not None:
             return StorageError(str(offline))
+        if self.exists(name.topic, name.partition):
+            return NotLeader(f"{name} is at other brokers")
         return UnknownTopicOrPartition(f"this broker hosts no {name}")
 
     def set_offline(self, name: TopicPartition, error: StorageError) -> None:

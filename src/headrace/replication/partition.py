@@ -185,6 +185,9 @@ class Partition(Replica):
         if term is None:
             return
         progress = term.follower(replica_id, broker_epoch)
+        if not self.log.log_start_offset <= fetch_offset <= self.log.end_offset:
+            # It holds something else, or nothing that is still here: that is no progress.
+            raise OffsetOutOfRange(f"broker {replica_id} asks {self.topic_partition} from {fetch_offset} on")
         caught_up = progress.on_fetch(broker_epoch, fetch_offset, log_start_offset, self.log.end_offset, now)
         self._advance()
         if term.may_wish(progress, self.high_watermark, caught_up):

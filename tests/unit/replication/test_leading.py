@@ -314,3 +314,16 @@ def test_a_leader_without_followers_knows_the_end_at_once(partition: Partition) 
     lead_alone(partition, 1)
     assert partition.knows_the_end
     assert partition.high_watermark == 1
+
+
+def test_an_offset_that_the_leader_does_not_have_counts_for_nothing(partition: Partition) -> None:
+    partition.assign(row(LOCAL, 0, (1, 2)), LOCAL, 0.0)
+    append(partition, b"a")
+    append(partition, b"b")
+    with pytest.raises(OffsetOutOfRange):
+        fetch(partition, 2, 3)
+    assert partition.high_watermark == 0
+    fetch(partition, 2, 2)
+    partition.delete_records_before(1)
+    with pytest.raises(OffsetOutOfRange):
+        fetch(partition, 2, 0)

@@ -1,0 +1,154 @@
+"""As much of a broker as it takes to serve Produce and Fetch, over simulated disks and a hand-made image."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any, NamedTuple, cast
+from uuid import UUID
+
+from headrace.broker.broker import Broker, Node
+from headrace.broker.fetch.sessions import SessionCache
+from headrace.broker.fetch.waiting import WaitingFetch
+from headrace.broker.flusher import Flusher
+from headrace.broker.handlers import fetch, produce
+from headrace.broker.held_produces import HeldProduces
+from headrace.broker.partitions import PartitionTable
+from headrace.broker.replicas.throttle import Throttle
+from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID
+from headrace.config.broker import BrokerConfig
+from headrace.core.ids import TopicPartition
+from headrace.core.ports import FileRange
+from headrace.metrics.histogram import LatencyHistogram
+from headrace.metrics.registry import BrokerMetrics
+from headrace.network.answer import Answer, Pending
+from headrace.network.connection import Connection
+from headrace.protocol.headers import frame_request, read_request_header
+from headrace.protocol.message import Message
+from headrace.replication.partition import Partition
+from headrace.testing.disk import SimulatedDisk
+from tests.unit.log.material import NOW, batch_of, open_at, topic_config
+from tests.unit.replication.replicas import row
+
+TOPIC, TOPIC_ID = "orders", UUID(int=7)
+LOCAL = 1
+
+
+class Registration(NamedTuple):
+    broker_id: int
+    epoch: int = 100
+    rack: str | None = None
+    fenced: bool = False
+
+
+class Topic:
+    """A topic as the image has it: broker 9 leads everything, in epoch 9."""
+
+    def __init__(self, name: str, topic_id: UUID, size: int) -> None:
+        self.name, self.topic_id, self._size = name, topic_id, size
+
+    def __contains__(self, index: object) -> bool:
+        return isinstance(index, int) and index < self._size
+
+    def leader(self, _: int) -> int:
+        return 9
+
+    def leader_epoch(self, _: int) -> int:
+        return 9
+
+
+class Image:
+    def __init__(self, size: int) -> None:
+        self._topic = Topic(TOPIC, TOPIC_ID, size)
+        self.brokers = {number: Registration(number) for number in (1, 2, 3, 9)}
+
+    def topic(self, name: str) -> Topic | None:
+        return self._topic if name == TOPIC else None
+
+    def topic_by_id(self, topic_id: UUID) -> Topic | None:
+        return self._topic if topic_id == TOPIC_ID else None
+
+
+class Server:
+    """Leads partitions of one topic with broker 2 in sync and broker 3 out of it."""
+
+    def __init__(self, partitions: int = 1, *, isr: tuple[int, ...] = (1, 2), **settings: str) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.disk = SimulatedDisk()
+        self.now = 0.0
+        self.metadata_fetches: list[tuple[int, int]] = []
+        self._threads = ThreadPoolExecutor(1)
+        names = {name.replace("_", "."): value for name, value in settings.items()}
+        self.image = Image(partitions)
+        metrics = BrokerMetrics()
+        self.throttle = Throttle(LOCAL, for_leader=True)
+        stub: Any = SimpleNamespace(
+            clock=SimpleNamespace(wall_ms=lambda: NOW, monotonic=lambda: self.now),
+            config=BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", **names}),
+            image=self.image,
+            loop=self.loop,
+            metrics=metrics,
+            partitions=PartitionTable(),
+            waiting_fetches=dict[WaitingFetch, None](),
+            held_produces=HeldProduces(self.loop),
+            fetch_sessions=SessionCache(10, iter(range(500, 600)).__next__),
+            flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
+            monotonic_ms=lambda: int(self.now * 1000),
+            nodes=lambda _: [Node(number, f"host-{number}", 9092, None) for number in self.image.brokers],
+            replicas=SimpleNamespace(throttles=SimpleNamespace(leader=self.throttle)),
+            on_metadata_fetch=lambda broker_id, epoch, *_: self.metadata_fetches.append((broker_id, epoch)),
+        )
+        self.stub = stub
+        self.broker = cast(Broker, stub)
+        log = open_at(self.disk, "/metadata", partition=METADATA_PARTITION)
+        self.metadata = Partition(METADATA_PARTITION, METADATA_TOPIC_ID, log, metrics.topic("metadata"))
+        stub.metadata_partition = self.metadata
+        stub.partitions.exists = lambda topic, index: topic == TOPIC and index < partitions
+        self.partitions = [self._host(index, isr) for index in range(partitions)]
+        self.partition = self.partitions[0]
+
+    def _host(self, index: int, isr: tuple[int, ...]) -> Partition:
+        name = TopicPartition(TOPIC, index)
+        log = open_at(self.disk, f"/data-{index}", partition=name, config=topic_config())
+        partition = Partition(name, TOPIC_ID, log, self.broker.metrics.topic(TOPIC))
+        partition.assign(row(LOCAL, 1, isr), LOCAL, 0.0)
+        self.broker.partitions.add(partition)
+        return partition
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def append(self, index: int = 0, *values: bytes) -> None:
+        batch, header = batch_of(*(values or (b"value",)))
+        self.partitions[index].append(batch, header, acks=1, now_ms=NOW)
+
+    # --- requests -----------------------------------------------------------------------------------------
+
+    def fetch_frame(self, frame: bytes) -> Answer:
+        """A request without its length field."""
+        view = memoryview(bytearray(frame))
+        header, at = read_request_header(view)
+        return fetch.serve(self.broker, header.api_version, header.correlation_id, view, at, self.connection)
+
+    def ask(self, request: Message, version: int) -> Answer:
+        frame = memoryview(bytearray(frame_request(request, version, 1, "test")))[4:]
+        header, at = read_request_header(frame)
+        serve = fetch.serve if header.api_key == 1 else produce.serve
+        return serve(self.broker, version, header.correlation_id, frame, at, self.connection)
+
+    @property
+    def connection(self) -> Connection:
+        return cast(Connection, SimpleNamespace(listener="PLAINTEXT"))
+
+
+def sent(answer: Answer) -> memoryview:
+    """The bytes of an answer without their length field, or of a pending one that is complete."""
+    parts = answer.parts if isinstance(answer, Pending) else answer
+    assert isinstance(parts, list), "there is no answer yet"
+    whole = b"".join(
+        part.file.pread(part.length, part.position) if isinstance(part, FileRange) else bytes(part)
+        for part in parts
+    )
+    assert len(whole) - 4 == int.from_bytes(whole[:4], "big")
+    return memoryview(whole)[4:]

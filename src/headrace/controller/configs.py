@@ -19,6 +19,8 @@ from headrace.protocol.stored.config_record import ConfigRecord
 
 T = TypeVar("T")
 
+_MIN_INSYNC_REPLICAS = "min.insync.replicas"
+
 
 class ConfigSchema(Protocol):
     """The properties that exist, as far as the controller has to know them. Raises InvalidConfig."""
@@ -176,8 +178,11 @@ def _check_values(
     after = {name: value for name, value in values.items() if value is not None}
     if resource.type == ResourceType.TOPIC:
         schema.check_topic(after)
-    else:
-        schema.check_broker(after, changed, cluster_wide=not resource.name)
+        return
+    if resource.name and changed.get(_MIN_INSYNC_REPLICAS) is not None:
+        # As Kafka: who is eligible to lead depends on it, whoever leads.
+        raise InvalidConfig(f"{_MIN_INSYNC_REPLICAS} cannot differ by broker; set it for all, or for a topic")
+    schema.check_broker(after, changed, cluster_wide=not resource.name)
 
 
 def _once(noun: str, names: Sequence[str]) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from headrace.controller.image import DEFAULT_BROKER, ConfigResource, ResourceType
 from headrace.controller.operations import ConfigChange, ConfigOp
 from headrace.controller.topics import TopicDefaults
+from headrace.core.errors import InvalidConfig
 from tests.unit.controller.cluster import Cluster, row
 
 TOPIC = ConfigResource(ResourceType.TOPIC, "t")
@@ -69,3 +70,13 @@ def test_the_leaderless_keep_their_heirs() -> None:
     cluster.fence(0)
     configure(cluster, TOPIC, "1")
     assert row(cluster) == (-1, (), (0, 1, 2))
+
+
+def test_the_minimum_cannot_differ_by_broker() -> None:
+    """The leader moves the high watermark by its own value; the controller must know the same."""
+    cluster = Cluster([0])
+    resource = ConfigResource(ResourceType.BROKER, "0")
+    for op, error in ((ConfigOp.SET, InvalidConfig), (ConfigOp.DELETE, type(None))):
+        changes = [ConfigChange(op, "min.insync.replicas", "1")]
+        (outcome,) = cluster.machine.incremental_alter_configs([(resource, changes)]).response
+        assert type(outcome.error) is error

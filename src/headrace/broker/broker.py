@@ -238,7 +238,12 @@ class Broker:
         machine = ControllerMachine(
             schema=DeclaredSchema(),
             random=self.random,
-            defaults=TopicDefaults(self.config.num_partitions, self.config.default_replication_factor),
+            defaults=TopicDefaults(
+                self.config.num_partitions,
+                self.config.default_replication_factor,
+                self.config.min_insync_replicas,
+                self.config.unclean_leader_election_enable,
+            ),
             safeguards=self.world.controller_safeguards,
         )
         folder = storage.metadata_log.path

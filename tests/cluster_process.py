@@ -103,8 +103,8 @@ class ClusterProcess:
         self.paused: set[int] = set()
         self.relayed = relayed
         self.relays: dict[int, Relay] = {}
-        self.log_dir_of: Callable[[int], Path] | None = None
-        """Where a broker's log directory is, if not in the broker's own directory."""
+        self.adapt: Callable[[BrokerProcess], None] | None = None
+        """Changes what a broker is given before its first start."""
 
     @property
     def bootstrap(self) -> str:
@@ -141,8 +141,8 @@ class ClusterProcess:
         broker = self.make(number, place._replace(prefix=(*place.prefix, *DIES_WITH_PARENT)))
         own_host = place.address != "127.0.0.1"
         broker.port = 9092 if own_host else stable_port()
-        if self.log_dir_of is not None:
-            broker.log_dir = self.log_dir_of(number)
+        if self.adapt is not None:
+            self.adapt(broker)
         self.brokers[number] = broker
         if self.relayed:
             relay = Relay(place, 19092 if own_host else stable_port(), broker.port, seed=number).start()

@@ -104,11 +104,10 @@ def log_bytes(bed: Testbed, topic: str, partition: int) -> dict[int, bytes]:
     """The whole log of each replica, whatever its segments are."""
     found: dict[int, bytes] = {}
     for number in bed.numbers:
-        root = bed.log_dir(number)
-        directories = [*root.glob(f"{topic}-{partition}"), *root.parent.glob(f"logs-*/{topic}-{partition}")]
-        for directory in directories:
-            segments = sorted(directory.glob("*.log"))
-            found[number] = b"".join(segment.read_bytes() for segment in segments)
+        for root in bed.log_dirs(number):
+            segments = sorted((root / f"{topic}-{partition}").glob("*.log"))
+            if segments:
+                found[number] = b"".join(segment.read_bytes() for segment in segments)
     return found
 
 

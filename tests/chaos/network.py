@@ -6,6 +6,7 @@ ZooKeeper are there. Rules live inside the hosts' namespaces, so they go when th
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shutil
@@ -20,6 +21,7 @@ from tests.broker_process import Place
 #: The host where clients and ZooKeeper are.
 OUTSIDE = 0
 _NUMBERS = range(64 << 8, 128 << 8)
+_turns = itertools.count()
 
 
 def unavailable() -> str | None:
@@ -78,7 +80,7 @@ class Network:
     def _take_a_number(self) -> None:
         """The bridge's name is the lock: only one process can make it."""
         for turn in range(len(_NUMBERS)):
-            self.number = _NUMBERS[(os.getpid() + turn * 257) % len(_NUMBERS)]
+            self.number = _NUMBERS[(os.getpid() + (next(_turns) + turn) * 257) % len(_NUMBERS)]
             try:
                 _run("ip", "link", "add", "name", f"{self._name}b", "type", "bridge")
                 break
@@ -190,6 +192,9 @@ def _chain(hook: str, rules: list[str]) -> str:
 
 
 def _remove(name: str) -> None:
+    # The kernel takes its time to remove what is in a namespace: the ends of the cables go first, by name.
+    for cable in Path("/sys/class/net").glob(f"{name}v*"):
+        _run("ip", "link", "del", cable.name)
     for namespace in re.findall(rf"^({name}n\d+)", _run("ip", "netns", "list"), re.MULTILINE):
         _run("ip", "netns", "del", namespace)
     if Path(f"/sys/class/net/{name}b").exists():

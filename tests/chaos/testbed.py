@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.broker_process import Place
+from tests.broker_process import BrokerProcess, Place
 from tests.chaos import network as networks
 from tests.chaos import preload
 from tests.chaos.apache_kafka_cluster import ApacheKafkaCluster
@@ -33,6 +33,8 @@ class Equipment:
     """The library between a broker and its disk and clock."""
     disk_megabytes: int = 0
     """The log directory on a small file system of its own."""
+    directories: int = 1
+    """Log directories of each broker: logs, logs-2, ..."""
     permissions: bool = False
     """Brokers that may not read or write everything."""
     zookeepers: int = 1
@@ -98,6 +100,16 @@ class Testbed:
         below = self.disks[number].path if number in self.disks else self.directory / str(number)
         return below / "logs"
 
+    def log_dirs(self, number: int) -> list[Path]:
+        first = self.log_dir(number)
+        more = range(2, self.equipment.directories + 1)
+        return [first, *(first.with_name(f"logs-{index}") for index in more)]
+
+    def partition_dir(self, number: int, topic: str, partition: int = 0) -> Path:
+        """Where a broker has this partition."""
+        found = [path / f"{topic}-{partition}" for path in self.log_dirs(number)]
+        return next(path for path in found if path.exists())
+
     def _prepare(self, number: int, building: contextlib.ExitStack) -> None:
         (self.directory / str(number)).mkdir(parents=True, exist_ok=True)
         if size := self.equipment.disk_megabytes:
@@ -128,8 +140,13 @@ class Testbed:
                 zookeepers=self.equipment.zookeepers,
                 zookeeper_host=self.network.address(OUTSIDE) if self.network else "127.0.0.1",
             )
-        cluster.log_dir_of = self.log_dir
+        cluster.adapt = self._adapt
         return cluster
+
+    def _adapt(self, broker: BrokerProcess) -> None:
+        broker.log_dir = self.log_dir(broker.broker_id)
+        if self.equipment.directories > 1:
+            broker.properties["log.dirs"] = ",".join(map(str, self.log_dirs(broker.broker_id)))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

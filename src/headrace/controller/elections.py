@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from headrace.controller.fencing import elections_of_leaderless
 from headrace.controller.image import MetadataImage
@@ -32,13 +32,10 @@ def elect_leaders(
         raise InvalidRequest(f"{election} is no type of election")
     groups: list[RecordGroup] = []
     outcomes: list[ElectedLeader] = []
-    everything = partitions is None
-    for name, partition in dict.fromkeys(_everything(policy.image) if partitions is None else partitions):
+    asked = _in_need(policy.image, election) if partitions is None else dict.fromkeys(partitions)
+    for name, partition in asked:
         try:
             groups.append([_elect(policy, election, name, partition)])
-        except ElectionNotNeeded as error:
-            if not everything:
-                outcomes.append(ElectedLeader(name, partition, error))
         except HeadraceError as error:
             outcomes.append(ElectedLeader(name, partition, error))
         else:
@@ -46,8 +43,13 @@ def elect_leaders(
     return Result(groups, outcomes)
 
 
-def _everything(image: MetadataImage) -> list[tuple[str, int]]:
-    return [(name, i) for name, topic in image.topics_by_name.items() for i in range(len(topic))]
+def _in_need(image: MetadataImage, election: int) -> Iterator[tuple[str, int]]:
+    """The partitions for which an election of this kind could be needed."""
+    for name, topic in image.topics_by_name.items():
+        wanting = topic.leaderless_partitions()
+        if election == ElectionType.PREFERRED:
+            wanting = sorted([*wanting, *topic.partitions_led_by_another()])
+        yield from ((name, partition) for partition in wanting)
 
 
 def _elect(policy: ReplicationPolicy, election: int, name: str, partition: int) -> PartitionChangeRecord:

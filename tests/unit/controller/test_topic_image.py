@@ -8,6 +8,7 @@ import pytest
 
 from headrace.controller.image import MetadataImage
 from headrace.controller.topic_image import (
+    KEEP_LEADER,
     ORDINARY,
     DirectoryTable,
     Exceptional,
@@ -65,6 +66,52 @@ def test_partitions_of_a_broker_are_found() -> None:
     assert list(topic.partitions_led_by(3)) == [2, 3]
     assert list(topic.partitions_led_by(9)) == []
     assert list(topic.partitions_with_replica(-1)) == []
+
+
+def test_a_broker_id_is_not_found_across_two_numbers() -> None:
+    """256 and then 0 have the bytes of 1 between them."""
+    topic = topic_of(row(256, 0), row(0, 256), row(1, 256))
+    assert list(topic.partitions_with_replica(1)) == [2]
+    assert list(topic.partitions_with_replica(256)) == [0, 1, 2]
+
+
+def test_several_brokers_are_found_at_once() -> None:
+    topic = topic_of(row(1, 2), row(2, 3, isr=(2,)), row(3, 4), row(4, 5, isr=()))
+    assert topic.partitions_with_any_isr_member({2, 4}) == [0, 1, 2]
+    assert topic.partitions_with_any_isr_member([3]) == [2]
+    assert topic.partitions_with_any_isr_member(()) == []
+    assert topic_of().partitions_with_any_isr_member({1, 2}) == []
+
+
+def test_replicas_are_found_by_their_directory() -> None:
+    topic = topic_of(row(1, 2), row(2, 3), row(3, 1))
+    assert topic.partitions_in_directories([UUID(int=101)]) == [0, 2]
+    assert topic.partitions_in_directories([UUID(int=101), UUID(int=102), UUID(int=7)]) == [0, 1, 2]
+    assert topic.partitions_in_directories([UUID(int=0)]) == [], "unassigned is no directory"
+    assert topic.directory_of(1, 3) == UUID(int=103)
+    assert topic.directory_of(1, 9) == UUID(int=0)
+
+
+def test_partitions_without_their_first_leader_are_found() -> None:
+    topic = topic_of(row(1, 2), row(2, 3), row(3), row(4, 5))
+    assert topic.partitions_led_by_another() == []
+    assert topic.leaderless_partitions() == []
+    topic.raise_epochs(1, 3)
+    topic.raise_epochs(3, -1)
+    assert topic.partitions_led_by_another() == [1]
+    assert topic.leaderless_partitions() == [3]
+
+
+def test_a_change_of_the_isr_moves_only_what_it_says() -> None:
+    topic = topic_of(row(1, 2), row(1, 2))
+    topic.put_isr(1, KEEP_LEADER, [1], Exceptional(elr=(2,)))
+    assert topic.state(1) == row(1, 2)._replace(
+        isr=(1,), partition_epoch=1, exceptional=Exceptional(elr=(2,))
+    )
+    topic.put_isr(1, 1, [1, 2], ORDINARY)
+    assert topic.state(1) == row(1, 2)._replace(partition_epoch=2, leader_epoch=1)
+    assert topic.exceptional_partitions() == []
+    assert topic.state(0) == row(1, 2)
 
 
 def fill(image: MetadataImage, topics: int, partitions: int) -> None:

@@ -192,6 +192,11 @@ class ReplicaFetcher:
         refusals = 0
         session.on_new_link()
         while True:
+            if self._encoder.replica_epoch != self._host.broker_epoch:
+                # Registered anew: the leader has to hear every position from this incarnation, also those
+                # that have not changed, or it would admit none of them again.
+                self._encoder = self._make_encoder()
+                session.restart()
             request = session.request()
             if session.unready:
                 self._rest_unready()
@@ -199,8 +204,6 @@ class ReplicaFetcher:
                 session.restart()
                 await self._until_changed(None)
                 continue
-            if self._encoder.replica_epoch != self._host.broker_epoch:
-                self._encoder = self._make_encoder()
             self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
             frame = self._encoder.encode(correlation_id, *request)
             self._nudged = False
@@ -209,7 +212,7 @@ class ReplicaFetcher:
             self._answer_due = inf
             if not session.on_answer(answer.error_code, answer.session_id):
                 self._host.log.info("a fetch session ended", leader=self.leader_id, code=answer.error_code)
-                await asyncio.sleep(self._rest_seconds(refusals))
+                await self._until_changed(self._rest_seconds(refusals))
                 refusals += 1
                 continue
             self._was_answered = True

@@ -8,6 +8,7 @@ import pytest
 
 from headrace.client.connection import Connection
 from headrace.client.errors import ApiMissing, ConnectionLost, NotAKafkaBroker, TimedOut, Unreachable
+from headrace.client.link import TcpDialer
 from headrace.protocol.messages.api_versions_request import ApiVersionsRequest
 from headrace.protocol.messages.api_versions_response import ApiVersion, ApiVersionsResponse
 from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
@@ -72,6 +73,17 @@ async def test_an_old_broker_is_asked_in_version_0() -> None:
         assert asked == [3, 0]
         assert connection.version_for(MetadataRequest) == 4
         await connection.close()
+
+
+async def test_brokers_speak_without_asking_for_versions_first() -> None:
+    async with ScriptedBroker() as broker:
+        link = await TcpDialer().dial("127.0.0.1", broker.port, timeout=5)
+        connection = Connection.over(link, "broker 7")
+        assert connection.version_for(MetadataRequest) == MetadataRequest.MAX_VERSION
+        await connection.request(MetadataRequest(topics=[]), MetadataResponse, version=5)
+        assert not broker.seen(ApiVersionsRequest)
+        await connection.close()
+        assert not link.is_open
 
 
 async def test_answers_in_flight_are_matched() -> None:

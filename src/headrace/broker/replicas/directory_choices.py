@@ -64,11 +64,9 @@ class DirectoryChoices:
         topic = self._host.image.topic_by_id(replica[0])
         if topic is None or replica[1] not in topic:
             return True
-        replicas = topic.replicas(replica[1])
-        if self._host.broker_id not in replicas:
+        if self._host.broker_id not in topic.replicas(replica[1]):
             return True
-        place = replicas.index(self._host.broker_id)
-        return topic.directories(replica[1])[place] == directory
+        return topic.directory_of(replica[1], self._host.broker_id) == directory
 
     async def _run(self) -> None:
         pause = FIRST_PAUSE

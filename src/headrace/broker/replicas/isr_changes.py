@@ -49,10 +49,12 @@ Key = tuple[UUID, int]
 class _Wish:
     """A partition whose ISR should change; between its proposals it rests."""
 
-    __slots__ = ("failures", "partition", "proposal", "rests_until")
+    __slots__ = ("failures", "members_before", "partition", "proposal", "rests_until")
 
     def __init__(self, partition: LeadingPartition) -> None:
         self.partition = partition
+        self.members_before = 0
+        """In the ISR, when the proposal was made."""
         self.proposal: IsrProposal | None = None
         self.failures = 0
         self.rests_until = 0.0
@@ -94,10 +96,8 @@ class IsrChanges:
         proposal = partition.wanted_isr(host.clock.monotonic(), lag_seconds, self.broker_state)
         if proposal is None or not partition.propose(proposal):
             return
-        wish = _Wish(partition)
-        wish.proposal = proposal
-        self._wishes[key] = self._waiting[key] = wish
-        self._wake.set()
+        wish = self._wishes[key] = _Wish(partition)
+        self._queue(wish, proposal)
 
     def on_brokers_changed(self) -> None:
         """Who was fenced when it fetched may be admitted now. On a quiet partition it has nothing new to say,
@@ -121,8 +121,8 @@ class IsrChanges:
                 if partition.is_leader:
                     try:
                         self.consider(partition)
-                    except HeadraceError as error:
-                        self._host.log.warning("no look at an ISR", error=str(error))
+                    except Exception as error:  # of one partition; the others still have to be looked at
+                        self._host.log.error("no look at an ISR", error=repr(error), exc_info=error)
                 if number % PARTITIONS_PER_TURN == PARTITIONS_PER_TURN - 1:
                     await asyncio.sleep(0)
 
@@ -210,15 +210,12 @@ class IsrChanges:
             # Refused; or nothing had to change, so that no row will come to settle it.
             self._failed(wish, definite=True)
         else:
-            self._count(wish.partition, proposal)
+            counters = self._host.metrics.replication
+            if len(proposal.isr) < wish.members_before:
+                counters.isr_shrinks += 1
+            elif len(proposal.isr) > wish.members_before:
+                counters.isr_expands += 1
             self._forget(wish)
-
-    def _count(self, partition: LeadingPartition, proposal: IsrProposal) -> None:
-        counters = self._host.metrics.replication
-        if len(proposal.isr) < len(partition.isr):
-            counters.isr_shrinks += 1
-        elif len(proposal.isr) > len(partition.isr):
-            counters.isr_expands += 1
 
     def _all_failed(self, batch: list[_Wish], *, definite: bool) -> None:
         for wish in batch:
@@ -245,7 +242,11 @@ class IsrChanges:
         if proposal is None or not partition.propose(proposal):
             self._forget(wish)
             return
+        self._queue(wish, proposal)
+
+    def _queue(self, wish: _Wish, proposal: IsrProposal) -> None:
         wish.proposal = proposal
+        wish.members_before = len(wish.partition.isr)
         self._waiting[_key(wish)] = wish
         self._wake.set()
 

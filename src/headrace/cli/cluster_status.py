@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 """Partitions that are named for each thing that is wrong; --json names them all."""
+WAIT_PAUSE = 0.25
 BAD_VERDICTS = ("offline", "unwritable")
 
 
@@ -36,18 +37,29 @@ BAD_VERDICTS = ("offline", "unwritable")
     metavar="SECONDS",
     help="With --watch.",
 )
+@click.option(
+    "--wait",
+    type=click.FloatRange(0),
+    default=None,
+    metavar="SECONDS",
+    help="Wait until everything is well, at most this long: for scripts that restart brokers in turn.",
+)
 @bootstrap_option
 @json_option
-def status(watch: bool, interval: float, bootstrap: str, as_json: bool) -> int:
+def status(watch: bool, interval: float, wait: float | None, bootstrap: str, as_json: bool) -> int:
     """Show brokers, controller, and what is not as it should be.
 
-    The exit code is 0 while every partition can be read and written, 3 while one cannot. On a terminal
-    --watch shows a live view; elsewhere, or with --json, it writes one look after the other.
+    The exit code is 0 while every partition can be read and written, 3 while one cannot; with --wait it is 3
+    unless everything is well. On a terminal --watch shows a live view; elsewhere, or with --json, it writes
+    one look after the other.
     """
+    if watch and wait is not None:
+        raise click.UsageError("--watch and --wait exclude each other")
     if not watch:
-        seen = with_cluster(bootstrap, _look)
+        seen = with_cluster(bootstrap, lambda cluster: _look_until_well(cluster, wait))
         print_json(document(seen)) if as_json else _print_plain(seen)
-        return 3 if seen.verdict in BAD_VERDICTS else 0
+        bad = seen.verdict in BAD_VERDICTS if wait is None else not _is_well(seen)
+        return 3 if bad else 0
 
     async def look_on(cluster: Cluster) -> None:
         if is_terminal() and not as_json:
@@ -61,6 +73,24 @@ def status(watch: bool, interval: float, bootstrap: str, as_json: bool) -> int:
 
 async def _look(cluster: Cluster) -> Health:
     return health.judge(await health.gather(cluster))
+
+
+def _is_well(seen: Health) -> bool:
+    return seen.verdict == "healthy" and not seen.moving
+
+
+async def _look_until_well(cluster: Cluster, wait: float | None) -> Health:
+    """One look, or looks until all is well or the time is over, through whatever fails meanwhile."""
+    deadline = time.monotonic() + (wait or 0)
+    while True:
+        try:
+            seen = await _look(cluster)
+            if wait is None or _is_well(seen) or time.monotonic() > deadline:
+                return seen
+        except ClientFailure:
+            if wait is None or time.monotonic() > deadline:
+                raise
+        await asyncio.sleep(WAIT_PAUSE)
 
 
 async def _repeat(cluster: Cluster, interval: float, as_json: bool) -> None:

@@ -78,6 +78,15 @@ def test_status_as_json_names_every_partition(run: Run, script: ScriptedCluster)
     assert [broker["alive"] for broker in told["brokers"]] == [True, True, True]
 
 
+def test_status_waits_until_all_is_well(run: Run, script: ScriptedCluster) -> None:
+    run("cluster", "status", "--wait", "0")
+    script.fail(2)
+    assert "1 not alive: broker 2" in run("cluster", "status", "--wait", "0.3", code=3).stdout
+    threading.Timer(0.3, script.down.clear).start()
+    assert run("cluster", "status", "--wait", "30").stdout.startswith("healthy")
+    assert "exclude" in run("cluster", "status", "--wait", "1", "--watch", code=2).stderr
+
+
 def test_describe_shows_followers_and_their_lag(run: Run) -> None:
     lines = run("topic", "describe", "t").stdout.splitlines()
     assert lines[1] == "  min.insync.replicas=2"

@@ -21,11 +21,15 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
     "broker/dispatcher",
+    "broker/fetch/read_replica",
     "broker/fetch/reading",
     "broker/fetch/sessions",
     "broker/fetch/waiting",
+    "broker/fetch/wanted",
     "broker/handlers/fetch",
     "broker/handlers/produce",
+    "broker/held_produce",
+    "broker/held_produces",
     "broker/partitions",
     "log/index_file",
     "log/offset_index",
@@ -48,9 +52,16 @@ COMPILED = (
     "protocol/fetch_codec",
     "protocol/headers",
     "protocol/produce_codec",
+    "protocol/replica_fetch_codec",
     "protocol/topic_names",
+    "replication/assignment",
+    "replication/following",
     "replication/high_watermark",
+    "replication/leading",
     "replication/partition",
+    "replication/progress",
+    "replication/replica",
+    "replication/waiting",
 )
 """Measured together: a call between two of them is a C call, a call across the border is not.
 

@@ -33,11 +33,17 @@ def real_world(config: BrokerConfig) -> World:
         clock=SystemClock(),
         disk=OsDisk(),
         random=system_random(),
-        dialer=TcpDialer(receive_buffer_bytes=config.replica_socket_receive_buffer_bytes),
+        dialer=TcpDialer(receive_buffer_bytes=_receive_buffer(config)),
         make_coordination=_coordination,
         boot_id=boot_id(),
         descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     )
+
+
+def _receive_buffer(config: BrokerConfig) -> int:
+    """Only where it is asked for: a fixed size keeps the kernel from adapting it, and costs followers CPU."""
+    given = "replica.socket.receive.buffer.bytes" in config.given
+    return config.replica_socket_receive_buffer_bytes if given else -1
 
 
 def _coordination(config: BrokerConfig) -> Coordination | None:

@@ -115,7 +115,9 @@ class IsrChanges:
         """Half the lag time apart, so that each is found within one and a half of it, as in Kafka."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._look.wait(), self._host.config.replica_lag_time_max_ms / 2000)
+                # Not wait_for: in Python 3.11 it takes an end for an event that came with it.
+                async with asyncio.timeout(self._host.config.replica_lag_time_max_ms / 2000):
+                    await self._look.wait()
             self._look.clear()
             for number, partition in enumerate(self._host.partitions):
                 if partition.is_leader:

@@ -302,3 +302,14 @@ async def test_who_is_unfenced_after_its_fetch_is_proposed_at_once() -> None:
         host.image.brokers[BrokerId(OTHER)] = registered(OTHER)
         changes.on_brokers_changed()
         await until(lambda: channel.requests)
+
+
+async def test_a_stop_together_with_a_change_of_brokers_is_a_stop() -> None:
+    changes = IsrChanges(new_host())
+    changes.start()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    changes.on_brokers_changed()
+    await asyncio.sleep(0)  # the event has come, and nobody has seen it yet
+    async with asyncio.timeout(5):
+        await changes.stop()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import random
+import sys
 from collections.abc import Awaitable, Callable
 
 import pytest
 
 from headrace.coordination.ensemble import metadata_log
+from headrace.coordination.ensemble.connection import SWITCH_SECONDS
 from headrace.coordination.zookeeper import ZooKeeperCoordination
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
@@ -288,6 +290,7 @@ async def test_a_loop_that_is_busy_does_not_starve_its_commits(
 ) -> None:
     """The connection has a thread of its own, which must get the interpreter from a loop that never rests."""
     async with connected(shared_zookeeper.connect + chroot) as port:
+        assert sys.getswitchinterval() <= SWITCH_SECONDS
         epoch = await port.take_office(ONE)
         spinning = asyncio.create_task(_spin())
         try:

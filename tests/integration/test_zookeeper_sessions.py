@@ -95,13 +95,14 @@ async def test_a_lost_session_takes_membership_and_office_with_it(
         log = SessionLog(port)
         gone = Hints()
         other.watch_members(gone)
+        before = gone.count
         await relay.close()
         await log.until(SUSPENDED)
 
         async def is_gone() -> bool:
             return not await other.members()
 
-        await gone.until(is_gone)
+        await gone.until(is_gone, since=before)
         assert await other.office() is None
         await relay.open()
         await log.until(LOST, CONNECTED)
@@ -127,7 +128,7 @@ async def test_a_member_that_falls_silent_is_seen_to_go(shared_zookeeper: ZooKee
         async def is_gone() -> bool:
             return list(await watcher.members()) == [TWO]
 
-        await hints.until(is_gone)
+        await hints.until(is_gone, since=0)
         log = SessionLog(silent)
         relay.release()
         await log.until(CONNECTED)
@@ -152,23 +153,28 @@ async def test_whatever_changed_while_a_watcher_was_away_is_told_when_it_is_back
         term = await other.take_office(ONE)
         before = members.count, office.count
         await relay.open()
-        await log.until(CONNECTED)
 
         async def is_seen() -> bool:
-            return members.count > before[0] and (await watcher.members())[ONE].epoch == epoch
+            return (await watcher.members())[ONE].epoch == epoch
 
         async def is_in_office() -> bool:
-            return office.count > before[1] and await watcher.office() == (ONE, term)
+            return await watcher.office() == (ONE, term)
 
-        await members.until(is_seen)
-        await office.until(is_in_office)
+        await members.until(is_seen, since=before[0])
+        await office.until(is_in_office, since=before[1])
         # And the watches are set again.
+        before = members.count, office.count
         await other.deregister(ONE, epoch)
+        next_term = await other.take_office(ONE)
 
         async def is_gone() -> bool:
             return not await watcher.members()
 
-        await members.until(is_gone)
+        async def is_replaced() -> bool:
+            return await watcher.office() == (ONE, next_term)
+
+        await members.until(is_gone, since=before[0])
+        await office.until(is_replaced, since=before[1])
 
 
 async def test_a_paused_server_suspends_and_a_restarted_one_has_forgotten_nothing(

@@ -19,12 +19,12 @@ class Hints:
         self.count += 1
         self._told.set()
 
-    async def until(self, condition: Callable[[], Awaitable[bool]]) -> None:
-        """Returns once `condition` holds. Looks first, and again only when the watch has told something."""
+    async def until(self, condition: Callable[[], Awaitable[bool]], *, since: int) -> None:
+        """Returns once `condition` holds and more than `since` was told. Looks when something is told."""
         async with asyncio.timeout(BOUND_SECONDS):
             while True:
                 self._told.clear()
-                if await condition():
+                if self.count > since and await condition():
                     return
                 await self._told.wait()
 

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from headrace.core.ids import BrokerId, ControllerEpoch
+from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     ClusterIdMissing,
     CommittedBatch,
@@ -159,11 +159,14 @@ async def test_watchers_hear_of_members_that_come_and_go(world: World) -> None:
     async def is_no_member() -> bool:
         return ONE not in await watcher.members()
 
+    # More than once: what a watch of the service tells it tells only once.
     for _ in range(3):
+        before = hints.count
         epoch = await port.register(ONE, b"")
-        await hints.until(is_member)
+        await hints.until(is_member, since=before)
+        before = hints.count
         await port.deregister(ONE, epoch)
-        await hints.until(is_no_member)
+        await hints.until(is_no_member, since=before)
 
 
 async def test_watchers_hear_of_a_new_incarnation(world: World) -> None:
@@ -171,12 +174,14 @@ async def test_watchers_hear_of_a_new_incarnation(world: World) -> None:
     await port.register(ONE, b"old")
     hints = Hints()
     watcher.watch_members(hints)
-    new = await port.register(ONE, b"new")
+    for description in (b"new", b"newer", b"newest"):
+        before = hints.count
+        epoch = await port.register(ONE, description)
 
-    async def is_seen() -> bool:
-        return (await watcher.members())[ONE].epoch == new
+        async def is_seen(expected: BrokerEpoch = epoch) -> bool:
+            return (await watcher.members())[ONE].epoch == expected
 
-    await hints.until(is_seen)
+        await hints.until(is_seen, since=before)
 
 
 async def test_a_watcher_that_has_stopped_hears_nothing(world: World) -> None:
@@ -246,12 +251,13 @@ async def test_watchers_hear_of_each_new_controller(world: World) -> None:
     hints = Hints()
     watcher.watch_office(hints)
     for holder in (ONE, TWO, ONE):
+        before = hints.count
         epoch = await port.take_office(holder)
 
         async def is_seen(expected: tuple[BrokerId, ControllerEpoch] = (holder, epoch)) -> bool:
             return await watcher.office() == expected
 
-        await hints.until(is_seen)
+        await hints.until(is_seen, since=before)
 
 
 async def test_membership_and_office_end_with_the_process(world: World) -> None:

@@ -6,12 +6,13 @@ a successor has entered. The first is a hint for those who look for the controll
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from headrace.coordination.ensemble.paths import Paths
-from headrace.coordination.ensemble.requests import ConnectionBroken, Refused, get, stored
+from headrace.coordination.ensemble.requests import ConnectionBroken, Refused, Stored, get, stored
 from headrace.coordination.ensemble.session import Session
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import CoordinationUnavailable, Office, OfficeLost, SessionState
@@ -105,11 +106,7 @@ class OfficeKeeper:
 
     async def _settle(self, epoch: ControllerEpoch) -> int:
         """The connection broke while taking office. Whoever comes back as the owner has taken it."""
-        await self._session.connected(self._session.timeout_ms / 1000)
-        answers = await self._session.ask_latest(
-            get(self._paths.controller), get(self._paths.controller_epoch)
-        )
-        holder, raised = map(stored, answers)
+        holder, raised = await self._look_when_connected()
         if (
             holder is not None
             and raised is not None
@@ -118,6 +115,22 @@ class OfficeKeeper:
         ):
             return raised.version
         raise CoordinationUnavailable("the connection broke while taking office, and it was not taken")
+
+    async def _look_when_connected(self) -> tuple[Stored | None, Stored | None]:
+        seconds = self._session.timeout_ms / 1000
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    await self._session.connected(seconds)
+                    try:
+                        answers = await self._session.ask_latest(
+                            get(self._paths.controller), get(self._paths.controller_epoch)
+                        )
+                        return stored(answers[0]), stored(answers[1])
+                    except ConnectionBroken:
+                        continue
+        except TimeoutError:
+            raise CoordinationUnavailable("it is not known whether the office was taken") from None
 
     async def _look(self) -> _Sight:
         answers = await self._session.ask_latest(

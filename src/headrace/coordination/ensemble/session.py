@@ -108,7 +108,7 @@ class Session:
 
     async def connected(self, timeout: float) -> None:
         """Returns as soon as the session is connected; CoordinationUnavailable if that takes too long."""
-        if self.state is SessionState.CONNECTED:
+        if self._is_connected():
             return
         arrived = asyncio.Event()
         stop = self.watch(lambda state: arrived.set() if state is SessionState.CONNECTED else None)
@@ -171,8 +171,12 @@ class Session:
 
     def require_connected(self) -> None:
         """A suspended session is asked for nothing: CoordinationUnavailable, with nothing tried."""
-        if self.state is not SessionState.CONNECTED or not self._client.connected:
+        if not self._is_connected():
             raise self._unavailable()
+
+    def _is_connected(self) -> bool:
+        # A request hears of a broken connection before the loop hears of the state: kazoo knows first.
+        return self.state is SessionState.CONNECTED and bool(self._client.connected)
 
     def _unavailable(self) -> CoordinationUnavailable:
         return CoordinationUnavailable(f"ZooKeeper at {self.address.hosts} cannot be reached now")

@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.codec import pack
@@ -41,6 +41,8 @@ from headrace.core.ports import Clock
 from headrace.core.ports_coordination import Coordination, OfficeLost, SessionState
 from headrace.protocol.stored.abort_transaction_record import AbortTransactionRecord
 from headrace.protocol.stored.no_op_record import NoOpRecord
+
+RETRY_SECONDS: Final = 0.01
 
 R = TypeVar("R")
 Decision = Callable[[ControllerMachine], Result[R]]
@@ -135,6 +137,8 @@ class Controller:
             self._arrived.set()
 
     async def _until_connected(self) -> None:
+        # A moment in any case: a connection can fail before the session says so.
+        await asyncio.sleep(RETRY_SECONDS)
         changed = asyncio.Event()
         stop = self._coordination.watch_session(lambda _state: changed.set())
         try:

@@ -15,7 +15,13 @@ from tests.chaos import java_client, nemeses
 from tests.chaos.java_client import JavaClient
 from tests.chaos.recorder import Recorder, longest_silence
 from tests.chaos.testbed import Equipment, Testbed
-from tests.chaos.workload import TOPIC, LibrdkafkaConsumer, LibrdkafkaProducer, read_everything
+from tests.chaos.workload import (
+    ANY_TIMESTAMP,
+    TOPIC,
+    LibrdkafkaConsumer,
+    LibrdkafkaProducer,
+    read_everything,
+)
 from tests.checker.check import Verdict, check
 from tests.cluster_process import eventually
 from tests.integration.real_client import create
@@ -97,7 +103,8 @@ def run(plan: Plan, directory: Path, say: Say = print) -> Report:
             properties={"log.retention.ms": "-1"},
         ) as bed,
     ):
-        create(bed.cluster.bootstrap, TOPIC, plan.partitions, replicas=3, config={"min.insync.replicas": "2"})
+        configs = {"min.insync.replicas": "2", **ANY_TIMESTAMP}
+        create(bed.cluster.bootstrap, TOPIC, plan.partitions, replicas=3, config=configs)
         bed.cluster.wait_in_sync(TOPIC)
         say(f"the cluster is whole: {bed.cluster.bootstrap}")
         began = recorder.now()

@@ -24,6 +24,8 @@ TOPIC: Final = "chaos"
 IN_FLIGHT: Final = 500
 #: How long a record is tried. Longer than a failover, shorter than the longest pause: both ends happen.
 TRIED_SECONDS: Final = 20
+#: A broker refuses records from its future. When its own clock is wrong, that is no loss, but dull.
+ANY_TIMESTAMP: Final = {"message.timestamp.after.max.ms": str(2**53)}
 _QUICK: Final[dict[str, str | int | float | bool]] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 500,

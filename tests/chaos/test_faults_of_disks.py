@@ -1,0 +1,230 @@
+"""Faults of disks and clocks under running and stopped brokers, by their numbers in the list of faults.
+
+What only a loss of power can do (2, 3, 4) is in the simulation.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.conftest import MakeBed
+from tests.chaos.judged import Judged, judged
+from tests.chaos.testbed import Equipment, Testbed
+from tests.chaos.workload import ANY_TIMESTAMP, TOPIC
+from tests.cluster_process import eventually
+
+pytestmark = pytest.mark.timeout(240)
+#: Segments as small as Kafka allows: a short load has cold ones.
+SMALL_SEGMENTS = {"segment.bytes": str(1 << 20)}
+ALL_ON_ONE = [[1, 2, 3]]
+
+
+def in_sync(bed: Testbed) -> set[int]:
+    return set(bed.cluster.partition(TOPIC).isr)
+
+
+def fill_segments(load: Judged, count: int) -> None:
+    """Until the log has so many segments, by records of the load itself."""
+    directory = load.bed.partition_dir(1, TOPIC)
+    eventually(lambda: len(list(directory.glob("*.log"))) >= count, 60, f"{count} segments")
+
+
+def flip(path: Path, at: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 0x10]))
+
+
+@pytest.mark.parametrize("kind", ["index", "timeindex", "snapshot", "leader-epoch-checkpoint", "checkpoints"])
+def test_fault_06_a_flipped_bit_beside_the_log(make_bed: MakeBed, tmp_path: Path, kind: str) -> None:
+    """What stands beside the log is made again from it, and nobody notices."""
+    bed = make_bed()
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        load.wait_acknowledged(200)
+        bed.cluster.terminate(1)
+        bed.cluster.wait_ended(1)
+        directory = bed.partition_dir(1, TOPIC)
+        paths = {
+            "leader-epoch-checkpoint": [directory / "leader-epoch-checkpoint"],
+            "checkpoints": sorted(bed.log_dir(1).glob("*-checkpoint")),
+        }.get(kind) or sorted(directory.glob(f"*.{kind}"))
+        damaged = [path for path in paths if path.stat().st_size > 0]
+        if kind != "timeindex":
+            assert damaged, f"there is no {kind} to damage"
+        for path in damaged:
+            flip(path, path.stat().st_size // 2)
+        bed.cluster.restart(1)
+        bed.cluster.wait_in_sync(TOPIC)
+        load.wait_acknowledged(50)
+
+
+@pytest.mark.parametrize("cut", ["half", "empty", "missing"])
+def test_fault_07_a_file_cut_short_after_a_crash(make_bed: MakeBed, tmp_path: Path, cut: str) -> None:
+    bed = make_bed()
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        load.wait_acknowledged(200)
+        bed.cluster.kill(1)
+        (segment,) = bed.partition_dir(1, TOPIC).glob("*.log")
+        if cut == "missing":
+            segment.unlink()
+        else:
+            os.truncate(segment, segment.stat().st_size // 2 if cut == "half" else 0)
+        load.wait_leader_other_than(1)
+        bed.cluster.restart(1)
+        bed.cluster.wait_in_sync(TOPIC)
+        # It has what the others have, and may lead again.
+        load.wait_acknowledged(50)
+
+
+def fail_writes(bed: Testbed, path: Path) -> None:
+    bed.faults[1].fail(writes=5, syncs=5)
+
+
+def fill_up(bed: Testbed, path: Path) -> None:
+    bed.disks[1].fill()
+
+
+def forbid(bed: Testbed, path: Path) -> None:
+    """Open files stay open: what is forbidden is to make new ones."""
+    for directory in (path, *path.iterdir()):
+        if directory.is_dir():
+            directory.chmod(0o500)
+
+
+@pytest.mark.parametrize(
+    ("equipment", "fault"),
+    [
+        (Equipment(faults=True), fail_writes),
+        (Equipment(disk_megabytes=40), fill_up),
+    ],
+    ids=["EIO", "ENOSPC"],
+)
+def test_fault_08_a_broken_directory_costs_no_record(
+    make_bed: MakeBed, tmp_path: Path, equipment: Equipment, fault: Callable[[Testbed, Path], None]
+) -> None:
+    """The leader's only directory fails under load: another leads, and it comes back when it is mended."""
+    bed = make_bed(equipment)
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        fault(bed, bed.log_dir(1))
+        load.wait_leader_other_than(1)
+        load.wait_acknowledged(100)
+        bed.cluster.kill(1)
+
+
+def test_fault_08_one_of_two_directories_fails_and_the_other_serves(
+    make_bed: MakeBed, tmp_path: Path
+) -> None:
+    """One of two directories may no longer be written: its partitions move, those of the other stay."""
+    bed = make_bed(Equipment(directories=2, permissions=True))
+    with judged(bed, tmp_path, [[1, 2, 3]] * 4, configs={**SMALL_SEGMENTS, "segment.ms": "1000"}) as load:
+        first, second = bed.log_dirs(1)
+        lost = [n for n in range(4) if (second / f"{TOPIC}-{n}").exists()]
+        kept = [n for n in range(4) if (first / f"{TOPIC}-{n}").exists()]
+        assert lost
+        assert kept
+        metadata = next(path for path in (first, second) if (path / "__cluster_metadata-0").exists())
+        if metadata == second:
+            lost, kept, second = kept, lost, first
+        forbid(bed, second)
+
+        def moved() -> bool:
+            rows = bed.cluster.ask(2, TOPIC).partitions
+            return all(rows[TOPIC, n].leader not in (1, -1) for n in lost)
+
+        eventually(moved, 60, "the partitions of the broken directory have other leaders")
+        assert all(bed.cluster.leader(TOPIC, n) == 1 for n in kept)
+        load.wait_acknowledged(100)
+        for directory in (second, *second.iterdir()):
+            if directory.is_dir():
+                directory.chmod(0o700)
+        bed.cluster.kill(1)
+
+
+def test_fault_09_a_slow_follower_leaves_the_isr(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Equipment(faults=True), properties={"replica.lag.time.max.ms": "2000"})
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        bed.faults[3].slow_disk(0.8)
+        eventually(lambda: in_sync(bed) == {1, 2}, 30, "the slow one is out")
+        began = time.monotonic()
+        load.wait_acknowledged(300)
+        assert time.monotonic() - began < 10, "writes wait for a replica that is not in sync"
+        bed.faults[3].heal_disk()
+        bed.cluster.wait_in_sync(TOPIC)
+
+
+def test_fault_15_clocks_that_jump(make_bed: MakeBed, tmp_path: Path) -> None:
+    bed = make_bed(Equipment(faults=True))
+    with judged(bed, tmp_path, configs=ANY_TIMESTAMP) as load:
+        for offsets in ((86_400, -86_400, 0), (-0.7, 0.7, 30), (-1e6, -1e6, -1e6), (3600, 3600, 3600)):
+            for number, offset in zip(bed.numbers, offsets, strict=True):
+                bed.faults[number].set_clock(offset)
+            load.wait_acknowledged(100)
+        leader = bed.cluster.leader(TOPIC)
+        bed.cluster.kill(leader)
+        load.wait_leader_other_than(leader)
+        load.wait_acknowledged(100)
+
+
+def test_fault_24_out_of_descriptors(make_bed: MakeBed, tmp_path: Path) -> None:
+    """Connections are refused, not data: the load goes on, and so does the broker afterwards."""
+    bed = make_bed()
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        broker = bed.cluster.brokers[1]
+        used = len(os.listdir(f"/proc/{broker.pid}/fd"))
+        soft, hard = resource.prlimit(broker.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (used + 8, hard))
+        crowd = []
+        try:
+            for _ in range(30):
+                guest = socket.socket()
+                guest.settimeout(0.2)
+                crowd.append(guest)
+                guest.connect_ex((broker.place.address, broker.port))
+            load.wait_acknowledged(100)
+            assert broker.running
+        finally:
+            for guest in crowd:
+                guest.close()
+        resource.prlimit(broker.pid, resource.RLIMIT_NOFILE, (soft, hard))
+        load.wait_acknowledged(100)
+        assert broker.running
+
+
+def test_fault_28_a_disk_replaced_under_the_same_broker(make_bed: MakeBed, tmp_path: Path) -> None:
+    """The empty one must neither lead nor count: with two of three gone nothing may be written or lost."""
+    bed = make_bed()
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        load.wait_acknowledged(100)
+        bed.cluster.kill(1)
+        load.wait_leader_other_than(1)
+        shutil.rmtree(bed.log_dir(1))
+        bed.cluster.restart(1)
+        bed.cluster.wait_in_sync(TOPIC)
+        load.wait_acknowledged(100)
+
+
+def test_fault_28_the_last_of_the_isr_with_an_empty_disk_does_not_lead(
+    make_bed: MakeBed, tmp_path: Path
+) -> None:
+    bed = make_bed()
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        for number in (2, 3):
+            bed.cluster.kill(number)
+        time.sleep(1)
+        bed.cluster.kill(1)
+        shutil.rmtree(bed.log_dir(1))
+        bed.cluster.restart(1)
+        time.sleep(3)
+        assert bed.cluster.ask(1, TOPIC).partitions[TOPIC, 0].leader != 1, "an empty replica leads"
+        bed.heal()
+        load.wait_acknowledged(50, 60)

@@ -62,6 +62,7 @@ class Following:
         "leader_epoch",
         "leader_high_watermark",
         "leader_id",
+        "uncommitted_bytes",
     )
 
     def __init__(
@@ -76,6 +77,8 @@ class Following:
         self._reconciles = reconciles and safeguards.reconcile_before_append
         """Rules 1 and 7. Off only in tests."""
         self.corrupt_answers = 0
+        self.uncommitted_bytes = 0
+        """About how much was copied and is not committed yet, for those who wait for a number of bytes."""
 
     def position(self) -> FetchPosition:
         log = self._log

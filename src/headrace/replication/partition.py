@@ -25,7 +25,7 @@ from headrace.protocol.batch import BatchHeader
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import NO_LEADER, Assignment, IsrProposal
 from headrace.replication.following import FetchOutcome, FetchPosition, Following
-from headrace.replication.high_watermark import committed_end
+from headrace.replication.high_watermark import committed_bytes, committed_end
 from headrace.replication.leading import BrokerState, LeaderTerm, Situation
 from headrace.replication.replica import Replica, Role
 from headrace.replication.safeguards import ALL_ON, Safeguards
@@ -209,12 +209,9 @@ class Partition(Replica):
         if end <= before:
             return
         self.high_watermark = end
-        above = self.log.end_offset - before
-        size = term.uncommitted_bytes
-        if end - before < above:
-            size = size * (end - before) // above
+        size = committed_bytes(term.uncommitted_bytes, end - before, self.log.end_offset - before)
         term.uncommitted_bytes -= size
-        self._on_advanced(term, size)
+        self._on_advanced(term, size or 1)  # what lies there since before this term was not counted
 
     def _on_advanced(self, term: LeaderTerm, size: int) -> None:
         if len(term.held):
@@ -291,7 +288,9 @@ class Partition(Replica):
         outcome = following.apply(sent, data, now_ms)
         log = self.log
         if outcome == FetchOutcome.TRUNCATED:
-            self._set_high_watermark(max(min(self.high_watermark, log.end_offset), log.log_start_offset), 0)
+            following.uncommitted_bytes = 0
+            self.high_watermark = max(min(self.high_watermark, log.end_offset), log.log_start_offset)
+            self._tell_changed()
         elif outcome <= FetchOutcome.APPENDED:
             size = len(data.records)
             self.metrics.replication_bytes_in += size
@@ -299,9 +298,8 @@ class Partition(Replica):
                 for reader in tuple(self._replica_readers):
                     reader.on_append(size)
             following.leader_high_watermark = data.high_watermark
-            committed = min(data.high_watermark, log.end_offset)
-            if committed > self.high_watermark or self.high_watermark > log.end_offset:
-                self._set_high_watermark(committed, size)
+            following.uncommitted_bytes += size
+            self._follow_high_watermark(following, min(data.high_watermark, log.end_offset))
             # The leader deletes records by its log start; a follower must not keep them longer.
             start = min(data.log_start_offset, self.high_watermark)
             if start > log.log_start_offset:
@@ -318,9 +316,13 @@ class Partition(Replica):
     def corrupt_answers(self) -> int:
         return 0 if self._following is None else self._following.corrupt_answers
 
-    def _set_high_watermark(self, offset: int, size: int) -> None:
-        self.high_watermark = offset
-        self._tell_committed(size)
+    def _follow_high_watermark(self, following: Following, offset: int) -> None:
+        before = self.high_watermark
+        if offset > before or before > self.log.end_offset:
+            size = committed_bytes(following.uncommitted_bytes, offset - before, self.log.end_offset - before)
+            following.uncommitted_bytes -= size
+            self.high_watermark = offset
+            self._tell_committed(size or 1)
 
     def on_extended(self, size: int) -> None:
         """For the log of the metadata, which others append to, and only with what is committed."""

@@ -313,3 +313,15 @@ def test_a_checkpointed_high_watermark_is_where_a_replica_begins() -> None:
     assert new_partition(disk, high_watermark=1).high_watermark == 1
     assert new_partition(disk, high_watermark=9).high_watermark == 2, "never past the end"
     assert new_partition(disk).high_watermark == 0
+
+
+def test_readers_are_woken_by_what_was_copied_in_an_earlier_epoch(
+    leader: Partition, follower: Partition
+) -> None:
+    append(leader, b"a")
+    copy(leader, follower)
+    follower.assign(row(1, 2), 2, 0.0)
+    listener = Listener()
+    follower.watch(listener)
+    apply(follower, high_watermark=1)
+    assert listener.committed == [1]

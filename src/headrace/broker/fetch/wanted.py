@@ -56,6 +56,7 @@ class LoneInterest(Interest):
     def on_wait_over(self) -> None:
         for want in self._wanted:
             want.unbind()
+            want.interest = None
 
 
 class Wanted:

@@ -16,6 +16,7 @@ from headrace.broker.cluster.duties import MetadataPosition
 from headrace.broker.cluster.leaving import leave
 from headrace.broker.cluster.node import ClusterNode, Standing
 from headrace.broker.cluster.snapshots import Snapshots
+from headrace.broker.cluster.suspicions import Suspicions
 from headrace.broker.dispatcher import Dispatcher
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetch
@@ -120,6 +121,7 @@ class Broker:
         self.endpoints: tuple[AdvertisedEndpoint, ...] = ()
         self.to_itself: Any = ToItself(config.bound_listeners[0].name)
         self.channel = ControllerChannel(self)
+        self.suspicions = Suspicions(self)
         self.alone = True
         self._shared: Coordination | None = None
         self.open_to_clients = False
@@ -265,6 +267,7 @@ class Broker:
         )
         self.metadata_partition = partition
         self.store.subscribe(lambda _delta: self._on_metadata())
+        self.store.subscribe(self.suspicions.on_delta)
         self._on_metadata()
 
     def _on_metadata(self) -> None:

@@ -222,7 +222,9 @@ class Duties:
         for each in doomed:
             broker.log.warning("broker fenced", broker_id=each.broker_id, reason=each.reason)
         ids = [BrokerId(each.broker_id) for each in doomed]
-        await broker.controller.submit(lambda machine: machine.fence_brokers(ids))
+        # If one of them has registered anew before this is decided, the suspicion is not about that one.
+        epochs: dict[int, int] = {broker_id: broker.image.brokers[broker_id].epoch for broker_id in ids}
+        await broker.controller.submit(lambda machine: machine.fence_brokers(ids, epochs=epochs))
         self._required = broker.store.end
 
     async def _unfence_ready(self) -> None:
@@ -251,8 +253,11 @@ class Duties:
         if now < self._next_balance:
             return
         self._next_balance = now + broker.config.leader_imbalance_check_interval_seconds
-        if broker.config.auto_leader_rebalance_enable:
-            await broker.controller.submit(lambda machine: machine.balance_leaders())
+        await broker.controller.submit(lambda machine: machine.elect_leaderless())
+        while broker.config.auto_leader_rebalance_enable:
+            balanced = await broker.controller.submit(lambda machine: machine.balance_leaders())
+            if not balanced.more:
+                return
 
     async def _trim(self) -> None:
         """Let the service forget what enough brokers hold in a checkpoint."""

@@ -61,6 +61,7 @@ class MetadataFollower:
                     await self._fetch(link, silence_seconds)
                     answered = loop.time()
                 except PeerRefused:
+                    broker.suspicions.lost(office.holder)
                     return Ended.GONE
                 except PeerUnavailable:
                     await self._pause()

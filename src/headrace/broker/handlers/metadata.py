@@ -8,7 +8,7 @@ A topic that is created by the question is in the answer at once; Apache Kafka m
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Container, Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
@@ -16,7 +16,7 @@ from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.core.errors import HeadraceError
-from headrace.core.ids import NO_TOPIC_ID
+from headrace.core.ids import NO_BROKER, NO_TOPIC_ID
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
@@ -37,6 +37,34 @@ CREATE_MS: Final = 10_000
 
 
 def handle(
+    broker: Broker, request: MetadataRequest, call: Call
+) -> MetadataResponse | Awaitable[MetadataResponse]:
+    if broker.suspicions:
+        return _once_settled(broker, request, call)
+    return _handle(broker, request, call)
+
+
+async def _once_settled(broker: Broker, request: MetadataRequest, call: Call) -> MetadataResponse:
+    """A leader that was lost a moment ago is not named: wait for the election, or say that there is none."""
+    answer = await _whole(broker, request, call)
+    if _led_by(answer, broker.suspicions.brokers):
+        await broker.suspicions.settled()
+        answer = await _whole(broker, request, call)
+        for row in _led_by(answer, broker.suspicions.brokers):
+            row.error_code, row.leader_id = ErrorCode.LEADER_NOT_AVAILABLE, NO_BROKER
+    return answer
+
+
+async def _whole(broker: Broker, request: MetadataRequest, call: Call) -> MetadataResponse:
+    answer = _handle(broker, request, call)
+    return answer if isinstance(answer, MetadataResponse) else await answer
+
+
+def _led_by(answer: MetadataResponse, brokers: Container[int]) -> list[MetadataResponsePartition]:
+    return [row for topic in answer.topics for row in topic.partitions if row.leader_id in brokers]
+
+
+def _handle(
     broker: Broker, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if request.topics is None or (call.version == 0 and not request.topics):

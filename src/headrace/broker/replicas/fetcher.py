@@ -15,7 +15,7 @@ from headrace.broker.replicas.fetch_session import FetchSession, Followed
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.broker.replicas.resting import Resting
 from headrace.core.errors import HeadraceError
-from headrace.core.ports_network import Link, PeerReset, PeerSilent, PeerUnavailable
+from headrace.core.ports_network import Link, PeerRefused, PeerReset, PeerSilent, PeerUnavailable
 from headrace.protocol.headers import LENGTH_SIZE, frame_request
 from headrace.protocol.limits import ProtocolError
 from headrace.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -157,6 +157,8 @@ class ReplicaFetcher:
             self._link = None
 
     def _on_broken(self, error: PeerUnavailable) -> None:
+        if isinstance(error, (PeerReset, PeerRefused)):
+            self._host.suspicions.lost(self.leader_id)
         self._host.log.info(
             "no link to a leader", leader=self.leader_id, kind=type(error).__name__, error=str(error)
         )
@@ -215,7 +217,9 @@ class ReplicaFetcher:
                 await self._until_changed(self._rest_seconds(refusals))
                 refusals += 1
                 continue
-            self._was_answered = True
+            if not self._was_answered:
+                self._was_answered = True
+                self._host.suspicions.reached(self.leader_id)
             refusals = 0
             unsynced = await self._apply(answer)
             if unsynced:

@@ -15,6 +15,7 @@ from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import IsrProposal
 
 if TYPE_CHECKING:
+    from headrace.broker.cluster.suspicions import Suspicions
     from headrace.broker.world import World
     from headrace.config.broker import BrokerConfig
     from headrace.controller.image import MetadataImage
@@ -95,4 +96,6 @@ class ReplicaHost(Protocol):
     def channel(self) -> Channel: ...
     @property
     def partitions(self) -> Iterable[Any]: ...
+    @property
+    def suspicions(self) -> Suspicions: ...
     def address_of(self, broker_id: int) -> tuple[str, int] | None: ...

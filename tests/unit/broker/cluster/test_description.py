@@ -1,4 +1,4 @@
-"""The member node and the file of the incarnation: what is written is read back, and damage is not trusted."""
+"""The member node and the file of the incarnation: what is written is read back, damage is not trusted."""
 
 from __future__ import annotations
 

@@ -288,6 +288,19 @@ class Channel:
         return reply
 
 
+class Watchful:
+    """Remembers which brokers were lost and which were reached."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int]] = []
+
+    def lost(self, broker_id: int) -> None:
+        self.seen.append(("lost", broker_id))
+
+    def reached(self, broker_id: int) -> None:
+        self.seen.append(("reached", broker_id))
+
+
 class Host:
     """The broker that follows."""
 
@@ -305,6 +318,7 @@ class Host:
         self.image = MetadataImage()
         self.flusher: Any = HeldFlusher()
         self.channel: Any = Channel()
+        self.suspicions: Any = Watchful()
         self.partitions: Iterable[Any] = []
         self.addresses: dict[int, tuple[str, int]] = {LEADER: ("leader", 9092)}
 

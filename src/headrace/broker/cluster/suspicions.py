@@ -1,0 +1,74 @@
+"""Brokers that this one has just lost sight of: their connections broke a moment ago.
+
+The controller decides within a fraction of a second what became of them. Whoever asks in that moment who
+leads would be told the name of the dead, and many clients do not ask again for a second or more. So a
+question whose answer would name such a leader waits for the decision, and if it takes too long, the answer
+is that there is no leader: then clients ask again soon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container
+from typing import TYPE_CHECKING, Final
+
+from headrace.controller.delta import MetadataDelta
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+HOLD_SECONDS: Final = 0.5
+"""How long an answer waits. Elections take a tenth of it."""
+FORGET_SECONDS: Final = 3.0
+"""If nobody has decided by then, the sessions will, and that takes longer than anybody should be held."""
+
+
+class Suspicions:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._lost: dict[int, float] = {}
+        self._changed = asyncio.Event()
+
+    def __bool__(self) -> bool:
+        return bool(self._lost)
+
+    @property
+    def brokers(self) -> Container[int]:
+        return self._lost
+
+    def lost(self, broker_id: int) -> None:
+        """A connection to it broke, or its port refuses."""
+        if not self._broker.is_alive(broker_id):
+            return  # decided already
+        loop = self._broker.loop
+        self._lost[broker_id] = loop.time()
+        loop.call_later(FORGET_SECONDS, self._forget, broker_id)
+
+    def reached(self, broker_id: int) -> None:
+        if self._lost:
+            self._drop(broker_id)
+
+    def on_delta(self, delta: MetadataDelta) -> None:
+        if self._lost:
+            for broker_id in delta.brokers:
+                if not self._broker.is_alive(broker_id):
+                    self._drop(broker_id)
+
+    async def settled(self) -> None:
+        """Until nobody is suspect any more, or for as long as an answer may wait."""
+        try:
+            async with asyncio.timeout(HOLD_SECONDS):
+                while self._lost:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            pass
+
+    def _forget(self, broker_id: int) -> None:
+        since = self._lost.get(broker_id)
+        if since is not None and self._broker.loop.time() - since >= FORGET_SECONDS:
+            self._drop(broker_id)
+
+    def _drop(self, broker_id: int) -> None:
+        if self._lost.pop(broker_id, None) is not None:
+            self._changed.set()

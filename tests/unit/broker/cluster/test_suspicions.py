@@ -1,0 +1,81 @@
+"""Leaders that were lost a moment ago: who asks about them waits for the decision, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from headrace.broker.cluster import suspicions
+from headrace.broker.cluster.suspicions import Suspicions
+from headrace.controller.delta import MetadataDelta
+
+
+class Brokers:
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.alive = {1, 2, 3}
+
+    def is_alive(self, broker_id: int) -> bool:
+        return broker_id in self.alive
+
+
+def watching() -> tuple[Suspicions, Any]:
+    brokers: Any = Brokers()
+    return Suspicions(brokers), brokers
+
+
+def changed(*brokers: int) -> Any:
+    delta = MetadataDelta()
+    delta.brokers.update(brokers)
+    return delta
+
+
+async def test_a_lost_broker_is_suspect_until_it_is_fenced() -> None:
+    held, brokers = watching()
+    held.lost(2)
+    assert held
+    assert 2 in held.brokers
+    waiting = asyncio.ensure_future(held.settled())
+    held.on_delta(changed(3))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    brokers.alive.discard(2)
+    held.on_delta(changed(2))
+    await waiting
+    assert not held
+
+
+async def test_one_that_is_reached_again_was_never_gone() -> None:
+    held, _ = watching()
+    held.lost(2)
+    waiting = asyncio.ensure_future(held.settled())
+    held.reached(2)
+    await waiting
+    assert not held
+
+
+async def test_what_is_decided_already_is_no_suspicion() -> None:
+    held, brokers = watching()
+    brokers.alive.discard(2)
+    held.lost(2)
+    assert not held
+
+
+async def test_nobody_is_held_for_longer_than_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suspicions, "HOLD_SECONDS", 0.02)
+    held, _ = watching()
+    held.lost(2)
+    async with asyncio.timeout(5):
+        await held.settled()
+    assert held
+
+
+async def test_a_suspicion_that_nobody_settles_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suspicions, "FORGET_SECONDS", 0.02)
+    held, _ = watching()
+    held.lost(2)
+    async with asyncio.timeout(5):
+        while held:
+            await asyncio.sleep(0.005)

@@ -166,6 +166,8 @@ class Duties:
                 pass  # the next round finds the service back, or the term over
             except HeadraceError as error:
                 broker.log.error("a duty of the controller failed; it is tried again", error=str(error))
+            except Exception as error:  # a defect: others may be fenced and admitted all the same
+                broker.log.error("a duty of the controller failed", error=repr(error), exc_info=error)
             try:
                 async with asyncio.timeout(tick):
                     await self._wake.wait()
@@ -265,7 +267,7 @@ class Duties:
         held = {
             broker_id: position.checkpointed
             for broker_id, (epoch, position) in self._positions.items()
-            if broker.image.brokers[broker_id].epoch == epoch
+            if (known := broker.image.brokers.get(broker_id)) is not None and known.epoch == epoch
         }
         held[broker.broker_id] = broker.store.checkpoint_end
         enough = min(ENOUGH_HOLDERS, len(broker.image.brokers))

@@ -43,6 +43,9 @@ class BrokerDescription(NamedTuple):
     previous_epoch: int = -1
     """The broker epoch of the incarnation that wrote these directories last; -1 if they do not say."""
     stopped: Stopped = "unknown"
+    earlier_epochs: tuple[int, ...] = ()
+    """Of incarnations before that one, since which nothing was lost either: a controller may have missed
+    some of them, and knows the broker by one of these."""
 
 
 def register(
@@ -97,7 +100,9 @@ def _losses(
     """What a new incarnation does not inherit: leaderships, memberships, replicas on directories it lost."""
     broker_id = broker.broker_id
     trusted = not policy.safeguards.proof_of_a_whole_log or (
-        before is not None and broker.stopped != "unknown" and broker.previous_epoch == before.epoch
+        before is not None
+        and broker.stopped != "unknown"
+        and before.epoch in (broker.previous_epoch, *broker.earlier_epochs)
     )
     had = () if before is None else before.directories
     all_kept = set(had) <= set(broker.directories)

@@ -85,6 +85,19 @@ def test_who_may_have_lost_something_is_not_eligible(said: dict[str, Any]) -> No
     assert row(cluster) == (0, (0,), ())
 
 
+def test_incarnations_that_no_controller_heard_of_do_not_cost_the_proof() -> None:
+    """It was started three times while nobody was in office, on a host that stayed up."""
+    cluster = three()
+    cluster.fence(2)
+    cluster.do(cluster.machine.fence_brokers([0, 1]))
+    known = int(cluster.image.brokers[1].epoch)
+    described = description(1)._replace(
+        stopped="same-boot", previous_epoch=known + 2, earlier_epochs=(known, known + 1)
+    )
+    cluster.do(cluster.machine.register_broker(described, BrokerEpoch(NEXT_EPOCH)))
+    assert row(cluster) == (-1, (), (0, 1))
+
+
 @pytest.mark.parametrize("name", ["proof_of_a_whole_log", "directory_identity"])
 def test_without_the_safeguard_a_shortened_log_stays_eligible(name: str) -> None:
     cluster = three(safeguards=ControllerSafeguards(**{name: False}))

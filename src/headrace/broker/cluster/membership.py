@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 from headrace.broker.cluster import description
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 Stopped = Literal["clean", "same-boot", "unknown"]
 
+EPOCHS_KEPT: Final = 32
+"""Incarnations that no controller has heard of are rare: one is enough for most, and a loop of starts that
+fail is not to fill the node."""
+
 
 class Membership:
     def __init__(self, broker: Broker, coordination: Coordination) -> None:
@@ -23,21 +27,25 @@ class Membership:
         self._incarnation = UUID(bytes=broker.random.randbytes(16), version=4)
         self.broker_epoch = BrokerEpoch(-1)
         """The epoch of the last registration of this process; -1 before the first."""
+        self._whole_since: tuple[int, ...] = ()
+        """Epochs of this process and of those before it, since which its directories have lost nothing."""
 
     async def register(self) -> None:
         """Each time is a new incarnation with a new epoch, also if the process is the same."""
         broker = self._broker
         told = self.describe()
         epoch = await self._coordination.register(broker.broker_id, description.encode(told))
+        kept = () if told.stopped == "unknown" else (*told.earlier_epochs, told.previous_epoch)
+        self._whole_since = (*kept[-EPOCHS_KEPT:], epoch)
         paths = [directory.path for directory in broker.logs.online()]
         await broker.loop.run_in_executor(
-            None, description.remember, broker.disk, paths, broker.world.boot_id, epoch
+            None, description.remember, broker.disk, paths, broker.world.boot_id, self._whole_since
         )
         self.broker_epoch = epoch
 
     def describe(self) -> BrokerDescription:
         broker = self._broker
-        previous, stopped = self._previous()
+        epochs, stopped = self._previous()
         return BrokerDescription(
             broker_id=broker.broker_id,
             incarnation_id=self._incarnation,
@@ -45,18 +53,26 @@ class Membership:
             rack=broker.config.broker_rack,
             directories=tuple(directory.uuid for directory in broker.logs.online()),
             features=broker.supported_features,
-            previous_epoch=previous,
+            previous_epoch=epochs[-1],
             stopped=stopped,
+            earlier_epochs=epochs[:-1],
         )
 
-    def _previous(self) -> tuple[int, Stopped]:
+    def _previous(self) -> tuple[tuple[int, ...], Stopped]:
+        """The epochs of incarnations since which nothing was lost, and how the last of them ended.
+
+        All of them, because a controller may never have heard of the last ones: a broker that was started
+        three times while nobody was in office has lost no more than one that was started once.
+        """
         broker = self._broker
-        if self.broker_epoch >= 0:
-            return self.broker_epoch, "same-boot"  # this very process: nothing was lost with the session
-        if broker.logs.broker_epoch_at_stop >= 0:
-            return broker.logs.broker_epoch_at_stop, "clean"
+        if self._whole_since:
+            return self._whole_since, "same-boot"  # this very process: nothing was lost with the session
         remembered = description.recall(broker.disk, broker.config.data_directories)
+        at_stop = broker.logs.broker_epoch_at_stop
+        if at_stop >= 0:
+            chained = remembered is not None and remembered.broker_epochs[-1] == at_stop
+            return remembered.broker_epochs if remembered is not None and chained else (at_stop,), "clean"
         if remembered is None:
-            return -1, "unknown"
+            return (-1,), "unknown"
         same = bool(remembered.boot_id) and remembered.boot_id == broker.world.boot_id
-        return remembered.broker_epoch, "same-boot" if same else "unknown"
+        return remembered.broker_epochs, "same-boot" if same else "unknown"

@@ -52,19 +52,19 @@ def disk_with(*paths: str) -> SimulatedDisk:
 
 def test_an_incarnation_is_recalled_after_a_power_loss() -> None:
     disk = disk_with("/a", "/b")
-    description.remember(disk, ["/a", "/b"], "boot", 12)
+    description.remember(disk, ["/a", "/b"], "boot", (7, 12))
     disk.crash(keep=0.0)
-    assert description.recall(disk, ["/a", "/b"]) == ("boot", 12)
+    assert description.recall(disk, ["/a", "/b"]) == ("boot", (7, 12))
 
 
 def test_a_new_disk_among_the_directories_knows_nothing() -> None:
     disk = disk_with("/a", "/b")
-    description.remember(disk, ["/a"], "boot", 12)
+    description.remember(disk, ["/a"], "boot", (7, 12))
     assert description.recall(disk, ["/a", "/b"]) is None
 
 
 def test_directories_that_disagree_know_nothing() -> None:
     disk = disk_with("/a", "/b")
-    description.remember(disk, ["/a"], "boot", 12)
-    description.remember(disk, ["/b"], "boot", 11)
+    description.remember(disk, ["/a"], "boot", (7, 12))
+    description.remember(disk, ["/b"], "boot", (7, 11))
     assert description.recall(disk, ["/a", "/b"]) is None

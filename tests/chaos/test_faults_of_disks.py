@@ -15,11 +15,15 @@ from pathlib import Path
 
 import pytest
 
+from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
+from headrace.protocol.messages.elect_leaders_response import ElectLeadersResponse
 from tests.chaos.conftest import MakeBed
-from tests.chaos.judged import Judged, judged
+from tests.chaos.judged import judged
 from tests.chaos.testbed import Equipment, Testbed
 from tests.chaos.workload import ANY_TIMESTAMP, TOPIC
 from tests.cluster_process import eventually
+from tests.integration.real_client import read, send_all
+from tests.wire import Wire
 
 pytestmark = pytest.mark.timeout(240)
 #: Segments as small as Kafka allows: a short load has cold ones.
@@ -31,18 +35,54 @@ def in_sync(bed: Testbed) -> set[int]:
     return set(bed.cluster.partition(TOPIC).isr)
 
 
-def fill_segments(load: Judged, count: int) -> None:
-    """Until the log has so many segments, by records of the load itself."""
-    directory = load.bed.partition_dir(1, TOPIC)
-    eventually(lambda: len(list(directory.glob("*.log"))) >= count, 60, f"{count} segments")
-
-
 def flip(path: Path, at: int) -> None:
     with path.open("r+b") as file:
         file.seek(at)
         byte = file.read(1)[0]
         file.seek(at)
         file.write(bytes([byte ^ 0x10]))
+
+
+def test_fault_05_a_flipped_bit_that_recovery_finds_is_fetched_again(
+    make_bed: MakeBed, tmp_path: Path
+) -> None:
+    bed = make_bed()
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        load.wait_acknowledged(200)
+        bed.cluster.kill(1)
+        load.wait_leader_other_than(1)
+        (segment,) = bed.partition_dir(1, TOPIC).glob("*.log")
+        flip(segment, segment.stat().st_size // 2)
+        bed.cluster.restart(1)
+        bed.cluster.wait_in_sync(TOPIC)
+
+
+def test_fault_05_a_flipped_bit_in_a_cold_segment_is_not_spread(make_bed: MakeBed, tmp_path: Path) -> None:
+    """Nobody reads cold segments at a start. It is found by its checksum, when another replica needs it."""
+    bed = make_bed()
+    bed.cluster.create_topic("cold", ALL_ON_ONE, SMALL_SEGMENTS)
+    values = [b"%d:" % number + b"x" * 1000 for number in range(3000)]
+    producing = {"batch.num.messages": "50", "linger.ms": "20"}
+    send_all(bed.cluster.bootstrap, "cold", values, settings=producing)
+    bed.cluster.wait_in_sync("cold")
+    bed.cluster.terminate(1)
+    bed.cluster.wait_ended(1)
+    first = sorted(bed.partition_dir(1, "cold").glob("*.log"))[0]
+    flip(first, first.stat().st_size // 2)
+    bed.cluster.restart(1)
+    bed.cluster.wait_in_sync("cold")
+    bed.cluster.kill(3)
+    shutil.rmtree(bed.log_dir(3))
+    elect_preferred(bed, "cold")
+    eventually(lambda: bed.cluster.leader("cold") == 1, 20, "the damaged replica leads")
+    bed.cluster.restart(3)
+    time.sleep(4)
+    assert 3 not in bed.cluster.partition("cold").isr, "damage has been copied"
+    bed.cluster.kill(1)
+    eventually(
+        lambda: set(bed.cluster.ask(2, "cold").partitions["cold", 0].isr) == {2, 3}, 30, "3 is in sync"
+    )
+    assert [message.value() for message in read(bed.cluster.bootstrap, "cold", len(values))] == values
 
 
 @pytest.mark.parametrize("kind", ["index", "timeindex", "snapshot", "leader-epoch-checkpoint", "checkpoints"])
@@ -66,6 +106,17 @@ def test_fault_06_a_flipped_bit_beside_the_log(make_bed: MakeBed, tmp_path: Path
         bed.cluster.restart(1)
         bed.cluster.wait_in_sync(TOPIC)
         load.wait_acknowledged(50)
+
+
+def elect_preferred(bed: Testbed, topic: str) -> None:
+    request = ElectLeadersRequest(
+        election_type=0,
+        topic_partitions=[TopicPartitions(topic=topic, partitions=[0])],
+        timeout_ms=10_000,
+    )
+    broker = bed.cluster.brokers[2]
+    with Wire(broker.port, host=broker.place.address, timeout=20) as wire:
+        wire.ask(request, 2, ElectLeadersResponse)
 
 
 @pytest.mark.parametrize("cut", ["half", "empty", "missing"])

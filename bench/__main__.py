@@ -19,8 +19,7 @@ from pathlib import Path
 from statistics import median
 
 from bench import apache_kafka, catalogue, profiler, results, runner, table
-from bench.broker import Product
-from bench.case import Scale, Side
+from bench.case import Make, Scale, Side
 from bench.headrace_broker import Headrace
 from bench.load_generator import build
 from bench.quantity import Comparison
@@ -64,7 +63,7 @@ def main(words: Sequence[str]) -> int:
             return measure(options)
 
 
-def subject(name: str, jars: Path | None) -> Product:
+def subject(name: str, jars: Path | None) -> Make:
     if name == "kafka":
         return apache_kafka.ApacheKafka(jars or apache_kafka.find_jars(), name="Kafka as subject")
     return Headrace()

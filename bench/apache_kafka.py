@@ -2,6 +2,7 @@
 
 The JVM flags are those that Kafka's start script gives its server. The settings are Kafka's defaults, except
 for what one node needs (one copy of each internal topic) and for topics, which are never made by accident.
+A cluster is three nodes that are broker and controller each.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import wire
+from bench.broker import Broker
+from bench.cluster import BROKERS, Cluster
 
 VERSION = "4.3.1"
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,12 +56,29 @@ def tool_command(jars: Path, main_class: str, *arguments: str) -> list[str]:
     return ["java", *TOOL_FLAGS, "-cp", f"{jars}/*", main_class, *arguments]
 
 
+ALONE = {
+    "offsets.topic.replication.factor": "1",
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.replication.factor": "1",
+    "share.coordinator.state.topic.min.isr": "1",
+}
+
+
 @dataclass(frozen=True)
 class ApacheKafka:
-    """One node that is broker and controller, as Kafka's quick start has it."""
+    """One node that is broker and controller, as Kafka's quick start has it; alone, or one of several."""
 
     jars: Path
     name: str = "Apache Kafka"
+    node_id: int = 1
+    controllers: tuple[int, ...] = ()
+    """The controller ports of all nodes of a cluster, in the order of their ids."""
+
+    def cluster(self, directory: Path) -> Cluster:
+        controllers = tuple(wire.free_port() for _ in range(BROKERS))
+        members = [ApacheKafka(self.jars, self.name, number, controllers) for number in range(1, BROKERS + 1)]
+        return Cluster([Broker(member, directory / str(member.node_id)) for member in members])
 
     def install(self, directory: Path, port: int) -> list[str]:
         config = directory / "server.properties"
@@ -67,22 +87,20 @@ class ApacheKafka:
         return ["java", *SERVER_FLAGS, "-cp", f"{self.jars}/*", "kafka.Kafka", str(config)]
 
     def _format(self, config: Path, directory: Path, port: int) -> None:
-        controller = wire.free_port()
+        ports = self.controllers or (wire.free_port(),)
+        controller = ports[self.node_id - 1]
+        voters = ",".join(f"{number}@127.0.0.1:{each}" for number, each in enumerate(ports, 1))
         properties = {
             "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "node.id": str(self.node_id),
+            "controller.quorum.voters": voters,
             "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": str(directory / "logs"),
             "auto.create.topics.enable": "false",
-            "offsets.topic.replication.factor": "1",
-            "transaction.state.log.replication.factor": "1",
-            "transaction.state.log.min.isr": "1",
-            "share.coordinator.state.topic.replication.factor": "1",
-            "share.coordinator.state.topic.min.isr": "1",
+            **({} if self.controllers else ALONE),
         }
         config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         command = tool_command(

@@ -36,6 +36,7 @@ class Broker:
         self.product = product
         self.directory = directory
         self.port = 0
+        self._began = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -58,11 +59,16 @@ class Broker:
 
     def start(self) -> float:
         """Start the process; return the seconds to its first answer to Metadata."""
+        self.launch()
+        return self.wait_ready()
+
+    def launch(self) -> None:
+        """Start the process and go on at once: the brokers of a cluster start together."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self.port = self.port or wire.free_port()
         command = self.product.install(self.directory, self.port)
         with (self.directory / "output.log").open("ab") as output:
-            began = time.monotonic()
+            self._began = time.monotonic()
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
@@ -70,12 +76,17 @@ class Broker:
                 stderr=subprocess.STDOUT,
                 env=_installed_environment(),
             )
-        while not wire.answers(self.port):
-            if self._process.poll() is not None or time.monotonic() - began > START_LIMIT_S:
+
+    def wait_ready(self, brokers: int = 1) -> float:
+        """Until it answers Metadata, and knows so many brokers; return the seconds since its start."""
+        while not wire.answers(self.port, brokers):
+            process = self._process
+            ended = process is None or process.poll() is not None
+            if ended or time.monotonic() - self._began > START_LIMIT_S:
                 self.stop()
                 raise BrokerFailed(f"{self.name} did not start:\n{self.last_output()}")
             time.sleep(0.005)
-        return time.monotonic() - began
+        return time.monotonic() - self._began
 
     def stop(self) -> float:
         """Ask the process to end and wait for it; return the seconds that took."""

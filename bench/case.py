@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from bench.broker import Broker, Product
+from bench.cluster import Cluster, ClusterProduct
 from bench.process_cost import wait_until_quiet
 from bench.quantity import Quantity
 from bench.topics import Topics
@@ -26,15 +27,20 @@ class Scale:
         return max(least, int(whole * self.factor))
 
 
+class Make(Product, ClusterProduct, Protocol):
+    """Runs alone and in clusters."""
+
+
 @dataclass
 class Side:
-    """One of the two brokers under comparison, and a place for its files."""
+    """One of the two makes under comparison, and a place for its files."""
 
-    product: Product
+    product: Make
     directory: Path
     scale: Scale
     _broker: Broker | None = None
     _topics: Topics | None = None
+    _cluster: Cluster | None = None
     _serial: int = 0
     kept: dict[str, str] = field(default_factory=dict)
 
@@ -56,6 +62,15 @@ class Side:
             self._topics = Topics(self.broker.bootstrap)
         return self._topics
 
+    @property
+    def cluster(self) -> Cluster:
+        """The long-running cluster of this side; started when first needed."""
+        if self._cluster is None:
+            cluster = self.product.cluster(self.directory / "cluster")
+            cluster.start()
+            self._cluster = cluster
+        return self._cluster
+
     def fresh_name(self, purpose: str) -> str:
         self._serial += 1
         return f"{purpose}-{self._serial}"
@@ -71,6 +86,8 @@ class Side:
     def close(self) -> None:
         if self._broker is not None:
             self._broker.stop()
+        if self._cluster is not None:
+            self._cluster.stop()
         shutil.rmtree(self.directory, ignore_errors=True)
 
 
@@ -83,6 +100,8 @@ class Case:
     quantities: tuple[Quantity, ...]
     # Cases about starting a process have nothing to warm.
     warmed: ClassVar[bool] = True
+    # Runs on a cluster of three brokers instead of on one broker.
+    clustered: ClassVar[bool] = False
 
     def prepare(self, side: Side) -> None:
         """Make what all runs share."""

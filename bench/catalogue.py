@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.case import Case
-from bench.cases import cold_read, consume, partitions, produce, resting
+from bench.cases import cold_read, consume, partitions, produce, replicated, resting
 
 CASES: list[Case] = [
     *resting.CASES,
@@ -13,9 +13,10 @@ CASES: list[Case] = [
     *consume.CASES,
     *partitions.CASES,
     *cold_read.CASES,
+    *replicated.CASES,
 ]
 # Enough to show that every part of the bench works, in under a minute.
-QUICK = ("start", "small", "produce-16k", "produce-1k-6p", "consume-100", "latency")
+QUICK = ("start", "small", "produce-16k", "produce-1k-6p", "consume-100", "latency", "replicated-100-6p")
 
 
 def select(names: Sequence[str]) -> list[Case]:

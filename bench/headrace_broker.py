@@ -7,6 +7,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.broker import Broker
+from bench.cluster import BROKERS, Cluster
+from headrace.testing.zookeeper import ZooKeeper
+
 
 @dataclass(frozen=True)
 class Headrace:
@@ -14,15 +18,40 @@ class Headrace:
 
     name: str = "Headrace"
     command: Path = Path(os.environ.get("HEADRACE_COMMAND", Path(sys.executable).parent / "headrace"))
+    broker_id: int = 1
+    zookeeper: str = ""
 
     def install(self, directory: Path, port: int) -> list[str]:
         properties = {
-            "broker.id": "1",
+            "broker.id": str(self.broker_id),
             "listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
             "log.dirs": str(directory / "logs"),
             "auto.create.topics.enable": "false",
         }
+        if self.zookeeper:
+            properties["zookeeper.connect"] = self.zookeeper
         config = directory / "server.properties"
         config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         return [str(self.command), "broker", "--config", str(config)]
+
+    def cluster(self, directory: Path) -> Cluster:
+        """Three brokers and one ZooKeeper, which is a process of its own and is counted by itself."""
+        zookeeper = ZooKeeper(directory / "zookeeper", tick_ms=2000).start()
+        members = [
+            Headrace(self.name, self.command, number, zookeeper.connect) for number in range(1, BROKERS + 1)
+        ]
+        brokers = [Broker(member, directory / str(member.broker_id)) for member in members]
+        return Cluster(brokers, _ZooKeeper(zookeeper))
+
+
+@dataclass(frozen=True)
+class _ZooKeeper:
+    servers: ZooKeeper
+
+    @property
+    def pids(self) -> list[int]:
+        return [node.pid for node in self.servers.nodes]
+
+    def stop(self) -> None:
+        self.servers.stop()

@@ -84,15 +84,17 @@ def own_seconds() -> float:
 class Meter:
     """Broker CPU over a `with` block, and how many cores others used meanwhile."""
 
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
+    def __init__(self, *pids: int) -> None:
+        self._pids = pids
+        self.each: list[float] = []
+        """CPU seconds of each process, in the order in which they were named."""
         self.cpu_s = 0.0
         self.wall_s = 0.0
         self.noise_cores = 0.0
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()
-        self._cpu = cpu_seconds(self._pid)
+        self._cpu = list(map(cpu_seconds, self._pids))
         self._own = own_seconds()
         self._busy = host_busy_seconds()
         return self
@@ -101,17 +103,18 @@ class Meter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         busy = host_busy_seconds() - self._busy
-        self.cpu_s = cpu_seconds(self._pid) - self._cpu
+        self.each = [cpu_seconds(pid) - before for pid, before in zip(self._pids, self._cpu, strict=True)]
+        self.cpu_s = sum(self.each)
         self.wall_s = time.monotonic() - self._began
         others = busy - self.cpu_s - (own_seconds() - self._own)
         self.noise_cores = max(0.0, others) / self.wall_s
 
 
-def wait_until_quiet(pid: int, *, at_most_s: float = 10.0, below_cores: float = 0.1) -> None:
+def wait_until_quiet(*pids: int, at_most_s: float = 10.0, below_cores: float = 0.1) -> None:
     """Wait for the aftermath of one load to end, so that the next case does not pay for it."""
     give_up = time.monotonic() + at_most_s
     while time.monotonic() < give_up:
-        with Meter(pid) as meter:
+        with Meter(*pids) as meter:
             time.sleep(0.4)
         if meter.cpu_s / meter.wall_s < below_cores:
             return

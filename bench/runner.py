@@ -13,7 +13,7 @@ from bench.broker import BrokerFailed
 from bench.case import Case, Sample, Side
 from bench.load_generator import LoadFailed
 from bench.quantity import Comparison, Goal, compare
-from bench.warm_up import warm_up
+from bench.warm_up import warm_up, warm_up_cluster
 
 FAILURES = (KafkaException, BrokerFailed, LoadFailed, OSError, RuntimeError, subprocess.SubprocessError)
 
@@ -71,10 +71,11 @@ def run_all(
 ) -> tuple[list[CaseResult], dict[str, str]]:
     """Run every case; a case that fails is told by name and does not take the others with it."""
     cases = list(cases)
-    if settings.warm_runs and any(case.warmed for case in cases):
-        settings.tell("warming both sides")
-        for side in (ours, theirs):
-            warm_up(side)
+    for clustered in (False, True):
+        if settings.warm_runs and any(case.warmed and case.clustered == clustered for case in cases):
+            settings.tell("warming both clusters" if clustered else "warming both sides")
+            for side in (ours, theirs):
+                warm_up_cluster(side) if clustered else warm_up(side)
     results: list[CaseResult] = []
     failures: dict[str, str] = {}
     for case in cases:

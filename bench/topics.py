@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -15,19 +16,23 @@ TOPIC_CONFIG = {"file.delete.delay.ms": "100"}
 
 
 class Topics:
-    """The topics of one broker."""
+    """The topics of one broker, or of one cluster."""
 
     def __init__(self, bootstrap: str) -> None:
         self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
 
-    def create(self, name: str, partitions: int = 1) -> float:
-        """Make the topic; return the seconds until every partition has a leader."""
+    def create(
+        self, name: str, partitions: int = 1, replicas: int = 1, config: Mapping[str, str] | None = None
+    ) -> float:
+        """Make the topic; return the seconds until every partition has a leader, and all its replicas."""
         began = time.monotonic()
-        topic = NewTopic(name, partitions, 1, config=TOPIC_CONFIG)
+        topic = NewTopic(name, partitions, replicas, config={**TOPIC_CONFIG, **(config or {})})
         self._admin.create_topics([topic], operation_timeout=TIMEOUT_S)[name].result(TIMEOUT_S)
         while time.monotonic() - began < TIMEOUT_S:
             found = self._admin.list_topics(name, timeout=TIMEOUT_S).topics[name].partitions
-            if len(found) == partitions and all(one.leader >= 0 for one in found.values()):
+            if len(found) == partitions and all(
+                one.leader >= 0 and len(one.isrs) == replicas for one in found.values()
+            ):
                 return time.monotonic() - began
             time.sleep(0.002)
         raise TimeoutError(f"not every partition of {name} found a leader")

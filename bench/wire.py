@@ -43,11 +43,11 @@ def connect(port: int, *, timeout_s: float = 10.0) -> socket.socket:
     return connection
 
 
-def answers(port: int) -> bool:
-    """Whether a broker on this port answers Metadata with at least one broker."""
+def answers(port: int, brokers: int = 1) -> bool:
+    """Whether a broker on this port answers Metadata with at least so many brokers."""
     try:
         with socket.create_connection(("127.0.0.1", port), 2.0) as connection:
-            return ask_metadata(connection) >= 1
+            return ask_metadata(connection) >= brokers
     except OSError:
         return False
 

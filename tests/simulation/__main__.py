@@ -34,7 +34,7 @@ def main() -> int:
             print(outcome.plan)
         if outcome.failure is not None:
             failures += 1
-            report(outcome, given.without)
+            report(outcome, given.without, given.trace)
             if not given.keep_going:
                 break
         if count % 500 == 0:
@@ -44,7 +44,7 @@ def main() -> int:
     return 1 if failures else 0
 
 
-def report(outcome: Outcome, without: str | None) -> None:
+def report(outcome: Outcome, without: str | None, given_trace: bool) -> None:
     option = f" --without {without}" if without else ""
     failure = outcome.failure
     print(f"seed {outcome.seed} failed: {type(failure).__name__}: {failure}")
@@ -52,6 +52,8 @@ def report(outcome: Outcome, without: str | None) -> None:
         traceback.print_exception(failure.__cause__)
     elif failure is not None and type(failure).__module__ == "builtins":
         traceback.print_exception(failure)
+    if outcome.failure is not None and given_trace:
+        print(outcome.state)
     print(f"replay: python -m tests.simulation --seed {outcome.seed}{option} --trace", flush=True)
 
 

@@ -14,7 +14,7 @@ class _Teller(logging.Handler):
         self._tell = tell
 
     def emit(self, record: logging.LogRecord) -> None:
-        said: Any = record.msg
+        said: Any = record.msg if not record.args else record.args
         if isinstance(said, dict):
             fields = ", ".join(f"{name}={value}" for name, value in said.items() if name != "event")
             said = f"{said.get('event')} {fields}"

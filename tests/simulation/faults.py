@@ -7,10 +7,11 @@ lose what it held, unless everything that is acknowledged is synced.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Final
 
-from headrace.replication.partition import Role
+from headrace.replication.replica import Role
 from headrace.testing.simulation.network import Weather
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import SimulatedCluster, SimulatedHost
@@ -231,8 +232,11 @@ class Faults:
         path = (host.name, other.name) if self._random.random() < 0.5 else (other.name, host.name)
         paths = self._cluster.network.slow_paths
         paths[path] = self._random.choice((0.05, 0.5, 3.0))
-        self._later(SLOW, lambda: paths.pop(path, None) and None)
+        self._later(SLOW, partial(self._restore_path, path))
         return f"slow from {path[0]} to {path[1]}"
+
+    def _restore_path(self, path: tuple[str, str]) -> None:
+        self._cluster.network.slow_paths.pop(path, None)
 
     def bad_weather(self) -> str | None:
         network, random = self._cluster.network, self._random

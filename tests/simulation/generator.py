@@ -45,6 +45,7 @@ class Plan:
     synced: bool
     """flush.messages=1: nothing is acknowledged that is not on enough disks."""
     producers: int
+    consumers: int
     pause: float
     seconds: float
     faults: tuple[str, ...]
@@ -65,8 +66,9 @@ class Plan:
             min_in_sync=2,
             synced=random.random() < 0.3,
             producers=random.choice((1, 2)),
-            pause=random.choice((0.03, 0.1, 0.3)),
-            seconds=random.uniform(8.0, 25.0),
+            consumers=random.choice((1, 1, 2)),
+            pause=random.choice((0.1, 0.3, 0.6)),
+            seconds=random.uniform(6.0, 20.0),
             faults=tuple(chosen),
             gap=random.choice((0.3, 1.0, 3.0)),
         )

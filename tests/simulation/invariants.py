@@ -46,7 +46,16 @@ class CommittedLog:
 class _Replica:
     """One partition at one broker process."""
 
-    __slots__ = ("compared", "high_watermark", "leader_epoch", "log_start", "mirror", "partition", "seen")
+    __slots__ = (
+        "compared",
+        "high_watermark",
+        "leader_epoch",
+        "log_start",
+        "mirror",
+        "partition",
+        "seen",
+        "was_leader",
+    )
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
@@ -55,6 +64,7 @@ class _Replica:
         self.high_watermark = partition.high_watermark
         self.log_start = partition.log.log_start_offset
         self.leader_epoch = -1
+        self.was_leader = False
         self.compared = 0
         """How many entries of the mirror are known to agree with the committed ones."""
 
@@ -69,6 +79,8 @@ class Invariants:
         self._host_of: dict[ProcessLoop, SimulatedHost] = {}
         self._metadata_end: dict[ProcessLoop, int] = {}
         self._newest = -1
+        self._registered: dict[int, int] = {}
+        """Broker epochs, as the newest metadata has them."""
         self.checks = 0
         self.counts: dict[str, int] = {}
         cluster.scheduler.after_callback = self.after_step
@@ -97,12 +109,9 @@ class Invariants:
             return
         if store.end != self._metadata_end.get(loop, -1):
             self._on_metadata(loop, broker)
-        replicas = self._replicas[host]
-        for partition in broker.partitions:
-            key = partition.topic_partition
-            replica = replicas.get(key)
-            if replica is None or replica.partition is not partition:
-                replica = replicas[key] = _Replica(partition)
+            self._find_replicas(host, broker)
+        for key, replica in self._replicas[host].items():
+            partition = replica.partition
             log = partition.log
             seen = (
                 log.end_offset,
@@ -116,6 +125,17 @@ class Invariants:
                 replica.seen = seen
                 if not log.closed and log.directory.failure is None:
                     self._on_partition(loop, key, replica)
+
+    def _find_replicas(self, host: SimulatedHost, broker: Broker) -> None:
+        """Only the metadata says what is hosted, so only then there can be another replica."""
+        known = self._replicas[host]
+        found = self._replicas[host] = {}
+        for partition in broker.partitions:
+            key = partition.topic_partition
+            replica = known.get(key)
+            found[key] = (
+                replica if replica is not None and replica.partition is partition else _Replica(partition)
+            )
 
     def _find(self, loop: ProcessLoop) -> SimulatedHost | None:
         for host in self._cluster.hosts:
@@ -138,6 +158,7 @@ class Invariants:
         self._compare_metadata(loop, broker, before)
         if end > self._newest:
             self._newest = end
+            self._registered = {each.broker_id: each.epoch for each in broker.image.brokers.values()}
             self._on_newest(broker.image)
 
     def _compare_metadata(self, loop: ProcessLoop, broker: Broker, at: int) -> None:
@@ -204,10 +225,14 @@ class Invariants:
         replica.high_watermark, replica.log_start = high_watermark, log_start
         if partition.is_leader:
             self._on_leader(loop, key, replica, committed, where)
+        elif high_watermark > committed.end and replica.was_leader:
+            # It applied several rows in one step: it committed something, and then was deposed.
+            self._commit(key, replica, committed, where)
         elif high_watermark > committed.end:
             raise InvariantBroken(
                 "FollowerBehindLeader", f"{where}: {high_watermark}, and no leader is above {committed.end}"
             )
+        replica.was_leader = partition.is_leader
         self._compare(replica, committed, min(high_watermark, committed.end), "LogMatching", where)
         self._check_candidates(key, committed)
 
@@ -308,12 +333,7 @@ class Invariants:
         """The newest row speaks of this incarnation, and not of one before it."""
         if not hasattr(broker, "node"):
             return False  # it has not got so far
-        for other in self._cluster.brokers():
-            store = getattr(other, "store", None)
-            if store is not None and store.end == self._newest:
-                registration = other.image.brokers.get(broker.broker_id)
-                return registration is not None and registration.epoch == broker.broker_epoch
-        return False
+        return self._registered.get(broker.broker_id) == broker.broker_epoch
 
     # --- what clients are told ---
 

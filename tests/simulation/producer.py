@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from headrace.core.ports_network import PeerUnavailable
@@ -30,8 +30,9 @@ DELIVERY_SECONDS: Final = 25.0
 ACKS_SECONDS: Final = 3.0
 GIVE_UP_CHANCE: Final = 0.2
 """That a batch that was refused at once, and so is certainly not stored, is not sent again."""
-_REFUSED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_ENOUGH_REPLICAS)
-"""At the first attempt these say that nothing was stored."""
+_REFUSED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS,)
+"""At the first attempt it says that nothing was stored. NOT_LEADER_OR_FOLLOWER does not: a leader that is
+deposed while it waits for its followers answers so too."""
 _BROKEN: Final = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -154,7 +155,7 @@ class _Lane:
             raise PeerUnavailable(f"no producer id: {reply.error_code}")
         return reply.producer_id, reply.producer_epoch
 
-    async def _await_answers(self, answers: list[asyncio.Future[memoryview]]) -> bool:
+    async def _await_answers(self, answers: list[Awaitable[memoryview]]) -> bool:
         all_settled = True
         for batch, answer in zip(list(self._waiting), answers, strict=True):
             body = await answer

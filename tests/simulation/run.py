@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from headrace.replication.partition import Role
+from headrace.replication.replica import Role
 from headrace.testing.simulation.virtual_time import SimulationFailed
 from tests.checker.check import Settings, check
 from tests.checker.history import History
 from tests.simulation.client import TOPIC, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster
 from tests.simulation.consumer import SimulatedConsumer
+from tests.simulation.describe import describe
 from tests.simulation.events import broker_events
 from tests.simulation.faults import Faults
 from tests.simulation.generator import Generator, Plan
@@ -41,6 +42,8 @@ class Outcome:
     acknowledged: int = 0
     leaderships: int = 0
     failure: BaseException | None = None
+    state: str = ""
+    """The cluster at the end, if the run failed."""
     trace: list[str] = field(default_factory=list)
     history: History | None = None
 
@@ -70,6 +73,7 @@ def run_seed(
             run.go()
     except Exception as error:
         outcome.failure = error
+        outcome.state = describe(run.cluster)
     finally:
         run.close()
         if was_enabled:
@@ -123,8 +127,11 @@ class Run:
         for host in self.cluster.hosts:
             if host.process is not None:
                 host.process.loop.kill()
-        for client in (*self._producers, *self._consumers):
+        for client in self._clients():
             client.client.loop.kill()
+
+    def _clients(self) -> list[SimulatedProducer | SimulatedConsumer]:
+        return [*self._producers, *self._consumers]
 
     # --- phases ---
 
@@ -149,7 +156,7 @@ class Run:
                     self._invariants.on_acknowledged,
                 )
             )
-        for number in (1, 2):
+        for number in range(1, plan.consumers + 1):
             consumer = SimulatedConsumer(
                 cluster,
                 f"consumer-{number}",
@@ -189,9 +196,10 @@ class Run:
         for consumer in self._consumers:
             consumer.finish()
         cluster.run_until(self._is_whole, HEALING_SECONDS, "the cluster is whole again")
-        clients = (*self._producers, *self._consumers)
         cluster.run_until(
-            lambda: all(client.is_done for client in clients), HEALING_SECONDS, "every write is decided"
+            lambda: all(client.is_done for client in self._clients()),
+            HEALING_SECONDS,
+            "every write is decided",
         )
 
     def _is_whole(self) -> bool:

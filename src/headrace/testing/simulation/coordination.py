@@ -132,6 +132,8 @@ class SimulatedCoordination:
             if not self._session.is_alive:
                 self.on_connection_broken(self._ensemble.random.uniform(0.0, 0.1))
             self._ensemble.heard(self._session)
+            for subject in self._watchers:
+                self.on_changed(subject)
             unserved, self._unserved = self._unserved, []
             for request in unserved:
                 self._travel(self._serve, request)

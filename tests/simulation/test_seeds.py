@@ -1,0 +1,54 @@
+"""Seeds of whole clusters. HEADRACE_SIMULATION_SEEDS says how many; a failing one says how to replay it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.simulation.run import run_seed
+
+COUNT = int(os.environ.get("HEADRACE_SIMULATION_SEEDS", "200"))
+FIRST = int(os.environ.get("HEADRACE_SIMULATION_FIRST_SEED", "0"))
+PER_TEST = 10
+"""Enough that a worker is not idle for long, few enough that a failure is found soon."""
+
+
+@pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, PER_TEST))
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_and_everything_heals(first: int) -> None:
+    for seed in range(first, min(first + PER_TEST, FIRST + COUNT)):
+        outcome = run_seed(seed)
+        assert outcome.failure is None, (
+            f"{outcome.failure}\n{outcome.state}\nreplay: python -m tests.simulation --seed {seed} --trace"
+        )
+
+
+@pytest.mark.timeout(600)
+def test_seeds_do_something() -> None:
+    """A verdict over nothing proves nothing."""
+    outcomes = [run_seed(seed) for seed in range(900, 920)]
+    assert sum(outcome.acknowledged for outcome in outcomes) > 500
+    assert sum(outcome.leaderships for outcome in outcomes) > 60
+    assert len({outcome.fingerprint for outcome in outcomes}) == 20
+
+
+@pytest.mark.timeout(600)
+def test_a_seed_is_one_run_in_every_process() -> None:
+    """Also in another process, whose sets of strings have another order."""
+    seed = 5
+    here = [run_seed(seed), run_seed(seed)]
+    assert here[0].trace == here[1].trace
+    script = f"from tests.simulation.run import run_seed; print(run_seed({seed}).fingerprint)"
+    for order in ("0", "1"):
+        ran = subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"PYTHONHASHSEED": order},
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=120,
+        )
+        assert int(ran.stdout) == here[0].fingerprint == here[1].fingerprint

@@ -217,3 +217,19 @@ def test_brokers_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path) -> 
     while any(map(alive, brokers)):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_broker_that_waits_for_zookeeper_can_be_told_to_stop(tmp_path: Path) -> None:
+    nobody = local_ports(0, 1)[0]
+    (spec,) = specs(
+        tmp_path,
+        1,
+        **{"zookeeper.connect": f"127.0.0.1:{nobody}", "zookeeper.connection.timeout.ms": "600000"},
+    )
+    command = [sys.executable, "-m", "headrace.cli.main", "broker", "--config", str(spec.properties_file)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    time.sleep(2.0)
+    process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    assert "stopped before it was ready" in errors

@@ -6,8 +6,8 @@ import asyncio
 import gc
 import resource
 import signal
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
 
 from headrace.broker.broker import Broker
 from headrace.broker.gauges import connect_gauges
@@ -100,7 +100,10 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
         loop.add_signal_handler(number, stop.set)
     log = get_logger("headrace.broker")
     running = RunningBroker(config)
-    ready = await running.start()
+    ready = await _unless_stopped(running.start(), stop)
+    if ready is None:
+        log.info("stopped before it was ready")
+        return 0
     # What exists now lives as long as the broker: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
@@ -119,6 +122,18 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
     await running.stop()
     log.info("stopped")
     return 1 if failed else 0
+
+
+async def _unless_stopped(start: Coroutine[Any, Any, ReadyInfo], stop: asyncio.Event) -> ReadyInfo | None:
+    """A start may wait for ZooKeeper or for a controller, for as long as it takes. A signal ends that too."""
+    starting, stopped = asyncio.ensure_future(start), asyncio.ensure_future(stop.wait())
+    await asyncio.wait((starting, stopped), return_when=asyncio.FIRST_COMPLETED)
+    if starting.done():
+        stopped.cancel()
+        return starting.result()
+    starting.cancel()
+    await asyncio.wait((starting,))
+    return None
 
 
 def raise_descriptor_limit() -> None:

@@ -23,6 +23,7 @@ from headrace.broker.fetch.waiting import WaitingFetch
 from headrace.broker.flusher import Flusher
 from headrace.broker.held_produces import HeldProduces
 from headrace.broker.hosting import Hosting
+from headrace.broker.integrity import Integrity
 from headrace.broker.logging import get_logger
 from headrace.broker.maintenance import Maintenance
 from headrace.broker.partitions import PartitionTable
@@ -122,6 +123,7 @@ class Broker:
         self.to_itself: Any = ToItself(config.bound_listeners[0].name)
         self.channel = ControllerChannel(self)
         self.suspicions = Suspicions(self)
+        self.integrity = Integrity(self)
         self.alone = True
         self._shared: Coordination | None = None
         self.open_to_clients = False
@@ -201,6 +203,7 @@ class Broker:
 
     async def _start(self) -> None:
         self.endpoints = self._bind()
+        self.integrity.watch(self.network)
         shared = self.world.make_coordination(self.config)
         self.alone = shared is None
         if shared is not None:

@@ -75,7 +75,7 @@ class Hosting:
             elif broker.broker_id not in topic.replicas(index):
                 self._unhost(partition)
         for topic in list(broker.image.topics_by_name.values()):
-            self._host(topic, topic.partitions_with_replica(broker.broker_id))
+            self.host(topic, topic.partitions_with_replica(broker.broker_id))
 
     def _on_delta(self, delta: MetadataDelta) -> None:
         if not self._is_said_to_us():
@@ -120,9 +120,9 @@ class Hosting:
                 partition = self._broker.partitions.find(topic.name, index)
                 if partition is not None:
                     self._unhost(partition)
-        self._host(topic, mine)
+        self.host(topic, mine)
 
-    def _host(self, topic: TopicImage, indexes: Iterable[int]) -> None:
+    def host(self, topic: TopicImage, indexes: Iterable[int]) -> None:
         broker = self._broker
         config = None
         now = broker.clock.monotonic()
@@ -133,6 +133,8 @@ class Hosting:
                     config = topic_config(broker, topic.name)
                 name = TopicPartition(topic.name, index)
                 try:
+                    if name in broker.logs.quarantined and not broker.integrity.may_begin_anew(topic, index):
+                        raise StorageError(str(broker.logs.quarantined[name]))
                     log = self._open(name, topic.topic_id, config)
                 except StorageError as error:
                     broker.log.error("partition offline", partition=str(name), error=str(error))
@@ -147,6 +149,7 @@ class Hosting:
                     safeguards=broker.world.safeguards,
                 )
                 partition.on_wish = broker.replicas.isr_changes.consider
+                partition.on_doubt = broker.integrity.doubt
                 broker.partitions.add(partition)
             partition.assign(_row(topic, index), broker.broker_id, now)
             if partition.role == Role.FOLLOWER:

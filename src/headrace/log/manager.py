@@ -304,6 +304,25 @@ class LogManager:
         """Rename the partitions' folders at once; their files go after file.delete.delay.ms."""
         self.removals.doom(self._take(partitions), now_ms)
 
+    def quarantine(self, partition: TopicPartition, error: CorruptLog) -> None:
+        """Serve a partition no longer, because it is damaged, and leave its files as they are."""
+        log = self.logs.pop(partition)
+        log.abandon()
+        self._quarantine(partition, error, self._checkpoints[log.directory.path])
+
+    def set_quarantined_aside(self, partition: TopicPartition) -> str:
+        """Make room for a new log of a damaged partition: its files stay, under another name.
+
+        Raises StorageError if they are not found in exactly one working directory.
+        """
+        places = [each for each in self.online() if self.disk.is_dir(f"{each.path}/{partition}")]
+        if len(places) != 1:
+            raise StorageError(f"{partition} is in {len(places)} working directories: move it away by hand")
+        path = self.removals.set_folder_aside(places[0], partition)
+        self._checkpoints[places[0].path].kept.discard(partition)
+        del self.quarantined[partition]
+        return path
+
     def set_aside(self, partitions: Iterable[TopicPartition]) -> list[str]:
         """Stop serving partitions that nobody should have here, and keep their files: where they are now."""
         return self.removals.set_aside(self._take(partitions))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
+from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import files
 from headrace.log.checkpoint_writer import DirectoryCheckpoints
@@ -39,6 +40,17 @@ class Removals:
 
     def set_aside(self, logs: Iterable[PartitionLog]) -> list[str]:
         return [path for _, path in self._rename(logs, files.STRAY_DIRECTORY)]
+
+    def set_folder_aside(self, directory: LogDirectory, partition: TopicPartition) -> str:
+        """For a folder that no log was opened from."""
+        path = f"{directory.path}/{files.set_aside_name(partition, self._new_uuid(), files.STRAY_DIRECTORY)}"
+        try:
+            self._disk.rename(f"{directory.path}/{partition}", path)
+            self._disk.sync_dir(directory.path)
+            self._checkpoints[directory.path].forget([partition])
+        except OSError as error:
+            raise directory.fail(error, f"rename {partition}") from error
+        return path
 
     def _rename(self, logs: Iterable[PartitionLog], suffix: str) -> list[tuple[PartitionLog, str]]:
         """All of a directory together, so that a thousand partitions take a few syncs, not thousands."""

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from headrace.core.errors import CorruptLog
 from headrace.core.ports import FileRange
 
 INLINE_BYTES: Final = 16 * 1024
@@ -22,13 +23,16 @@ _NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
 
 
 class PageCache:
-    __slots__ = ("_loop", "_probe", "_threads", "cold_reads")
+    __slots__ = ("_loop", "_probe", "_threads", "cold_reads", "on_damage", "verify")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> None:
         self._loop = loop
         self._threads = threads
         self._probe = bytearray(1)
         self.cold_reads = 0
+        self.verify: Callable[[FileRange], None] | None = None
+        """Checks a range that came from the disk, in the thread that brought it; raises if it is bad."""
+        self.on_damage: Callable[[FileRange], None] | None = None
 
     def read_small(self, part: FileRange) -> bytes | None:
         """The bytes of a small range if they are cached: the read that does not wait is its own probe."""
@@ -55,13 +59,22 @@ class PageCache:
     def warm(self, part: FileRange, then: Callable[[], None]) -> None:
         """Read the range in a thread, then call `then` on the loop."""
         self.cold_reads += 1
-        future = self._loop.run_in_executor(self._threads, _read_ahead, part)
+        future = self._loop.run_in_executor(self._threads, self._bring, part)
 
         def on_done(done: asyncio.Future[None]) -> None:
-            done.exception()  # not a failure yet: sendfile will meet the same error and report it
+            error = done.exception()
+            if isinstance(error, CorruptLog) and self.on_damage is not None:
+                self.on_damage(part)
+            # Any other is not a failure yet: sendfile will meet it too and report it. What is damaged is
+            # sent all the same: whoever reads it finds out by its checksum, and the replica goes.
             then()
 
         future.add_done_callback(on_done)
+
+    def _bring(self, part: FileRange) -> None:
+        _read_ahead(part)
+        if self.verify is not None:
+            self.verify(part)
 
 
 def _read_ahead(part: FileRange) -> None:

@@ -37,7 +37,7 @@ ACKS_ALL: Final = -1
 class Partition(Replica):
     """Invariant: at most one of `_term` and `_following` is there, as `role` says."""
 
-    __slots__ = ("_earlier_term", "_following", "_term", "on_wish")
+    __slots__ = ("_earlier_term", "_following", "_term", "on_doubt", "on_wish")
 
     def __init__(
         self,
@@ -53,6 +53,8 @@ class Partition(Replica):
         super().__init__(topic_partition, topic_id, log, metrics, high_watermark, safeguards)
         self.on_wish: Callable[[Partition], None] | None = None
         """Told when the leader may wish another ISR: `wanted_isr` says which."""
+        self.on_doubt: Callable[[Partition, int], None] | None = None
+        """Told when a follower cannot use what it is given from an offset on."""
         self._term: LeaderTerm | None = None
         self._earlier_term: LeaderTerm | None = None
         self._following: Following | None = None
@@ -190,6 +192,8 @@ class Partition(Replica):
             raise OffsetOutOfRange(f"broker {replica_id} asks {self.topic_partition} from {fetch_offset} on")
         caught_up = progress.on_fetch(broker_epoch, fetch_offset, log_start_offset, self.log.end_offset, now)
         self._advance()
+        if progress.is_stuck and self.on_doubt is not None:
+            self.on_doubt(self, fetch_offset)
         if term.may_wish(progress, self.high_watermark, caught_up):
             self._wish()
 

@@ -8,6 +8,7 @@ from headrace.replication.assignment import UNKNOWN_BROKER_EPOCH
 
 UNKNOWN: Final = -1
 NEVER: Final = float("-inf")
+STUCK_REPEATS: Final = 3
 
 
 class FollowerProgress:
@@ -16,6 +17,7 @@ class FollowerProgress:
     __slots__ = (
         "_leader_end_then",
         "_previous_fetch",
+        "_repeats",
         "behind_since",
         "broker_epoch",
         "caught_up_at",
@@ -36,6 +38,12 @@ class FollowerProgress:
         """When a look first found it behind; NEVER if the last look found it at the end."""
         self._leader_end_then = UNKNOWN
         self._previous_fetch = NEVER
+        self._repeats = 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """It asks again and again for the same records, though they are there: it cannot use them."""
+        return self._repeats >= STUCK_REPEATS
 
     def on_fetch(self, broker_epoch: int, offset: int, log_start: int, leader_end: int, now: float) -> bool:
         """True if it has caught up with what the leader had at its previous fetch, or has now."""
@@ -43,6 +51,9 @@ class FollowerProgress:
             self.broker_epoch = broker_epoch
             self._leader_end_then = UNKNOWN
         caught_up = False
+        # Only what it was given once before: the leader had more at its last fetch too.
+        repeated = offset == self.end_offset and offset < self._leader_end_then
+        self._repeats = self._repeats + 1 if repeated else 0
         if offset >= leader_end:
             self.caught_up_at = now
             caught_up = True

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.core.errors import ConfigError, NotLeader, StorageError, UnknownTopicOrPartition
+from headrace.core.errors import ConfigError, CorruptLog, NotLeader, StorageError, UnknownTopicOrPartition
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints
 from headrace.log.directory import LogDirectory
@@ -252,3 +252,31 @@ def test_sealed_segments_ask_for_a_flush(tmp_path: Path) -> None:
     ticket.done()
     assert (log.recovery_point, log.end_offset) == (11, 12)
     assert log.unflushed_messages == 1
+
+
+def test_a_log_that_turns_out_to_be_damaged_is_kept_and_served_no_more(tmp_path: Path) -> None:
+    logs = manager([tmp_path])
+    (name,) = partitions(1)
+    log = logs.create(name, TOPIC_ID, NOW)
+    append(log, b"a")
+    logs.quarantine(name, CorruptLog("a bit has flipped"))
+    assert log.closed
+    with pytest.raises(StorageError, match="a bit has flipped"):
+        logs.get(name)
+    with pytest.raises(StorageError):
+        logs.create(name, TOPIC_ID, NOW)
+    aside = Path(logs.set_quarantined_aside(name))
+    assert next(aside.glob("*.log")).stat().st_size > 0
+    assert logs.create(name, TOPIC_ID, NOW).end_offset == 0
+
+
+def test_a_damaged_log_that_is_in_two_directories_is_not_touched(tmp_path: Path) -> None:
+    logs = manager([tmp_path / "a", tmp_path / "b"])
+    (name,) = partitions(1)
+    log = logs.create(name, TOPIC_ID, NOW)
+    logs.quarantine(name, CorruptLog("a bit has flipped"))
+    for directory in logs.directories:
+        Path(directory.path, str(name)).mkdir(exist_ok=True)
+    with pytest.raises(StorageError, match="2 working directories"):
+        logs.set_quarantined_aside(name)
+    assert Path(log.path).is_dir()

@@ -65,6 +65,8 @@ class Membership:
         three times while nobody was in office has lost no more than one that was started once.
         """
         broker = self._broker
+        if broker.logs.quarantined:
+            return (-1,), "unknown"  # what was promised below the damage cannot be vouched for
         if self._whole_since:
             return self._whole_since, "same-boot"  # this very process: nothing was lost with the session
         remembered = description.recall(broker.disk, broker.config.data_directories)

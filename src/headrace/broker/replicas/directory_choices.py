@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.broker.replicas.host import ReplicaHost
+from headrace.controller.topic_image import UNASSIGNED_DIRECTORY
 from headrace.core.errors import HeadraceError
 from headrace.protocol.messages.assign_replicas_to_dirs_request import (
     AssignReplicasToDirsRequest,
@@ -24,6 +25,8 @@ from headrace.protocol.messages.assign_replicas_to_dirs_response import AssignRe
 if TYPE_CHECKING:
     from headrace.replication.partition import Partition
 
+LOST: Final = UUID(int=1)
+"""Kafka's id for "in no directory that works": the controller neither elects nor admits such a replica."""
 MOST_AT_ONCE: Final = 2000
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 10.0
@@ -49,15 +52,24 @@ class DirectoryChoices:
 
     def consider(self, partition: Partition) -> None:
         """Called after each row of a hosted partition; nothing happens where the metadata is right."""
-        if self._task is None or len(self._host.config.data_directories) < 2:
-            return  # it is alone, or has no choice
+        if self._task is None:
+            return  # it is alone
         replica = (partition.topic_id, partition.topic_partition.partition)
         directory = partition.log.directory.uuid
         if self._is_known(replica, directory):
             self._wanted.pop(replica, None)
         else:
-            self._wanted[replica] = directory
-            self._wake.set()
+            self._want(replica, directory)
+
+    def declare(self, topic_id: UUID, index: int, directory: UUID) -> None:
+        """Say that a replica is somewhere else than its log: nowhere, if it is lost."""
+        replica = (topic_id, index)
+        if self._task is not None and not self._is_known(replica, directory):
+            self._want(replica, directory)
+
+    def _want(self, replica: Replica, directory: UUID) -> None:
+        self._wanted[replica] = directory
+        self._wake.set()
 
     def _is_known(self, replica: Replica, directory: UUID) -> bool:
         """Also if there is nothing to tell: the topic is gone, or this broker holds none of it any more."""
@@ -66,7 +78,10 @@ class DirectoryChoices:
             return True
         if self._host.broker_id not in topic.replicas(replica[1]):
             return True
-        return topic.directory_of(replica[1], self._host.broker_id) == directory
+        known = topic.directory_of(replica[1], self._host.broker_id)
+        if known == UNASSIGNED_DIRECTORY and len(self._host.config.data_directories) < 2:
+            return directory != LOST  # it has no choice
+        return known == directory
 
     async def _run(self) -> None:
         pause = FIRST_PAUSE

@@ -78,6 +78,7 @@ def test_the_base_install_is_small(headrace: Path) -> None:
         "cramjam",
         "crc32c",
         "headrace",
+        "kazoo",
         "lz4",
         "markdown-it-py",
         "mdurl",

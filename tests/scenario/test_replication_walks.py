@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.replication.safeguards import ALL_ON
+from headrace.replication.safeguards import ALL_ON, Safeguards
 from tests.scenario.replication_walk import Walk
 from tests.scenario.replication_world import Violation
 
@@ -27,5 +27,9 @@ def test_a_walk_loses_nothing(seed: int) -> None:
 def test_walks_see_a_loss(safeguard: str) -> None:
     """Those that a walk meets soon. Each of them all has a scenario that goes straight to it."""
     with pytest.raises(Violation):
-        for seed in range(20):
-            Walk(seed, replace(ALL_ON, **{safeguard: False})).go(STEPS)
+        walk_all(replace(ALL_ON, **{safeguard: False}))
+
+
+def walk_all(safeguards: Safeguards) -> None:
+    for seed in range(20):
+        Walk(seed, safeguards).go(STEPS)

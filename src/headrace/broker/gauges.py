@@ -20,19 +20,22 @@ def connect_gauges(broker: Broker) -> None:
 
 def _gauges(broker: Broker) -> BrokerGauges:
     image = broker.image
-    leaders = under_min = at_min = 0
+    leaders = under_min = at_min = under_replicated = 0
     offline = len(broker.partitions.offline)
     for partition in broker.partitions:
         offline += not partition.log.directory.is_online
         if partition.is_leader:
             leaders += 1
-            spare = partition.in_sync_count - partition.log.config.min_insync_replicas
+            under_replicated += partition.in_sync_count < len(partition.replicas)
+            least = min(partition.log.config.min_insync_replicas, len(partition.replicas))
+            spare = partition.in_sync_count - least
             under_min += spare < 0
             at_min += spare == 0
     fenced = sum(registration.fenced for registration in image.brokers.values())
     return BrokerGauges(
         partition_count=len(broker.partitions),
         leader_count=leaders,
+        under_replicated_partitions=under_replicated,
         under_min_isr_partitions=under_min,
         at_min_isr_partitions=at_min,
         offline_replicas=offline,

@@ -350,6 +350,19 @@ class Partition(Replica):
             and max(follower.log_start_offset, 0) <= offset
         ]
 
+    def low_watermark(self, is_alive: Callable[[int], bool]) -> int:
+        """The smallest log start of all replicas that are alive: what lies before is gone everywhere.
+
+        A follower that has not said where its log begins holds it at 0.
+        """
+        start = self.log.log_start_offset
+        term = self._term
+        if term is not None:
+            for follower in term.followers.values():
+                if follower.log_start_offset < start and is_alive(follower.replica_id):
+                    start = max(follower.log_start_offset, 0)
+        return start
+
     def delete_records_before(self, offset: int) -> int:
         """Raise the log start; -1 means up to the high watermark. Returns the new log start."""
         target = self.high_watermark if offset == -1 else offset

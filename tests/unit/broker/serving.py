@@ -77,6 +77,7 @@ class Server:
         self.loop = asyncio.get_running_loop()
         self.disk = SimulatedDisk()
         self.now = 0.0
+        self.checkpoints = 0
         self.metadata_fetches: list[tuple[int, int]] = []
         self._threads = ThreadPoolExecutor(1)
         names = {name.replace("_", "."): value for name, value in settings.items()}
@@ -97,6 +98,8 @@ class Server:
             monotonic_ms=lambda: int(self.now * 1000),
             nodes=lambda _: [Node(number, f"host-{number}", 9092, None) for number in self.image.brokers],
             replicas=SimpleNamespace(throttles=SimpleNamespace(leader=self.throttle)),
+            is_alive=lambda broker_id: not self.image.brokers[broker_id].fenced,
+            maintenance=SimpleNamespace(checkpoint=self._checkpoint),
             on_metadata_fetch=lambda broker_id, epoch, *_: self.metadata_fetches.append((broker_id, epoch)),
         )
         self.stub = stub
@@ -115,6 +118,9 @@ class Server:
         partition.assign(row(LOCAL, 1, isr), LOCAL, 0.0)
         self.broker.partitions.add(partition)
         return partition
+
+    async def _checkpoint(self) -> None:
+        self.checkpoints += 1
 
     def close(self) -> None:
         self._threads.shutdown()

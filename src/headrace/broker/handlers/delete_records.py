@@ -1,16 +1,19 @@
 """DeleteRecords: raise the log start of partitions; whole segments below it are removed.
 
-Versions 0-2. 2: flexible. Offset -1 means up to the high watermark.
+Versions 0-2. 2: flexible. Offset -1 means up to the high watermark. The answer comes when every replica that
+is alive has deleted them too, or says REQUEST_TIMED_OUT: they are gone here, and will be elsewhere.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
 from headrace.core.errors import HeadraceError, NotLeader, PolicyViolation
 from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
 from headrace.protocol.messages.delete_records_response import (
     DeleteRecordsPartitionResult,
@@ -21,34 +24,67 @@ from headrace.protocol.messages.delete_records_response import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+LOOK_SECONDS: Final = 0.02
+
 
 async def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:  # noqa: ARG001 - every handler has this shape
-    response = DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=topic.name, partitions=[_delete(broker, topic.name, asked) for asked in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+    deadline = broker.loop.time() + request.timeout_ms / 1000
+    deletions = [
+        (topic.name, [_Deletion(broker, topic.name, asked) for asked in topic.partitions])
+        for topic in request.topics
+    ]
     # What was answered must hold after a crash: the new log starts go to disk first.
     await broker.maintenance.checkpoint()
-    return response
+    for _, each in deletions:
+        for deletion in each:
+            while not deletion.is_done() and broker.loop.time() < deadline:
+                await asyncio.sleep(LOOK_SECONDS)
+    return DeleteRecordsResponse(
+        topics=[
+            DeleteRecordsTopicResult(name=name, partitions=[deletion.result() for deletion in each])
+            for name, each in deletions
+        ]
+    )
 
 
-def _delete(broker: Broker, topic: str, asked: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
-    try:
-        partition = broker.partitions.get(topic, asked.partition_index)
-        if not partition.is_leader:
-            raise NotLeader(f"this broker does not lead {partition.topic_partition}")
-        if "delete" not in partition.log.config.cleanup_policy:
-            raise PolicyViolation("records of a topic that is only compacted cannot be deleted by offset")
-        low_watermark = partition.delete_records_before(asked.offset)
-    except HeadraceError as error:
+class _Deletion:
+    """One partition's: done here at once, and then waited for at its replicas."""
+
+    def __init__(self, broker: Broker, topic: str, asked: DeleteRecordsPartition) -> None:
+        self._broker = broker
+        self._index = asked.partition_index
+        self._error: HeadraceError | None = None
+        self._target = -1
+        try:
+            self._partition = broker.partitions.get(topic, self._index)
+            self._require_leader()
+            if "delete" not in self._partition.log.config.cleanup_policy:
+                raise PolicyViolation("records of a topic that is only compacted cannot be deleted by offset")
+            self._target = self._partition.delete_records_before(asked.offset)
+        except HeadraceError as error:
+            self._error = error
+
+    def _require_leader(self) -> None:
+        if not self._partition.is_leader:
+            raise NotLeader(f"this broker does not lead {self._partition.topic_partition}")
+
+    def is_done(self) -> bool:
+        if self._error is None and not self._partition.is_leader:
+            self._error = NotLeader(f"{self._partition.topic_partition} has another leader meanwhile")
+        return self._error is not None or self._low_watermark() >= self._target
+
+    def _low_watermark(self) -> int:
+        return self._partition.low_watermark(self._broker.is_alive)
+
+    def result(self) -> DeleteRecordsPartitionResult:
+        if self._error is not None:
+            return DeleteRecordsPartitionResult(
+                partition_index=self._index, low_watermark=-1, error_code=code_of(self._error)
+            )
+        code = ErrorCode.NONE if self.is_done() else ErrorCode.REQUEST_TIMED_OUT
         return DeleteRecordsPartitionResult(
-            partition_index=asked.partition_index, low_watermark=-1, error_code=code_of(error)
+            partition_index=self._index, low_watermark=self._low_watermark(), error_code=code
         )
-    return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=low_watermark)
 
 
 API: Final = Api(ApiKey.DELETE_RECORDS, 0, 2, DeleteRecordsRequest, handle)

@@ -231,14 +231,22 @@ def test_fetch_requests_are_read_alike(source: bytes, before: bytes, after: byte
     partitions=st.integers(0, 1),
     head=st.tuples(int32, int32, int32, int32, int32),
     offset=int64,
+    replica=st.none() | st.tuples(int32, int64),
     at=st.integers(0, 1 << 16),
     byte=st.none() | st.integers(0, 255),
 )
-@example(partitions=0, head=(0, 0, 0, 0, 0), offset=0, at=0, byte=None)
+@example(partitions=0, head=(0, 0, 0, 0, 0), offset=0, replica=None, at=0, byte=None)
+@example(partitions=0, head=(0, 0, 0, 0, 0), offset=0, replica=(1, 2), at=0, byte=None)
+@example(partitions=1, head=(0, 0, 0, 0, 0), offset=0, replica=(1, 2), at=0, byte=None)
 def test_the_commonest_fetch_requests_are_read_alike(
-    partitions: int, head: tuple[int, int, int, int, int], offset: int, at: int, byte: int | None
+    partitions: int,
+    head: tuple[int, int, int, int, int],
+    offset: int,
+    replica: tuple[int, int] | None,
+    at: int,
+    byte: int | None,
 ) -> None:
-    """An unchanged session or one partition, also damaged: both have a path of their own."""
+    """An unchanged session or one partition, of a consumer or a replica, also damaged: each has its path."""
     topic = fetch_request.FetchTopic(
         topic="t",
         topic_id=UUID(int=7),
@@ -253,7 +261,9 @@ def test_the_commonest_fetch_requests_are_read_alike(
         session_epoch=head[4],
         topics=[topic] * partitions,
     )
-    for version in range(13, 19):
+    if replica is not None:
+        message.replica_state = fetch_request.ReplicaState(replica_id=replica[0], replica_epoch=replica[1])
+    for version in range(13 if replica is None else 15, 19):
         body = bytearray(message.to_bytes(version))
         if byte is not None:
             body[at % len(body)] = byte

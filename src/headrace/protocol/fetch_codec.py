@@ -73,6 +73,11 @@ _UNCHANGED_TAIL: Final = (1, 1, 1, 0)
 # ... or head, topic count, topic id, partition count, partition, its tags, the topic's, and the rest.
 _ONE_PARTITION: Final = struct.Struct(">iiibiiB16sBiiqiqiBBBBB")
 _ONE_PARTITION_TAIL: Final = (0, 0, 1, 1, 0)
+# The same two of a replica, which has one tag: number 1, of 13 bytes, with its id and its broker epoch.
+_REPLICA_UNCHANGED: Final = struct.Struct(">iiibiiBBBBBBiqB")
+_REPLICA_UNCHANGED_TAIL: Final = (1, 1, 1, 1, 1, 13)
+_REPLICA_ONE: Final = struct.Struct(">iiibiiB16sBiiqiqiBBBBBBBiqB")
+_REPLICA_ONE_TAIL: Final = (0, 0, 1, 1, 1, 1, 13)
 
 
 def parse_fetch(view: Buffer, at: int, version: int, end: int | None = None) -> FetchRequestView:
@@ -88,6 +93,15 @@ def parse_fetch(view: Buffer, at: int, version: int, end: int | None = None) -> 
             if whole[6] == 2 and whole[8] == 2 and whole[15:] == _ONE_PARTITION_TAIL:
                 topics = [(uuid_of(whole[7]), [FetchPartition._make(whole[9:15])])]
                 return FetchRequestView._make((-1, *whole[:6], topics, [], "", -1, None))
+        elif size == _REPLICA_ONE.size:
+            whole = _REPLICA_ONE.unpack_from(view, at)
+            if whole[6] == 2 and whole[8] == 2 and whole[15:22] == _REPLICA_ONE_TAIL and not whole[24]:
+                topics = [(uuid_of(whole[7]), [FetchPartition._make(whole[9:15])])]
+                return FetchRequestView._make((whole[22], *whole[:6], topics, [], "", whole[23], None))
+        elif size == _REPLICA_UNCHANGED.size:
+            whole = _REPLICA_UNCHANGED.unpack_from(view, at)
+            if whole[6:12] == _REPLICA_UNCHANGED_TAIL and not whole[14]:
+                return FetchRequestView._make((whole[12], *whole[:6], [], [], "", whole[13], None))
     return _parse_any(Reader(view, at, end), version)
 
 

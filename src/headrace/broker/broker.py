@@ -19,7 +19,7 @@ from headrace.broker.cluster.snapshots import Snapshots
 from headrace.broker.cluster.suspicions import Suspicions
 from headrace.broker.dispatcher import Dispatcher
 from headrace.broker.fetch.sessions import SessionCache
-from headrace.broker.fetch.waiting import WaitingFetch
+from headrace.broker.fetch.waiting import WaitingFetches
 from headrace.broker.flusher import Flusher
 from headrace.broker.held_produces import HeldProduces
 from headrace.broker.hosting import Hosting
@@ -95,7 +95,7 @@ class Broker:
         self.supported_features: Mapping[str, tuple[int, int]] = SUPPORTED
         self.metrics = BrokerMetrics()
         self.partitions = PartitionTable()
-        self.waiting_fetches: dict[WaitingFetch, None] = {}
+        self.waiting_fetches = WaitingFetches(self.loop)
         self.held_produces = HeldProduces(self.loop)
         self.fetch_sessions = SessionCache(
             config.max_incremental_fetch_session_cache_slots, lambda: world.random.randrange(2**31 - 1) + 1
@@ -297,7 +297,7 @@ class Broker:
         await self.node.hand_over()
         self.network.stop_listening()
         await self.dispatcher.drain()  # also refuses what would have to wait from now on
-        for waiting in list(self.waiting_fetches):
+        for waiting in self.waiting_fetches:
             waiting.finish()
         self.network.close()
         await self.replicas.stop()

@@ -33,7 +33,7 @@ class Pending:
         self.parts: Parts | None = None
         self.abandoned = False
         """The connection is gone: nobody waits for this any more."""
-        self.on_abandon: Callable[[], None] | None = None
+        self.on_abandon: Callable[[], object] | None = None
         self.on_answered: Callable[[], None] | None = None
         self.on_overtaken: Callable[[], None] | None = None
         """Called when the peer has sent something behind this request, which has to wait for its answer."""

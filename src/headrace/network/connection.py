@@ -39,6 +39,7 @@ class Connection:
         "_descriptor",
         "_endpoint",
         "_filled",
+        "_flush_is_due",
         "_frame_bytes",
         "_outbox",
         "_poller",
@@ -79,6 +80,8 @@ class Connection:
         self._outbox = Outbox(sock, endpoint.poller, endpoint.page_cache, self.meter, self._on_writable)
         self._blocked = False
         self._serving = False
+        self._flush_is_due = False
+        """Answers that came later are sent soon, all that are there by then in one call."""
         self._reading = True
         self._poller.add_reader(self._descriptor, self._on_readable)
 
@@ -292,8 +295,13 @@ class Connection:
             self._outbox.put(slots.popleft().parts or [])
         if not slots:
             self._slots = None
-        if not self._serving:
-            self._guarded(self._flush)
+        if not self._serving and not self._flush_is_due:
+            self._flush_is_due = True
+            self._endpoint.defer(self._flush_later)
+
+    def _flush_later(self) -> None:
+        self._flush_is_due = False
+        self._guarded(self._flush)
 
     def _unblock(self) -> None:
         """Everything is sent and nothing exclusive pends: serve what was held back, then read again."""
@@ -335,6 +343,9 @@ class Connection:
         self.closed = True
         if self._reading:
             self._poller.remove_reader(self._descriptor)
+        if self._flush_is_due:
+            with suppress(OSError):
+                self._outbox.flush()
         self._outbox.clear()
         self._sock.close()
         if self._buffer is not None:

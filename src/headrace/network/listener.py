@@ -14,7 +14,7 @@ from headrace.core.errors import HeadraceError
 from headrace.metrics.registry import ListenerMetrics
 from headrace.network.buffers import BufferPool
 from headrace.network.connection import Connection, FrameHandler
-from headrace.network.event_loop import poller_of
+from headrace.network.event_loop import deferrer_of, poller_of
 from headrace.network.page_cache import PageCache
 
 TICK_SECONDS: Final = 1.0
@@ -46,6 +46,7 @@ class Endpoint:
     ) -> None:
         self.loop = loop
         self.poller = poller_of(loop)
+        self.defer = deferrer_of(loop)
         self.handler = handler
         self.max_frame_bytes = max_frame_bytes
         self.max_in_flight = max_in_flight

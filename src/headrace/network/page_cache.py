@@ -34,14 +34,14 @@ class PageCache:
         """Checks a range that came from the disk, in the thread that brought it; raises if it is bad."""
         self.on_damage: Callable[[FileRange], None] | None = None
 
-    def read_small(self, part: FileRange) -> bytes | None:
+    def read_small(self, part: FileRange) -> bytearray | None:
         """The bytes of a small range if they are cached: the read that does not wait is its own probe."""
         data = bytearray(part.length)
         try:
             count = os.preadv(part.file.fileno(), [data], part.position, _NOWAIT)
         except OSError:
             return None
-        return bytes(data) if count == part.length else None
+        return data if count == part.length else None
 
     def is_warm(self, part: FileRange) -> bool:
         """Whether both ends of the range are cached; what lies between was read with them."""

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from headrace.broker.broker import Broker, Node
 from headrace.broker.fetch.sessions import SessionCache
-from headrace.broker.fetch.waiting import WaitingFetch
+from headrace.broker.fetch.waiting import WaitingFetches
 from headrace.broker.flusher import Flusher
 from headrace.broker.handlers import fetch, produce
 from headrace.broker.held_produces import HeldProduces
@@ -91,7 +91,7 @@ class Server:
             loop=self.loop,
             metrics=metrics,
             partitions=PartitionTable(),
-            waiting_fetches=dict[WaitingFetch, None](),
+            waiting_fetches=WaitingFetches(self.loop),
             held_produces=HeldProduces(self.loop),
             fetch_sessions=SessionCache(10, iter(range(500, 600)).__next__),
             flusher=Flusher(self.loop, self._threads, LatencyHistogram()),

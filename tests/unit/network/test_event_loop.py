@@ -116,3 +116,36 @@ def test_small_requests_do_not_cost_a_turn_of_the_loop(loop: BrokerEventLoop, pa
     loop.run_forever()
     assert answered == 100
     assert selects < 5
+
+
+def test_what_is_deferred_is_done_after_all_that_has_arrived(loop: BrokerEventLoop, pair: Pair) -> None:
+    """Two connections have something to say at once: what the first defers waits for the second."""
+    ours, theirs = pair
+    order: list[str] = []
+    other, peer = socket.socketpair()
+    with other, peer:
+
+        def served(sock: socket.socket) -> None:
+            sock.recv(10)
+            order.append("served")
+            loop.direct.defer(lambda: order.append("deferred"))
+            if len(order) == 2:
+                loop.direct.defer(loop.stop)
+
+        loop.direct.add_reader(ours.fileno(), lambda: served(ours))
+        loop.direct.add_reader(other.fileno(), lambda: served(other))
+        theirs.send(b"a")
+        peer.send(b"b")
+        loop.run_forever()
+        loop.direct.remove_reader(ours.fileno())
+        loop.direct.remove_reader(other.fileno())
+    assert order == ["served", "served", "deferred", "deferred"]
+
+
+def test_what_a_task_defers_is_done_before_anything_is_waited_for(loop: BrokerEventLoop) -> None:
+    async def defer() -> bool:
+        done = loop.create_future()
+        loop.direct.defer(lambda: done.set_result(True))
+        return bool(await asyncio.wait_for(done, 5))
+
+    assert loop.run_until_complete(defer())

@@ -184,7 +184,6 @@ class _Fetch:
             # Consumers that read from followers see what is committed there: the followers hear of it soon.
             interest.hears_commits = broker.config.replica_selector_class == RACK_AWARE_SELECTOR
         return WaitingFetch(
-            broker.loop,
             interest,
             self.min_bytes - result.total_bytes,
             self._request.max_wait_ms,

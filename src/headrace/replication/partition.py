@@ -267,6 +267,10 @@ class Partition(Replica):
         if self.on_wish is not None:
             self.on_wish(self)
 
+    def on_reconfigured(self) -> None:
+        """The log has other settings: with a smaller min.insync.replicas more may be committed at once."""
+        self._advance()
+
     # --- syncing -----------------------------------------------------------------------------------------
 
     def on_synced(self) -> None:

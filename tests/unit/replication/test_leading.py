@@ -13,6 +13,7 @@ from headrace.core.errors import (
 )
 from headrace.replication.partition import ACKS_ALL, Partition
 from headrace.replication.replica import Role
+from tests.unit.log.material import topic_config
 from tests.unit.replication.replicas import (
     LOCAL,
     Listener,
@@ -327,3 +328,15 @@ def test_an_offset_that_the_leader_does_not_have_counts_for_nothing(partition: P
     partition.delete_records_before(1)
     with pytest.raises(OffsetOutOfRange):
         fetch(partition, 2, 0)
+
+
+def test_a_smaller_minimum_lets_the_high_watermark_go_at_once() -> None:
+    """Nobody fetches again only because of that: followers that have everything repeat nothing."""
+    partition = new_partition(min_insync_replicas=3)
+    partition.assign(row(LOCAL, 0, (1, 2)), LOCAL, 0.0)
+    append(partition, b"a")
+    fetch(partition, 2, 1)
+    assert partition.high_watermark == 0
+    partition.log.update_config(topic_config(min_insync_replicas=2))
+    partition.on_reconfigured()
+    assert partition.high_watermark == 1

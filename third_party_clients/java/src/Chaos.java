@@ -68,7 +68,8 @@ public final class Chaos {
         config.put("acks", "all");
         config.put("enable.idempotence", true);
         config.put("linger.ms", 5);
-        config.put("delivery.timeout.ms", 20000);
+        // Longer than it lives: a producer that gives up a record takes a new epoch and may store others twice.
+        config.put("delivery.timeout.ms", 600000);
         config.put("request.timeout.ms", 5000);
         config.put("max.block.ms", 5000);
         config.put("metadata.max.age.ms", 5000);
@@ -79,7 +80,7 @@ public final class Chaos {
             send(producer, number, random);
             sleep((long) (1000 / rate));
         }
-        producer.close(Duration.ofSeconds(25));
+        producer.close(Duration.ofSeconds(30));
     }
 
     private void send(KafkaProducer<String, String> producer, long number, Random random) {

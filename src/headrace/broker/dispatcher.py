@@ -38,7 +38,7 @@ class Dispatcher:
         self._broker = broker
         self._log = get_logger("headrace.requests")
         self._cache = AnswerCache()
-        self._draining = False
+        self.is_draining = False
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._metrics: dict[int, RequestMetrics] = {}
         """By API key and version in one number: a key that is cheap to make and to hash."""
@@ -104,7 +104,7 @@ class Dispatcher:
         # topics with three bytes too many.
         if api.handle is None:
             raise InvalidRequest(f"{api.key.name} is served from its frame")
-        if self._draining:
+        if self.is_draining:
             raise NotController("the broker is stopping")
         if api.at_controller and not self._broker.controller.in_office:
             return self._forward(header, bytes(frame), connection)
@@ -170,6 +170,6 @@ class Dispatcher:
 
     async def drain(self) -> None:
         """Wait for requests that are being carried out, and take no more of those that have to wait."""
-        self._draining = True
+        self.is_draining = True
         while self._tasks:
             await asyncio.wait(list(self._tasks))

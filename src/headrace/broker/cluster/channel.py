@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace.broker.api import Call
 from headrace.broker.cluster.asking import ask
-from headrace.core.errors import NotController
+from headrace.core.errors import InvalidRequest, NotController
 from headrace.core.ids import NO_BROKER
 from headrace.core.ports_network import Link, PeerUnavailable
 from headrace.protocol.error_codes import ErrorCode
@@ -51,7 +51,8 @@ class ControllerChannel:
     async def forward(self, frame: bytes, host: str) -> bytes:
         """Have the controller serve a client's request; the frame of its answer.
 
-        While no controller can be asked this waits, as the client would. Raises NotController at last.
+        While no controller can be asked this waits, as the client would, but not once this broker stops.
+        Raises NotController then, and at last; InvalidRequest for what the controller cannot answer.
         """
         loop = self._broker.loop
         deadline = loop.time() + FORWARD_SECONDS
@@ -62,12 +63,14 @@ class ControllerChannel:
             try:
                 reply = await self.request_forwarded(envelope, deadline - loop.time())
             except (NotController, PeerUnavailable):
-                await asyncio.sleep(RETRY_SECONDS)
-                continue
-            if reply.error_code == ErrorCode.NOT_CONTROLLER or reply.response_data is None:
-                await asyncio.sleep(RETRY_SECONDS)
-                continue
-            return bytes(reply.response_data)
+                reply = EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
+            if reply.error_code == ErrorCode.NONE and reply.response_data is not None:
+                return bytes(reply.response_data)
+            if reply.error_code != ErrorCode.NOT_CONTROLLER:
+                raise InvalidRequest(f"the controller answers with {ErrorCode(reply.error_code).name}")
+            if self._broker.dispatcher.is_draining:
+                break
+            await asyncio.sleep(RETRY_SECONDS)
         raise NotController("no controller could be asked in time")
 
     async def request_forwarded(self, envelope: EnvelopeRequest, timeout: float) -> EnvelopeResponse:

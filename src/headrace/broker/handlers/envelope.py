@@ -1,21 +1,26 @@
 """Envelope: a request that another broker took in, for the controller to serve. Between brokers only.
 
 Version 0. The request and its answer travel as they are, headers included, so that forwarding knows no API.
+Only what the controller has to decide is served: nothing else is ever forwarded, and one envelope in another
+would cost a copy of the rest each time. What has no place in an answer of its own (a refusal, a fault) is
+told as the envelope's error: the link is shared by all that is forwarded, so it stays open.
 Not done: the client's principal, which comes with security.
 """
 
 from __future__ import annotations
 
-import asyncio
+import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.api import Api, Call
-from headrace.network.answer import NoAnswer, Parts, Pending
+from headrace.broker.errors import code_of
+from headrace.core.errors import HeadraceError, InvalidRequest
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
-from headrace.protocol.headers import LENGTH_SIZE
+from headrace.protocol.headers import LENGTH_SIZE, frame_response, read_request_header
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
+from headrace.protocol.primitives import Reader
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -24,26 +29,27 @@ if TYPE_CHECKING:
 async def handle(broker: Broker, request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
     if not broker.controller.in_office:
         return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
-    answer = broker.dispatcher(call.connection, memoryview(bytearray(request.request_data)))
-    if isinstance(answer, NoAnswer):
-        return EnvelopeResponse(error_code=ErrorCode.INVALID_REQUEST)
-    parts = await _completed(answer) if isinstance(answer, Pending) else answer
-    frame = b"".join(_bytes(part) for part in parts)
-    return EnvelopeResponse(response_data=frame[LENGTH_SIZE:])
+    try:
+        return EnvelopeResponse(response_data=await _serve(broker, request, call.connection))
+    except HeadraceError as error:
+        return EnvelopeResponse(error_code=code_of(error))
+    except Exception as error:  # a mistake of ours: whoever asked is told, nobody else
+        broker.log.error("a forwarded request failed", error=repr(error), exc_info=error)
+        return EnvelopeResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-async def _completed(pending: Pending) -> Parts:
-    done = asyncio.Event()
-    pending.attach(done.set)
-    if pending.parts is None:
-        await done.wait()
-    assert pending.parts is not None, "a pending answer that is complete has its parts"
-    return pending.parts
-
-
-def _bytes(part: Any) -> bytes:
-    assert isinstance(part, (bytes, bytearray, memoryview)), "only Fetch answers with files"
-    return bytes(part)
+async def _serve(broker: Broker, request: EnvelopeRequest, connection: Any) -> bytes:
+    frame = memoryview(request.request_data)
+    header, at = read_request_header(frame)
+    api = broker.apis.get(header.api_key)
+    if api is None or api.handle is None or not api.at_controller:
+        raise InvalidRequest(f"API {header.api_key} is not forwarded")
+    if not api.lowest <= header.api_version <= api.highest:
+        raise InvalidRequest(f"{api.key.name} {header.api_version} is not served by the controller")
+    asked = api.request.decode(Reader(frame, at), header.api_version)
+    result = api.handle(broker, asked, Call(header.api_version, header.client_id, connection))
+    response = await result if inspect.isawaitable(result) else result
+    return frame_response(response, header.api_version, header.correlation_id)[LENGTH_SIZE:]
 
 
 API: Final = Api(ApiKey.ENVELOPE, 0, 0, EnvelopeRequest, handle, internal=True)

@@ -1,0 +1,125 @@
+"""The control plane of a whole simulated cluster, one event at a time: what must end does end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from typing import Any, TypeVar
+
+import pytest
+
+from headrace.broker.broker import Broker
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.headers import LENGTH_SIZE, frame_request
+from headrace.protocol.message import Message
+from headrace.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
+from headrace.protocol.messages.envelope_request import EnvelopeRequest
+from headrace.protocol.messages.envelope_response import EnvelopeResponse
+from tests.simulation.cluster import SimulatedCluster, SimulatedHost
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def cluster() -> Iterator[SimulatedCluster]:
+    cluster = SimulatedCluster(1)
+    cluster.start()
+    try:
+        cluster.run_until(lambda: all(map(is_ready, cluster.hosts)), 30, "every broker is ready")
+        yield cluster
+    finally:
+        for host in cluster.hosts:
+            if host.process is not None:
+                host.process.loop.kill()
+
+
+def is_ready(host: SimulatedHost) -> bool:
+    return host.process is not None and host.process.is_ready
+
+
+def in_office(cluster: SimulatedCluster) -> SimulatedHost:
+    (host,) = [each for each in cluster.hosts if each.broker is not None and each.broker.controller.in_office]
+    return host
+
+
+def out_of_office(cluster: SimulatedCluster) -> SimulatedHost:
+    return next(
+        each for each in cluster.hosts if each.broker is not None and not each.broker.controller.in_office
+    )
+
+
+def running(host: SimulatedHost) -> Broker:
+    assert host.broker is not None
+    return host.broker
+
+
+def begin(host: SimulatedHost, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    assert host.process is not None
+    return host.process.loop.create_task(work)
+
+
+def finish(cluster: SimulatedCluster, task: asyncio.Task[T], seconds: float) -> T:
+    cluster.run_until(task.done, seconds, "the task ends")
+    return task.result()
+
+
+def enveloped(request: Message, version: int) -> EnvelopeRequest:
+    return EnvelopeRequest(
+        request_data=frame_request(request, version, 7, "test")[LENGTH_SIZE:],
+        request_principal=b"",
+        client_host_address=b"broker-9",
+    )
+
+
+def forwarded(host: SimulatedHost, request: Message, version: int) -> asyncio.Task[bytes]:
+    frame = frame_request(request, version, 7, "test")[LENGTH_SIZE:]
+    return begin(host, running(host).channel.forward(frame, "client"))
+
+
+NO_ELECTION = ElectLeadersRequest(election_type=9, topic_partitions=None, timeout_ms=1000)
+"""The controller refuses it, and the answer has no place to say so."""
+
+
+# --- forwarding -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("pick", [in_office, out_of_office])
+def test_a_request_that_cannot_be_answered_is_refused_at_once(cluster: SimulatedCluster, pick: Any) -> None:
+    """Neither waited for for ever, nor sent to the controller again and again."""
+    task = forwarded(pick(cluster), NO_ELECTION, 2)
+    cluster.run_until(task.done, 2, "the request is refused")
+    assert task.exception() is not None
+
+
+def test_a_request_that_cannot_be_answered_does_not_disturb_others(cluster: SimulatedCluster) -> None:
+    host = out_of_office(cluster)
+    wanted = CreatableTopic(name="new", num_partitions=3, replication_factor=3, assignments=[], configs=[])
+    bad = forwarded(host, NO_ELECTION, 2)
+    good = forwarded(host, CreateTopicsRequest(topics=[wanted], timeout_ms=1000), 7)
+    cluster.run_until(lambda: bad.done() and good.done(), 5, "both are settled")
+    assert b"new" in good.result()
+    assert bad.exception() is not None
+
+
+def test_an_envelope_holds_only_what_is_forwarded(cluster: SimulatedCluster) -> None:
+    """One in another, and again, would cost a copy of the rest each."""
+    host = in_office(cluster)
+    inner = enveloped(NO_ELECTION, 2)
+    channel = running(host).channel
+    answer = finish(cluster, begin(host, channel.request(enveloped(inner, 0), EnvelopeResponse)), 2)
+    assert answer.error_code == ErrorCode.INVALID_REQUEST
+
+
+def test_a_broker_that_stops_does_not_wait_for_what_nobody_can_decide(cluster: SimulatedCluster) -> None:
+    host = out_of_office(cluster)
+    broker = running(host)
+    for other in cluster.hosts:
+        if other is not host:
+            other.wanted = False
+            other.kill()
+    cluster.cut_ensemble(host)
+    task = forwarded(host, NO_ELECTION, 2)
+    cluster.run_for(1)
+    draining = begin(host, broker.dispatcher.drain())
+    cluster.run_until(lambda: task.done() and draining.done(), 2, "nothing is forwarded any more")

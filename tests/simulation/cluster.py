@@ -41,7 +41,7 @@ PROPERTIES: Final = {
     # Short, so that a run of some seconds sees replicas leave the ISR and come back.
     "replica.lag.time.max.ms": "2000",
     "log.flush.offset.checkpoint.interval.ms": "3000",
-    "leader.imbalance.check.interval.seconds": "10",
+    "leader.imbalance.check.interval.seconds": "3",
     "controlled.shutdown.max.retries": "1",
     "controlled.shutdown.retry.backoff.ms": "500",
 }

@@ -7,10 +7,15 @@ lose what it held, unless everything that is acknowledged is synced.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Any, Final
 
+from headrace.broker.broker import Broker
+from headrace.controller.machine import ControllerMachine
+from headrace.controller.operations import Result
+from headrace.core.errors import HeadraceError
 from headrace.replication.replica import Role
 from headrace.testing.simulation.network import Weather
 from tests.simulation.client import TOPIC
@@ -18,6 +23,7 @@ from tests.simulation.cluster import SimulatedCluster, SimulatedHost
 
 QUICK: Final = (0.02, 0.4)
 SLOW: Final = (0.5, 6.0)
+_PREFERRED: Final = 0
 
 
 class Faults:
@@ -41,6 +47,9 @@ class Faults:
             "one way": self.cut_one_way,
             "isolate": self.isolate,
             "reset": self.reset,
+            "suspect": self.suspect,
+            "prefer": self.prefer,
+            "stall": self.stall,
             "slow path": self.slow_path,
             "weather": self.bad_weather,
             "no ensemble": self.cut_from_ensemble,
@@ -173,6 +182,41 @@ class Faults:
         host.pause(with_session=True)
         return f"hang {host.name} for {self._later(SLOW, host.resume):.2f} s"
 
+    # --- the controller's decisions ---
+
+    def _controller(self) -> Broker | None:
+        for host in self._cluster.hosts:
+            broker = host.broker
+            if broker is not None and hasattr(broker, "node") and broker.controller.in_office:
+                return broker
+        return None
+
+    def suspect(self) -> str | None:
+        """Whoever is in office takes a living broker for dead: that may cost an election, and no record."""
+        host, controller = self.victim(), self._controller()
+        if host is None or controller is None:
+            return None
+        victims = [host.broker_id]
+        self._decide(controller, lambda machine: machine.fence_brokers(victims))
+        return f"suspect {host.name}"
+
+    def prefer(self) -> str | None:
+        """Leaderships go back to where they were first, in the same processes."""
+        controller = self._controller()
+        if controller is None:
+            return None
+        self._decide(controller, lambda machine: machine.elect_leaders(_PREFERRED, None))
+        return "prefer the first replicas"
+
+    def _decide(self, controller: Broker, decide: Callable[[ControllerMachine], Result[Any]]) -> None:
+        async def submit() -> None:
+            with suppress(HeadraceError):  # it is not in office any more
+                await controller.controller.submit(decide)
+
+        host = self._cluster.hosts[controller.broker_id - 1]
+        assert host.process is not None
+        host.process.loop.create_task(submit())
+
     # --- the network ---
 
     def cut(self) -> str | None:
@@ -223,6 +267,17 @@ class Faults:
         other = self._random.choice(self._others(host))
         self._cluster.network.reset_connections(host.name, other.name)
         return f"reset between {host.name} and {other.name}"
+
+    def stall(self) -> str | None:
+        """What is under way between two brokers arrives late, over the same connection."""
+        host = self.victim()
+        if host is None:
+            return None
+        other = self._random.choice(self._others(host))
+        one, two = (host, other) if self._random.random() < 0.5 else (other, host)
+        seconds = self._random.uniform(0.05, 3.0)
+        self._cluster.network.stall(one.name, two.name, seconds)
+        return f"stall from {one.name} to {two.name} for {seconds:.2f} s"
 
     def slow_path(self) -> str | None:
         host = self.victim()

@@ -26,6 +26,9 @@ WEIGHTS: Final = {
     "one way": 5,
     "isolate": 4,
     "reset": 6,
+    "suspect": 10,
+    "prefer": 8,
+    "stall": 8,
     "slow path": 4,
     "weather": 4,
     "no ensemble": 4,
@@ -54,7 +57,7 @@ class Plan:
 
     @classmethod
     def draw(cls, random: Random) -> Plan:
-        count = 0 if random.random() < 0.1 else random.randint(1, 7)
+        count = 0 if random.random() < 0.1 else random.randint(2, 8)
         names = list(WEIGHTS)
         chosen: dict[str, None] = {}
         for name in random.choices(names, weights=list(WEIGHTS.values()), k=count):

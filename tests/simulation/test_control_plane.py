@@ -123,3 +123,25 @@ def test_a_broker_that_stops_does_not_wait_for_what_nobody_can_decide(cluster: S
     cluster.run_for(1)
     draining = begin(host, broker.dispatcher.drain())
     cluster.run_until(lambda: task.done() and draining.done(), 2, "nothing is forwarded any more")
+
+
+# --- stopping ---------------------------------------------------------------------------------------------
+
+
+def creation(name: str) -> CreateTopicsRequest:
+    topic = CreatableTopic(name=name, num_partitions=3, replication_factor=3, assignments=[], configs=[])
+    return CreateTopicsRequest(topics=[topic], timeout_ms=1000)
+
+
+@pytest.mark.parametrize("pick", [in_office, out_of_office])
+def test_a_broker_stops_while_the_coordination_service_is_away(cluster: SimulatedCluster, pick: Any) -> None:
+    """Nothing can be committed, so whatever waits for a commit is not waited for."""
+    host = pick(cluster)
+    host.wanted = False
+    cluster.ensemble.lose_quorum()
+    cluster.run_for(1)
+    task = forwarded(host, creation("late"), 7)
+    cluster.run_for(1)
+    host.stop()
+    cluster.run_until(lambda: not host.is_running, 45, "the broker has stopped")
+    assert task.cancelled() or not task.done() or task.exception() is not None

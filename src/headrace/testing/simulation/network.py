@@ -133,6 +133,13 @@ class SimulatedNetwork:
             if {link.host, link.peer_host} == {one, other}:
                 self.reset(link)
 
+    def stall(self, source: str, target: str, seconds: float) -> None:
+        """What is under way from one host to another comes that much later; nothing is lost."""
+        for link in self._connections:
+            for stream in (link.up, link.down):
+                if stream.source == source and stream.target == target:
+                    stream.postpone(seconds)
+
     def reset(self, link: SimulatedLink) -> None:
         """Both ends live, and hear of it on their own."""
         self._reset_client(link)

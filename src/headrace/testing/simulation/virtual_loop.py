@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -55,7 +56,15 @@ class ProcessLoop(_Loop):
         """End the process between two of its steps. Its tasks are kept, so that none of them is unwound."""
         self.is_alive = False
         self.is_paused = False
-        self._graveyard.extend(asyncio.all_tasks(self))
+        tasks = asyncio.all_tasks(self)
+        for task in tasks:
+            coroutine = task.get_coro()
+            if (
+                inspect.iscoroutine(coroutine)
+                and inspect.getcoroutinestate(coroutine) == inspect.CORO_CREATED
+            ):
+                coroutine.close()  # it never began, so nothing runs; otherwise Python would complain of it
+        self._graveyard.extend(tasks)
         self._graveyard.extend(self._parked)
         self._parked = []
 

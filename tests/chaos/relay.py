@@ -99,13 +99,39 @@ class Relay:
 class _Server:
     """The relay itself, in its own process."""
 
-    def __init__(self, to_address: str, to_port: int, seed: int) -> None:
-        self._to = (to_address, to_port)
+    def __init__(self, at: tuple[str, int], to: tuple[str, int], seed: int) -> None:
+        self._at = at
+        self._to = to
         self._random = random.Random(seed)
         self._weather = Weather()
         self._changed = asyncio.Event()
         self._writers: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self._probing: asyncio.Task[None] | None = None
+
+    async def listen(self) -> None:
+        self._server = await asyncio.start_server(self.serve, *self._at)
+
+    def _suspect(self) -> None:
+        """A connection onward broke. While nobody listens there, nobody may listen here: peers tell a dead
+        process from a dead network by a port that refuses."""
+        if self._probing is None or self._probing.done():
+            self._probing = asyncio.create_task(self._probe())
+
+    async def _probe(self) -> None:
+        while True:
+            try:
+                _, writer = await asyncio.open_connection(*self._to)
+            except OSError:
+                if self._server is not None:
+                    self._server.close()
+                    self._server = None
+                await asyncio.sleep(0.05)
+                continue
+            writer.close()
+            if self._server is None:
+                await self.listen()
+            return
 
     def set(self, weather: Weather) -> None:
         self._weather = weather
@@ -123,14 +149,15 @@ class _Server:
             try:
                 onward_reader, onward = await asyncio.open_connection(*self._to)
             except OSError:
+                self._suspect()
                 return
             self._writers.add(onward)
             try:
-                pumps = [
-                    asyncio.create_task(self._pump(reader, onward)),
-                    asyncio.create_task(self._pump(onward_reader, writer)),
-                ]
+                back = asyncio.create_task(self._pump(onward_reader, writer))
+                pumps = [asyncio.create_task(self._pump(reader, onward)), back]
                 await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+                if back.done():
+                    self._suspect()
                 for pump in pumps:
                     pump.cancel()
                 await asyncio.gather(*pumps, return_exceptions=True)
@@ -185,8 +212,8 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 
 
 async def _main(address: str, port: str, to_address: str, to_port: str, seed: str) -> None:
-    relay = _Server(to_address, int(to_port), int(seed))
-    server = await asyncio.start_server(relay.serve, address, int(port))
+    relay = _Server((address, int(port)), (to_address, int(to_port)), int(seed))
+    await relay.listen()
     print("listening", flush=True)
     loop = asyncio.get_running_loop()
     commands = asyncio.StreamReader()
@@ -195,7 +222,6 @@ async def _main(address: str, port: str, to_address: str, to_port: str, seed: st
         given: dict[str, Any] = json.loads(line)
         relay.set(Weather(**given))
         print("done", flush=True)
-    server.close()
 
 
 if __name__ == "__main__":

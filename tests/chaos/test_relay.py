@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 import time
@@ -11,7 +12,7 @@ import pytest
 
 from tests.broker_process import HERE
 from tests.chaos.relay import Relay, Weather
-from tests.cluster_process import stable_port
+from tests.cluster_process import eventually, stable_port
 
 
 @pytest.fixture
@@ -112,3 +113,22 @@ def test_refusing_resets_old_and_new_connections(relay: Relay) -> None:
             round_trip(connection)
     with pytest.raises(OSError), connect(relay) as connection:
         round_trip(connection)
+
+
+def test_the_port_refuses_while_nobody_listens_behind_it() -> None:
+    port = stable_port()
+    with Relay(HERE, stable_port(), port) as relay:
+        behind = socket.create_server(("127.0.0.1", port))
+        with connect(relay):
+            behind.accept()[0].close()
+        behind.close()
+        with connect(relay):
+            pass
+
+        def refused() -> bool:
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", relay.port)) == errno.ECONNREFUSED
+
+        eventually(refused, 5, "the port refuses")
+        with socket.create_server(("127.0.0.1", port)):
+            eventually(lambda: not refused(), 5, "the port is open again")

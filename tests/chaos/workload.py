@@ -23,8 +23,8 @@ TOPIC: Final = "chaos"
 #: Records of one producer that may wait for their acknowledgement.
 IN_FLIGHT: Final = 500
 #: How long a record is tried: longer than any client lives. When librdkafka gives up a record by itself it
-#: takes a new epoch, and sends again under it what is still in its queue. That stores records twice, on Apache
-#: Kafka too. What is in flight when a client ends is never sent again, so it is unknown, and not twice.
+#: takes a new epoch, and sends again under it what is still in its queue. That stores records twice, also on
+#: Apache Kafka. What is in flight when a client ends is never sent again: it is unknown, and not twice.
 TRIED_SECONDS: Final = 600
 FLUSHED_SECONDS: Final = 30
 #: A broker refuses records from its future. When its own clock is wrong, that is no loss, but dull.

@@ -87,6 +87,8 @@ class _Loader:
         self.end_offset = log_start_offset
         self.has_epochs = self.epochs.load()
         self.trusted = False
+        self.was_empty = not any(segment.size for segment in self.segments) and not self.epochs.entries
+        """Nothing was ever kept of it, so nothing of it has to be made durable: there may be thousands."""
 
     def _segment(self, base_offset: int) -> Segment:
         segment = Segment(
@@ -240,9 +242,10 @@ class _Loader:
         segment.flush_indexes(final=True)
         if walk.fault is not None:
             file.truncate(walk.position)
-        file.sync()
-        segment.index.sync()
-        segment.times.sync()
+        if not self.was_empty:
+            file.sync()
+            segment.index.sync()
+            segment.times.sync()
         return walk.fault is None
 
     def _drop_after(self, place: int) -> None:
@@ -289,7 +292,9 @@ class _Loader:
         log.resume_clock(self.now_ms)
         if self.trusted and self.snapshots and self.snapshots[-1] == self.end_offset:
             log.closed_at = self.end_offset
-        if not self.trusted:
+        if not self.trusted and self.was_empty:
+            log.note_unsynced(f"{self.path}/{files.PARTITION_METADATA}")  # with its first flush, as a new one
+        elif not self.trusted:
             files.sync_path(self.disk, self.epochs.path)
             self.epochs.unsynced = False
             self.disk.sync_dir(self.path)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
+from uuid import UUID
 
 import pytest
 
 from headrace.core.errors import CorruptLog
-from headrace.log import files
+from headrace.log import checkpoints, files
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.records import encode_batch
-from headrace.testing.disk import SimulatedDisk
+from headrace.testing.disk import Fault, SimulatedDisk
 from tests.unit.log.invariants import check_invariants
 from tests.unit.log.material import (
     NOW,
@@ -282,3 +284,23 @@ def _open_foreign(disk: SimulatedDisk) -> PartitionLog:
         now_ms=NOW,
         foreign=True,
     )
+
+
+def test_an_empty_log_costs_no_sync_and_its_first_flush_still_makes_it_durable() -> None:
+    disk = SimulatedDisk()
+    disk.make_dirs(FOLDER)
+    # As a process leaves it that is killed at once.
+    disk.open(path_of(0, files.LOG), create=True).close()
+    identity = checkpoints.format_partition_metadata(UUID(int=42))
+    files.replace(disk, f"{FOLDER}/{files.PARTITION_METADATA}", identity, sync=False)
+    disk.sync_dir("/data")
+    disk.sync_dir("/")
+    disk.faults.extend([Fault("sync", FOLDER, errno.EIO), Fault("sync_dir", FOLDER, errno.EIO)])
+    log = reopen(disk)
+    disk.faults.clear()
+    append(log, b"first")
+    log.flush()
+    disk.crash(keep=0.0)
+    log = reopen(disk, recovery_point=1)
+    assert values_of(read_records(log)) == [b"first"]
+    assert log.topic_id == UUID(int=42)

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from headrace.core.errors import HeadraceError, StorageError, UnknownTopicOrPartition
+from headrace.core.errors import HeadraceError, NotLeader, StorageError, UnknownTopicOrPartition
 from headrace.log.flush import FlushTicket
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.histogram import LatencyHistogram
@@ -19,13 +19,14 @@ class Flusher:
         self.loop = loop
         self._times = times
         self._threads = threads
-        self._waiting: dict[PartitionLog, list[tuple[int, OnDurable]]] = {}
+        self._waiting: dict[PartitionLog, list[tuple[int, int, OnDurable]]] = {}
+        """Up to which offset, after how many truncations, and who."""
         self._running: set[asyncio.Future[None]] = set()
 
     def flush(self, log: PartitionLog, then: OnDurable | None = None) -> None:
         """Make everything that is appended now durable. Requests that come meanwhile share the next sync."""
         if then is not None:
-            self._waiting.setdefault(log, []).append((log.end_offset, then))
+            self._waiting.setdefault(log, []).append((log.end_offset, log.truncations, then))
         if not log.flush_in_progress:
             self._start(log)
 
@@ -54,13 +55,32 @@ class Flusher:
         error = done.exception()
         if error is None:
             ticket.done()
-            self._tell(log, ticket.offset, None)
-            if log in self._waiting:
+            left = False
+            if ticket.truncations == log.truncations:
+                self._tell(log, ticket.offset, None)
+            else:
+                # It began before a cut and counts for nothing: what is left, or came since, is synced again.
+                self._refuse_cut_off(log)
+                left = log.synced_offset < log.end_offset and not log.closed
+            if left or log in self._waiting:
                 self._start(log)
             return
         failure = error if isinstance(error, StorageError) else StorageError(str(error))
         ticket.failed()
         self._tell(log, None, failure)
+
+    def _refuse_cut_off(self, log: PartitionLog) -> None:
+        """Whoever has waited since before the log was cut waits for records that may not be there any more.
+
+        Their offset may never be reached again, or only by other records.
+        """
+        waiting = self._waiting.pop(log, [])
+        rest = [item for item in waiting if item[1] == log.truncations]
+        if rest:
+            self._waiting[log] = rest
+        for _, truncations, then in waiting:
+            if truncations != log.truncations:
+                then(NotLeader(f"{log.topic_partition} was cut off to follow another leader"))
 
     def _tell(self, log: PartitionLog, offset: int | None, error: HeadraceError | None) -> None:
         """Tell those who wait for what lies below `offset`, or everybody (None)."""
@@ -68,7 +88,7 @@ class Flusher:
         rest = [item for item in waiting if offset is not None and item[0] > offset]
         if rest:
             self._waiting[log] = rest
-        for end, then in waiting:
+        for end, _, then in waiting:
             if offset is None or end <= offset:
                 then(error)
 

@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from headrace.broker.flusher import Flusher
-from headrace.core.errors import HeadraceError, StorageError
+from headrace.core.errors import HeadraceError, NotLeader, StorageError
 from headrace.log.os_disk import OsDisk, OsFile
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.histogram import LatencyHistogram
@@ -112,3 +112,50 @@ async def test_a_failed_sync_is_told_to_all_and_never_tried_again(
     assert log.recovery_point == 0
     assert not log.directory.is_online
     assert HeldFile.syncs == 1
+
+
+async def test_who_waits_for_what_was_cut_off_meanwhile_is_told_and_what_is_left_is_synced(
+    log: PartitionLog, flusher: Flusher
+) -> None:
+    """Otherwise the flusher would sync again and again, until the log is as long as it was."""
+    told: list[HeadraceError | None] = []
+    append(log, b"a")
+    append(log, b"b")
+    flusher.flush(log, told.append)
+    append(log, b"c")
+    flusher.flush(log, told.append)
+    HeldFile.leave.set()  # the sync itself has begun before the cut, and comes back after it
+    log.truncate_to(1)
+    await asyncio.sleep(0.2)
+    syncs = HeldFile.syncs
+    await asyncio.sleep(0.05)
+    at_rest = HeldFile.syncs == syncs
+    HeldFile.failure = OSError(5, "Input/output error")  # ends the syncs, if they go on
+    await asyncio.sleep(0.05)
+    assert at_rest
+    assert [type(error) for error in told] == [NotLeader, NotLeader]
+    assert (log.end_offset, log.synced_offset) == (1, 1)
+
+
+async def test_a_sync_that_began_before_a_cut_says_nothing_of_what_came_after_it(
+    log: PartitionLog, flusher: Flusher
+) -> None:
+    synced: list[int] = []
+    for value in (b"a", b"b", b"c"):
+        append(log, value)
+    flusher.flush(log)
+    held, HeldFile.leave = HeldFile.leave, Event()
+    HeldFile.leave.set()
+    log.truncate_to(1)
+    HeldFile.leave = Event()
+    append(log, b"d")
+    flusher.flush(log, lambda _: synced.append(log.synced_offset))
+    held.set()  # only the sync that was begun first
+    await asyncio.sleep(0.05)
+    assert synced == []
+    HeldFile.leave.set()
+    for _ in range(100):
+        if synced:
+            break
+        await asyncio.sleep(0.01)
+    assert synced == [2]

@@ -30,6 +30,9 @@ _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 _SERVED_EARLY: Final = frozenset({_FETCH, _API_VERSIONS})
 """What a broker serves before it is ready: other brokers follow the metadata by Fetch."""
 
+DRAIN_SECONDS: Final = 10.0
+"""How long a stop waits for requests that are being carried out."""
+
 
 class Dispatcher:
     """The frame handler of every connection."""
@@ -169,7 +172,16 @@ class Dispatcher:
         return HeadraceError(f"{api.key.name} failed: {error!r}")
 
     async def drain(self) -> None:
-        """Wait for requests that are being carried out, and take no more of those that have to wait."""
+        """Wait for requests that are being carried out, and take no more of those that have to wait.
+
+        Not for ever: what waits for a commit waits for the coordination service.
+        """
         self.is_draining = True
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                while self._tasks:
+                    await asyncio.wait(list(self._tasks))
+        except TimeoutError:
+            self._log.warning("requests given up to stop", requests=len(self._tasks))
+            for task in list(self._tasks):
+                task.cancel()

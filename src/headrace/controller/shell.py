@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from headrace.controller.brokers import BrokerDescription
-from headrace.controller.codec import pack
+from headrace.controller.codec import Payload, pack
 from headrace.controller.commit import Pen
 from headrace.controller.image import ConfigResource, MetadataImage
 from headrace.controller.machine import ControllerMachine
@@ -35,10 +35,10 @@ from headrace.controller.operations import (
 )
 from headrace.controller.store import MetadataStore
 from headrace.controller.topics import MOST_PARTITIONS, topic_sizes
-from headrace.core.errors import HeadraceError, NotController, ServerError
+from headrace.core.errors import HeadraceError, InvalidRequest, NotController, ServerError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports import Clock
-from headrace.core.ports_coordination import Coordination, OfficeLost, SessionState
+from headrace.core.ports_coordination import CommitUnknown, Coordination, OfficeLost, SessionState
 from headrace.protocol.stored.abort_transaction_record import AbortTransactionRecord
 from headrace.protocol.stored.no_op_record import NoOpRecord
 
@@ -69,6 +69,9 @@ class Controller:
         # Why no operation is taken; None while in office.
         self._over: HeadraceError | None = NotController("this broker is not the controller")
         self._on_resign: list[Callable[[HeadraceError], None]] = []
+        self._gives_up = False
+        """Nothing is waited for any more: what is in flight is settled by whoever follows."""
+        self._reconsider = asyncio.Event()
 
     # --- reading --------------------------------------------------------------------------------------------
 
@@ -102,6 +105,8 @@ class Controller:
 
         Raises OfficeLost if another was faster. The queue is empty: whoever asked before was refused.
         """
+        await self.settled()
+        self._gives_up = False
         epoch = await self._coordination.take_office(broker_id, deposing=deposing)
         self._pen = Pen(self._coordination, self._clock, epoch, self._until_connected)
         async for batch in self._pen.committed_from(self._store.end):
@@ -110,7 +115,7 @@ class Controller:
         if self._machine.in_transaction:
             # Its controller died in the middle: nothing of it has happened.
             opening = [[AbortTransactionRecord(reason="its controller is gone")]]
-        await self._commit([*opening, *self._machine.finalise_features().groups])
+        await self._write(_encoded([*opening, *self._machine.finalise_features().groups]))
         self._over = None
         self._owner = asyncio.create_task(self._own(), name="controller")
 
@@ -122,10 +127,10 @@ class Controller:
         return epoch
 
     async def stop(self) -> None:
-        """Finish the commit that is in flight, refuse the rest."""
+        """Finish the commit that is in flight if the service answers, refuse the rest."""
         if self._over is None:
             self._over = NotController("the controller is stopping")
-        self._arrived.set()
+        self._give_up()
         if self._owner is not None:
             await self._owner
             self._owner = None
@@ -134,19 +139,32 @@ class Controller:
         """Give the office up: its session is over. What is being committed is settled by whoever follows."""
         if self._over is None:
             self._resign(NotController(str(error)), [])
-            self._arrived.set()
+            self._give_up()
+
+    async def settled(self) -> None:
+        """Until nothing of the last term is in flight: its last batch may still be applied before that."""
+        if self._owner is not None:
+            await asyncio.wait((self._owner,))
+
+    def _give_up(self) -> None:
+        self._gives_up = True
+        self._arrived.set()
+        self._reconsider.set()
 
     async def _until_connected(self) -> None:
         # A moment in any case: a connection can fail before the session says so.
         await asyncio.sleep(RETRY_SECONDS)
-        changed = asyncio.Event()
-        stop = self._coordination.watch_session(lambda _state: changed.set())
+        stop = self._coordination.watch_session(lambda _state: self._reconsider.set())
         try:
-            while self._coordination.session is not SessionState.CONNECTED:
+            while True:
                 if self._coordination.session is SessionState.LOST:
                     raise OfficeLost("the session ended, and the office with it")
-                changed.clear()
-                await changed.wait()
+                if self._gives_up:
+                    raise OfficeLost("the term is over")
+                if self._coordination.session is SessionState.CONNECTED:
+                    return
+                self._reconsider.clear()
+                await self._reconsider.wait()
         finally:
             stop()
 
@@ -221,7 +239,8 @@ class Controller:
             together = self._take()
             try:
                 await self._carry_out(together)
-            except OfficeLost as error:
+            except (OfficeLost, CommitUnknown) as error:
+                # Also if the service never says what became of a commit: whoever enters next finds out.
                 self._resign(NotController(str(error)), together)
             except HeadraceError as error:
                 self._resign(error, together)
@@ -249,10 +268,15 @@ class Controller:
     async def _carry_out(self, together: list[_Waiting]) -> None:
         try:
             result = self._decide(together)
+            payloads = _encoded(result.groups)
         except Exception as error:  # A decision changes nothing, so the next one is not in danger.
-            self._refuse(together, error)
+            if len(together) == 1:
+                self._refuse(together, error)
+                return
+            for each in together:  # it is one's fault, not its neighbours'
+                await self._carry_out([each])
             return
-        await self._commit(result.groups)
+        await self._write(payloads)
         self._answer(together, result.response)
 
     def _decide(self, together: list[_Waiting]) -> Result[Any]:
@@ -270,10 +294,10 @@ class Controller:
                 names = {topic.name for topic in waiting.new_topics or ()}
                 waiting.answer.set_result([created for created in response if created.name in names])
 
-    async def _commit(self, groups: list[RecordGroup]) -> None:
+    async def _write(self, payloads: list[Payload]) -> None:
         pen = self._pen
         assert pen is not None, "nobody commits before entering office"
-        for payload in pack(groups):
+        for payload in payloads:
             batch = await pen.write(self._store.end, payload.values)
             self._store.apply(batch, payload.records)
 
@@ -288,3 +312,11 @@ class Controller:
         for each in waiting:
             if not each.answer.done():
                 each.answer.set_exception(error)
+
+
+def _encoded(groups: list[RecordGroup]) -> list[Payload]:
+    """All of them before anything is written: what a record cannot say is refused, and harms nobody."""
+    try:
+        return list(pack(groups))
+    except ValueError as error:
+        raise InvalidRequest(f"this cannot be written down: {error}") from error

@@ -10,7 +10,7 @@ from headrace.broker.api import Call
 from headrace.broker.cluster.asking import ask
 from headrace.core.errors import InvalidRequest, NotController
 from headrace.core.ids import NO_BROKER
-from headrace.core.ports_network import Link, PeerUnavailable
+from headrace.core.ports_network import Link, PeerSilent, PeerUnavailable
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
@@ -42,7 +42,11 @@ class ControllerChannel:
         if broker.controller.in_office:
             assert api.handle is not None, "what the controller is asked is served by a handler"
             result = api.handle(broker, message, Call(api.highest, None, broker.to_itself))
-            reply = await result if inspect.isawaitable(result) else result
+            try:
+                async with asyncio.timeout(timeout):
+                    reply = await result if inspect.isawaitable(result) else result
+            except TimeoutError:
+                raise PeerSilent(f"{type(message).__name__} was not decided in {timeout:g} s") from None
             assert isinstance(reply, answer)
             return reply
         link = await self._own.open()
@@ -77,7 +81,7 @@ class ControllerChannel:
         broker = self._broker
         api = broker.apis[EnvelopeRequest.API_KEY]
         if broker.controller.in_office:
-            return await self.request(envelope, EnvelopeResponse)
+            return await self.request(envelope, EnvelopeResponse, timeout=timeout)
         link = await self._forwarded.open()
         return await ask(link, envelope, EnvelopeResponse, version=api.highest, timeout=timeout)
 

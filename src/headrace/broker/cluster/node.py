@@ -273,6 +273,9 @@ class ClusterNode:
             await self._resign_if_deposed()
             await moved.wait()
         await self._end_duties()
+        await (
+            self._broker.controller.settled()
+        )  # what it committed last is applied before anybody is followed
         self._broker.log.info("out of office", epoch=self._broker.controller.epoch)
 
     async def _resign_if_deposed(self) -> None:

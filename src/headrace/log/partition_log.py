@@ -27,6 +27,7 @@ LogSlice = FileRange
 EMPTY_SLICE: Final = LogSlice(EMPTY_FILE, 0, 0)
 _ASSIGN: Final = Struct(">qii").pack_into
 """Base offset, batch length, leader epoch: the head of a batch, outside its checksum."""
+NEWEST_EPOCH: Final = 2**31 - 1
 _NEW: Final = tuple.__new__
 """Makes a named tuple in half the time that its own constructor takes."""
 
@@ -111,15 +112,26 @@ class PartitionLog(SegmentChain):
             f"{self.topic_partition} is in leader epoch {self.latest_epoch}, not {leader_epoch}"
         )
 
-    def append_as_follower(self, batches: Buffer, *, now_ms: int = 0) -> int:
+    def append_as_follower(
+        self,
+        batches: Buffer,
+        *,
+        now_ms: int = 0,
+        leader_epoch: int = NEWEST_EPOCH,
+        begin_at: int | None = None,
+    ) -> int:
         """Append what a leader sent, offsets and epochs as they are; a cut last batch is left out.
 
-        Raises CorruptBatch, with nothing appended, if a checksum is wrong or an offset goes back.
+        Raises CorruptBatch, with nothing changed, if a checksum is wrong, an offset goes back, or a batch is
+        of a later epoch than `leader_epoch`, in which it was asked for. `begin_at`: the log is empty, and
+        begins anew with the first batch, which begins there.
         """
         self.require_open()
         with memoryview(batches) as view:
-            checked = self._check_run(view)
+            checked = self._check_run(view, self.end_offset if begin_at is None else begin_at, leader_epoch)
             try:
+                if checked and begin_at is not None:
+                    truncation.truncate_fully_and_start_at(self, begin_at)
                 for at, header in checked:
                     self._append_checked(view[at : at + header.size], header, now_ms)
             except OSError as error:
@@ -128,8 +140,8 @@ class PartitionLog(SegmentChain):
             self.mark_unsynced(now_ms)
         return self.end_offset
 
-    def _check_run(self, view: memoryview) -> list[tuple[int, BatchHeader]]:
-        checked, at, expected, epoch = [], 0, self.end_offset, self.latest_epoch
+    def _check_run(self, view: memoryview, expected: int, newest_epoch: int) -> list[tuple[int, BatchHeader]]:
+        checked, at, epoch = [], 0, self.latest_epoch
         while len(view) - at >= HEADER_SIZE:
             length = int.from_bytes(view[at + 8 : at + 12], "big", signed=True)
             if length + LOG_OVERHEAD > len(view) - at and length > 0:
@@ -139,6 +151,8 @@ class PartitionLog(SegmentChain):
                 raise CorruptBatch(f"offset {header.base_offset} where {expected} is the least")
             if header.leader_epoch < epoch:
                 raise CorruptBatch(f"leader epoch {header.leader_epoch} after {epoch}")
+            if header.leader_epoch > newest_epoch:
+                raise CorruptBatch(f"leader epoch {header.leader_epoch} from a leader of {newest_epoch}")
             checked.append((at, header))
             expected, epoch = header.next_offset, header.leader_epoch
             at += header.size

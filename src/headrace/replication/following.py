@@ -148,13 +148,16 @@ class Following:
     def _append(self, records: memoryview, now_ms: int) -> FetchOutcome:
         log = self._log
         before = log.end_offset
+        begin_at = None
         if log.log_start_offset == before and len(records) >= HEADER_SIZE:
             first = _BASE_OFFSET.unpack_from(records)[0]
             if 0 <= first < before:
                 # The leader's log begins inside a batch, after DeleteRecords: this one begins with it.
-                log.truncate_fully_and_start_at(first)
+                begin_at = first
         try:
-            log.append_as_follower(records, now_ms=now_ms)
+            # Not of later epochs: a leader that has lost its leadership while it sent this may have cut its
+            # log, and sends what it has copied since. That need not follow what this log ends with.
+            log.append_as_follower(records, now_ms=now_ms, leader_epoch=self.leader_epoch, begin_at=begin_at)
         except CorruptBatch:
             self.corrupt_answers += 1
             return FetchOutcome.BACK_OFF

@@ -238,6 +238,38 @@ def test_a_damaged_answer_is_not_appended(leader: Partition, follower: Partition
     assert follower.high_watermark == 1
 
 
+def test_a_damaged_answer_does_not_move_the_start_of_an_empty_log_back(
+    leader: Partition, follower: Partition
+) -> None:
+    """It would give the offsets before it away once more, if this replica led next."""
+    append(leader, b"a", b"b", b"c")
+    append(leader, b"d")
+    leader.on_replica_fetch(2, 100, 4, 0.0)
+    leader.delete_records_before(2)
+    apply(follower, error=int(ErrorCode.OFFSET_OUT_OF_RANGE), log_start=2)
+    bad = bytearray(answer(leader, 2).records)
+    bad[-1] ^= 1
+    assert apply(follower, records=bytes(bad), high_watermark=2) == FetchOutcome.BACK_OFF
+    log = follower.log
+    assert (log.log_start_offset, log.end_offset, follower.high_watermark) == (2, 2, 2)
+
+
+def test_nothing_of_a_later_epoch_than_the_answers_is_appended(
+    leader: Partition, follower: Partition
+) -> None:
+    """A range of a file is sent when its turn comes. A leader that has been deposed since, and has cut its
+    log, sends what is there now. Batches of a later epoch need not follow what this log ends with."""
+    append(leader, b"a")
+    copy(leader, follower)
+    later = new_partition()
+    later.assign(row(1, 2, (1,)), 1, 0.0)
+    append(later, b"x")
+    append(later, b"y")
+    assert apply(follower, records=bytes(answer(later, 1).records), high_watermark=2) == FetchOutcome.BACK_OFF
+    assert values(follower) == [b"a"]
+    assert follower.log.latest_epoch == 1
+
+
 def test_a_cut_last_batch_is_left_for_the_next_answer(leader: Partition, follower: Partition) -> None:
     append(leader, b"a")
     append(leader, b"b")

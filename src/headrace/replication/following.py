@@ -128,9 +128,10 @@ class Following:
         elif own_epoch < epoch:
             own_end = min(own_end, leader_end)
         target = min(own_end, leader_end)
-        if target >= log.end_offset:
+        if target >= log.end_offset or target < 0:
             return FetchOutcome.BACK_OFF  # it says that the logs differ, and not where
-        log.truncate_to(max(target, log.log_start_offset))
+        # Also to before its own start: what the leader writes there next must not be skipped.
+        log.truncate_to(target)
         return FetchOutcome.TRUNCATED
 
     def _out_of_range(self, leader_start: int) -> FetchOutcome:

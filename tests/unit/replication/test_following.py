@@ -270,6 +270,25 @@ def test_nothing_of_a_later_epoch_than_the_answers_is_appended(
     assert follower.log.latest_epoch == 1
 
 
+def test_a_log_that_begins_after_its_leaders_end_goes_on_where_that_one_ends() -> None:
+    """After an unclean election: what the leader writes there next is committed, and must not be skipped."""
+    leader, follower = new_partition(), new_partition()
+    for each in (leader, follower):
+        each.assign(row(1, 1, (1,)), 1, 0.0)
+    for number in range(4):
+        append(follower, b"lost %d" % number)
+    follower.delete_records_before(3)
+    append(leader, b"a")
+    follower.assign(row(1, 2, (1,)), 2, 0.0)
+    leader.assign(row(1, 2, (1,)), 1, 0.0)
+    assert copy(leader, follower) == FetchOutcome.TRUNCATED
+    for number in range(5):
+        append(leader, b"new %d" % number)
+    for _ in range(3):
+        copy(leader, follower)
+    assert values(follower)[-5:] == [b"new %d" % number for number in range(5)]
+
+
 def test_a_cut_last_batch_is_left_for_the_next_answer(leader: Partition, follower: Partition) -> None:
     append(leader, b"a")
     append(leader, b"b")

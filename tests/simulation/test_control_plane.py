@@ -9,6 +9,9 @@ from typing import Any, TypeVar
 import pytest
 
 from headrace.broker.broker import Broker
+from headrace.broker.cluster import description
+from headrace.broker.cluster.membership import Membership
+from headrace.controller.image import Endpoint
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import LENGTH_SIZE, frame_request
 from headrace.protocol.message import Message
@@ -16,6 +19,8 @@ from headrace.protocol.messages.create_topics_request import CreatableTopic, Cre
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
+from headrace.testing.simulation.coordination import SimulatedCoordination
+from headrace.testing.simulation.virtual_loop import ProcessLoop
 from tests.simulation.cluster import SimulatedCluster, SimulatedHost
 
 T = TypeVar("T")
@@ -145,3 +150,63 @@ def test_a_broker_stops_while_the_coordination_service_is_away(cluster: Simulate
     host.stop()
     cluster.run_until(lambda: not host.is_running, 45, "the broker has stopped")
     assert task.cancelled() or not task.done() or task.exception() is not None
+
+
+# --- two processes with one broker id ---------------------------------------------------------------------
+
+
+def register_twin(cluster: SimulatedCluster, host: SimulatedHost) -> None:
+    """Another process, somewhere else, registers under the same broker id."""
+    loop = ProcessLoop(cluster.scheduler, "twin")
+    twin = SimulatedCoordination(cluster.ensemble, loop, "twin")
+    told = Membership(running(host), twin).describe()
+    elsewhere = told._replace(endpoints=(Endpoint("PLAINTEXT", "nowhere", 9092),))
+
+    async def register() -> None:
+        await twin.start()
+        await twin.register(told.broker_id, description.encode(elsewhere))
+
+    finish(cluster, loop.create_task(register()), 5)
+
+
+@pytest.mark.parametrize("pick", [in_office, out_of_office])
+def test_a_process_that_was_replaced_ends(cluster: SimulatedCluster, pick: Any) -> None:
+    """It would hold the office, or ask for metadata that it is refused, and never be of use again."""
+    host = pick(cluster)
+    host.wanted = False
+    broker = running(host)
+    register_twin(cluster, host)
+    cluster.run_until(broker.failure.done, 10, "the process gives up")
+    assert "broker.id" in str(broker.failure.result())
+
+
+def test_a_session_that_was_lost_is_no_replacement(cluster: SimulatedCluster) -> None:
+    brokers = [running(host) for host in cluster.hosts]
+    before = [broker.broker_epoch for broker in brokers]
+    cluster.ensemble.expire_all()
+    cluster.run_until(
+        lambda: all(
+            broker.broker_epoch > epoch and broker.is_alive(broker.broker_id)
+            for broker, epoch in zip(brokers, before, strict=True)
+        ),
+        30,
+        "every broker is back",
+    )
+    assert not any(broker.failure.done() for broker in brokers)
+
+
+# --- tasks that must not die in silence -------------------------------------------------------------------
+
+
+def test_a_broker_that_cannot_register_again_says_so(
+    cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    host = out_of_office(cluster)
+    host.wanted = False
+    broker = running(host)
+    monkeypatch.setattr(description, "remember", broken)
+    cluster.ensemble.expire_all()
+    cluster.run_until(broker.failure.done, 20, "the broker gives up")

@@ -57,6 +57,9 @@ class LoneNode:
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         return self._broker.address_of(broker_id)
 
+    def on_replaced(self, epoch: BrokerEpoch) -> None:
+        """Its disk is locked: nobody else can be this broker."""
+
     def on_metadata_fetch(
         self, broker_id: int, epoch: int, position: MetadataPosition, connection: object
     ) -> None:

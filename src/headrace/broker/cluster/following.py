@@ -15,6 +15,7 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ports_coordination import Office
 from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
 from headrace.protocol.batch import iterate
+from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from headrace.protocol.messages.fetch_response import FetchResponse
 
@@ -85,6 +86,7 @@ class MetadataFollower:
 
     async def _fetch(self, link: Link, silence_seconds: float) -> None:
         broker = self._broker
+        epoch = broker.broker_epoch
         asked = asyncio.ensure_future(
             ask(
                 link,
@@ -103,7 +105,12 @@ class MetadataFollower:
                 asked.cancel()  # closes the link
         if asked.cancelled() or not asked.done():
             return
-        for topic in asked.result().responses:
+        answer = asked.result()
+        if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
+            broker.node.on_replaced(epoch)
+        if answer.error_code:
+            await self._pause()  # such answers come at once, and would be asked for without an end
+        for topic in answer.responses:
             for partition in topic.partitions:
                 if partition.diverging_epoch.end_offset >= 0:
                     raise CorruptLog(
@@ -111,6 +118,8 @@ class MetadataFollower:
                         " cluster's: it was rebuilt from an older copy. Move __cluster_metadata-0 out of"
                         " the log directory, then start the broker again"
                     )
+                if partition.error_code:
+                    await self._pause()
                 records = partition.records
                 if partition.error_code == 0 and records is not None:
                     await self._apply(bytes(records))

@@ -27,12 +27,15 @@ class Membership:
         self._incarnation = UUID(bytes=broker.random.randbytes(16), version=4)
         self.broker_epoch = BrokerEpoch(-1)
         """The epoch of the last registration of this process; -1 before the first."""
+        self.is_registering = True
+        """A later epoch than that in the metadata may be this process's own."""
         self._whole_since: tuple[int, ...] = ()
         """Epochs of this process and of those before it, since which its directories have lost nothing."""
 
     async def register(self) -> None:
         """Each time is a new incarnation with a new epoch, also if the process is the same."""
         broker = self._broker
+        self.is_registering = True  # until it succeeds: an attempt that failed may have had its effect
         told = self.describe()
         epoch = await self._coordination.register(broker.broker_id, description.encode(told))
         kept = () if told.stopped == "unknown" else (*told.earlier_epochs, told.previous_epoch)
@@ -42,6 +45,7 @@ class Membership:
             None, description.remember, broker.disk, paths, broker.world.boot_id, self._whole_since
         )
         self.broker_epoch = epoch
+        self.is_registering = False
 
     def describe(self) -> BrokerDescription:
         broker = self._broker

@@ -15,7 +15,7 @@ from headrace.broker.cluster.duties import Duties, MetadataPosition
 from headrace.broker.cluster.following import Ended, MetadataFollower
 from headrace.broker.cluster.membership import Membership
 from headrace.controller.delta import MetadataDelta
-from headrace.core.errors import CorruptLog, HeadraceError, NotController, StorageError
+from headrace.core.errors import ConfigError, CorruptLog, HeadraceError, NotController, StorageError
 from headrace.core.ids import NO_BROKER, BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     Coordination,
@@ -57,6 +57,8 @@ class Standing(Protocol):
     async def stop(self) -> None: ...
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None: ...
+
+    def on_replaced(self, epoch: BrokerEpoch) -> None: ...
 
     def on_metadata_fetch(
         self, broker_id: int, epoch: int, position: MetadataPosition, connection: object
@@ -141,6 +143,8 @@ class ClusterNode:
         """The first row that names this incarnation makes the broker host; until then rows are of others."""
         broker = self._broker
         registration = broker.image.brokers.get(broker.broker_id)
+        if registration is not None and registration.epoch > self.broker_epoch:
+            self.on_replaced(self.broker_epoch)
         if registration is None or registration.epoch != self.broker_epoch:
             return
         if not self._hosting:
@@ -148,6 +152,17 @@ class ClusterNode:
             broker.hosting.start()
         if not registration.fenced:
             self._unfenced.set()
+
+    def on_replaced(self, epoch: BrokerEpoch) -> None:
+        """The cluster knows a later incarnation than `epoch`. If that is not this process, this one is of no
+        use any more, and could only fight for the office with the one that has its name."""
+        if epoch == self.broker_epoch and not self._membership.is_registering:
+            broker_id = self._broker.broker_id
+            self._broker.give_up(
+                ConfigError(
+                    f"another process has registered as broker {broker_id}: each needs its own broker.id"
+                )
+            )
 
     def _on_session(self, state: SessionState) -> None:
         self._broker.log.info("coordination session", state=state.value)
@@ -181,6 +196,10 @@ class ClusterNode:
                     break
                 except CoordinationUnavailable:
                     await asyncio.sleep(PAUSE_SECONDS)
+                except Exception as error:  # it would be a member that never acts
+                    self._broker.log.error("cannot register again", error=repr(error), exc_info=error)
+                    self._broker.give_up(StorageError(f"this broker cannot register again: {error!r}"))
+                    return
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         """Where a broker listens for others: what it registered last, else what the metadata says."""

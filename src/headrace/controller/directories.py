@@ -61,7 +61,8 @@ def assign_directories(
 ) -> Result[list[AssignedReplica]]:
     """A broker tells where its replicas are: (topic id, partition) for each directory.
 
-    A replica in a directory that is not among the broker's has failed with it.
+    A replica in a directory that is not among the broker's has failed with it. What it held is not known any
+    more, and it may begin anew with nothing: nobody may count on it.
     """
     broker = policy.check_incarnation(broker_id, epoch)
     groups: list[RecordGroup] = []
@@ -79,6 +80,7 @@ def assign_directories(
             record = PartitionChanges(policy, topic, unfit=frozenset() if online else me).change(
                 partition,
                 isr=None if online else [each for each in isr if each != broker_id],
+                incomplete=frozenset() if online else me,
                 directories={broker_id: directory},
             )
             if record is not None:

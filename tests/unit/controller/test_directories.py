@@ -93,3 +93,16 @@ def test_a_replica_told_to_be_in_an_unknown_directory_has_failed(cluster: Cluste
     cluster.do(cluster.machine.assign_directories(BrokerId(0), BrokerEpoch(5), told))
     assert row(cluster, 2)[:2] == (1, (1,))
     assert topic.directory_of(2, 0) == UUID(int=55)
+
+
+def test_a_replica_that_is_lost_is_not_eligible_any_more() -> None:
+    """It begins anew with nothing, in a directory that works: whoever counted on it would lose everything."""
+    cluster = Cluster([0, 1, 2])
+    topic_id = cluster.create("t", assignments=[(0, [0, 1, 2])], configs=[("min.insync.replicas", "2")])
+    cluster.fence(2)
+    nowhere, works = UUID(int=1), cluster.image.brokers[1].directories[0]
+    cluster.do(cluster.machine.assign_directories(BrokerId(1), BrokerEpoch(11), {nowhere: [(topic_id, 0)]}))
+    assert row(cluster) == (0, (0,), ())
+    cluster.do(cluster.machine.assign_directories(BrokerId(1), BrokerEpoch(11), {works: [(topic_id, 0)]}))
+    cluster.fence(0)
+    assert row(cluster) == (-1, (), (0,))

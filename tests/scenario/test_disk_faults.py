@@ -75,7 +75,7 @@ def test_a_failed_append_takes_its_directory_offline(broker: Broker, error: int)
     broker.only_one_failed()
 
 
-def test_a_full_disk_leaves_a_torn_batch_that_recovery_cuts_off(broker: Broker) -> None:
+def test_fault_04_a_full_disk_leaves_a_torn_batch_that_recovery_cuts_off(broker: Broker) -> None:
     broker.disk.free = 40
     with pytest.raises(StorageError, match="free space on it"):
         append(broker.logs.get(BAD), b"x" * 100)

@@ -218,6 +218,9 @@ class IsrChanges:
             elif len(proposal.isr) > wish.members_before:
                 counters.isr_expands += 1
             self._forget(wish)
+            if wish.partition.is_leader:
+                # Its row may have come before the answer: who caught up meanwhile has been put off by this.
+                self.consider(wish.partition)
 
     def _all_failed(self, batch: list[_Wish], *, definite: bool) -> None:
         for wish in batch:

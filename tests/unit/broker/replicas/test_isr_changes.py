@@ -113,6 +113,23 @@ async def test_a_follower_that_caught_up_is_proposed_with_the_epoch_that_fetched
         assert request.topics[0].topic_id == partition.topic_id
 
 
+async def test_who_catches_up_while_another_is_proposed_is_proposed_next() -> None:
+    """Also if the committed row comes before the answer, and on a partition where nothing happens any more."""
+    partition = led()
+    host = new_host()
+    host.channel.held = asyncio.Event()
+    async with running(host, answered()) as (changes, channel):
+        partition.on_wish = changes.consider
+        catch_up(partition)
+        await until(lambda: len(channel.requests) == 1)
+        catch_up(partition, THIRD)
+        replicas = (LEADER, OTHER, THIRD)
+        partition.assign(Assignment(LEADER, 4, 10, replicas, (LEADER, OTHER)), LEADER, 0.0)
+        host.channel.held.set()
+        await until(lambda: len(channel.requests) == 2, 1.0)
+        assert asked(channel.requests[1]) == {0: [(LEADER, 500), (OTHER, 501), (THIRD, 502)]}
+
+
 async def test_what_comes_while_one_is_in_flight_goes_together() -> None:
     partitions = [led(index) for index in range(5)]
     host = new_host()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterator
-from typing import Any, TypeVar
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar, cast
 
 import pytest
 
@@ -12,6 +14,7 @@ from headrace.broker.broker import Broker
 from headrace.broker.cluster import description
 from headrace.broker.cluster.membership import Membership
 from headrace.controller.image import Endpoint
+from headrace.controller.store import MetadataStore
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import LENGTH_SIZE, frame_request
 from headrace.protocol.message import Message
@@ -26,8 +29,8 @@ from tests.simulation.cluster import SimulatedCluster, SimulatedHost
 T = TypeVar("T")
 
 
-@pytest.fixture
-def cluster() -> Iterator[SimulatedCluster]:
+@contextmanager
+def started() -> Iterator[SimulatedCluster]:
     cluster = SimulatedCluster(1)
     cluster.start()
     try:
@@ -37,6 +40,12 @@ def cluster() -> Iterator[SimulatedCluster]:
         for host in cluster.hosts:
             if host.process is not None:
                 host.process.loop.kill()
+
+
+@pytest.fixture
+def cluster() -> Iterator[SimulatedCluster]:
+    with started() as cluster:
+        yield cluster
 
 
 def is_ready(host: SimulatedHost) -> bool:
@@ -210,3 +219,22 @@ def test_a_broker_that_cannot_register_again_says_so(
     monkeypatch.setattr(description, "remember", broken)
     cluster.ensemble.expire_all()
     cluster.run_until(broker.failure.done, 20, "the broker gives up")
+
+
+# --- what is on the disk ----------------------------------------------------------------------------------
+
+
+def test_a_broker_starts_after_power_was_lost_behind_a_checkpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checkpoint is synced, and a log that ends before it is refused: so the log was synced first."""
+    monkeypatch.setitem(cast(Any, MetadataStore.__init__).__kwdefaults__, "checkpoint_after", 10)
+    with started() as cluster:
+        for number in range(5):
+            finish(cluster, forwarded(in_office(cluster), creation(f"topic-{number}"), 7), 10)
+        host = out_of_office(cluster)
+        cluster.run_until(lambda: running(host).store.checkpoint_end > 0, 10, "there is a checkpoint")
+        host.wanted = False
+        monkeypatch.setattr(host.disk, "crash", partial(host.disk.crash, keep=0.0))
+        host.lose_power()
+        cluster.run_for(5)
+        host.start()
+        cluster.run_until(lambda: is_ready(host), 20, "the broker is back")

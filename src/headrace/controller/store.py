@@ -33,6 +33,10 @@ class MetadataCopy(Protocol):
 
     def append(self, batch: bytes) -> None: ...
 
+    async def sync(self) -> None:
+        """Make what was appended durable."""
+        ...
+
     def read(self, from_sequence: int) -> Iterable[bytes]:
         """Whole batches from the one at `from_sequence` on, lazily."""
         ...
@@ -141,6 +145,9 @@ class MetadataStore:
 
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> None:
         assert self._checkpoints is not None, "only a store with a place for them plans checkpoints"
+        # The log first: it must not end before its checkpoint, whenever power is lost. And the service forgets
+        # what enough brokers hold in a checkpoint, so these copies may soon be the only ones.
+        await self._copy.sync()
         await self._checkpoints.save(checkpoint)
         self._last_checkpoint = checkpoint
         self.checkpoint_end = checkpoint.end_offset

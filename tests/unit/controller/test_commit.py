@@ -49,6 +49,9 @@ class Copy:
     def append(self, batch: bytes) -> None:
         self.batches.append(batch)
 
+    async def sync(self) -> None:
+        """There is nothing behind it."""
+
     def read(self, from_sequence: int) -> list[bytes]:
         return [batch for batch in self.batches if read_header(batch).base_offset >= from_sequence]
 

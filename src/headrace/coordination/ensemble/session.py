@@ -113,7 +113,8 @@ class Session:
         arrived = asyncio.Event()
         stop = self.watch(lambda state: arrived.set() if state is SessionState.CONNECTED else None)
         try:
-            await asyncio.wait_for(arrived.wait(), timeout)
+            async with asyncio.timeout(timeout):  # wait_for may take a cancellation for the arrival
+                await arrived.wait()
         except TimeoutError:
             raise self._unavailable() from None
         finally:

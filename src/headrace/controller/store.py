@@ -145,8 +145,8 @@ class MetadataStore:
 
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> None:
         assert self._checkpoints is not None, "only a store with a place for them plans checkpoints"
-        # The log first: it must not end before its checkpoint, whenever power is lost. And the service forgets
-        # what enough brokers hold in a checkpoint, so these copies may soon be the only ones.
+        # The log first: it must not end before its checkpoint, whenever power is lost. And the service
+        # forgets what enough brokers hold in a checkpoint: these copies may soon be the only ones.
         await self._copy.sync()
         await self._checkpoints.save(checkpoint)
         self._last_checkpoint = checkpoint

@@ -15,10 +15,10 @@ from headrace.broker.logging import configure, get_logger
 from headrace.broker.metrics_server import MetricsServer
 from headrace.broker.system import SystemClock, boot_id, system_random
 from headrace.broker.world import World
-from headrace.client.link import TcpDialer
 from headrace.config.broker import BrokerConfig
 from headrace.core.ports_coordination import Coordination
 from headrace.log.os_disk import OsDisk
+from headrace.network.direct_link import DirectDialer
 from headrace.network.event_loop import BrokerEventLoop
 
 
@@ -33,7 +33,7 @@ def real_world(config: BrokerConfig) -> World:
         clock=SystemClock(),
         disk=OsDisk(),
         random=system_random(),
-        dialer=TcpDialer(receive_buffer_bytes=_receive_buffer(config)),
+        dialer=DirectDialer(receive_buffer_bytes=_receive_buffer(config)),
         make_coordination=_coordination,
         boot_id=boot_id(),
         descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],

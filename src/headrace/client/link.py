@@ -11,7 +11,7 @@ import errno
 import socket
 from collections import deque
 from struct import Struct
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from headrace.core.ports import Buffer
 from headrace.core.ports_network import PeerRefused, PeerReset, PeerSilent, PeerUnavailable
@@ -35,11 +35,15 @@ _KEEPALIVE: Final = (
 """A peer whose host vanished while nothing was asked of it is noticed within a minute."""
 
 
-class _Awaited(asyncio.Future[memoryview]):
+class Closable(Protocol):
+    def close(self) -> None: ...
+
+
+class Awaited(asyncio.Future[memoryview]):
     """An answer that is awaited. Whoever stops waiting for it gives up the link."""
 
     __slots__ = ("link",)
-    link: TcpLink
+    link: Closable
 
     def cancel(self, msg: Any | None = None) -> bool:
         cancelled = super().cancel(msg)
@@ -70,7 +74,7 @@ class TcpLink(asyncio.BufferedProtocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._failure: PeerUnavailable | None = None
-        self._waiting: deque[_Awaited] = deque()
+        self._waiting: deque[Awaited] = deque()
         """In the order of the requests."""
         self._shared = memoryview(bytearray(_SHARED_BYTES))
         self._kept = 0
@@ -89,7 +93,7 @@ class TcpLink(asyncio.BufferedProtocol):
 
     def send(self, frame: Buffer) -> asyncio.Future[memoryview]:
         self.send_only(frame)
-        answer = _Awaited(loop=self._loop)
+        answer = Awaited(loop=self._loop)
         answer.link = self
         self._waiting.append(answer)
         return answer
@@ -148,7 +152,7 @@ class TcpLink(asyncio.BufferedProtocol):
         self._fail(PeerReset(f"{self.peer} closed the connection"))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._fail(_broken(self.peer, exc))
+        self._fail(broken(self.peer, exc))
         self._body = None
         self._transport = None
         self._lost.set_result(None)
@@ -217,25 +221,21 @@ class TcpLink(asyncio.BufferedProtocol):
                 answer.set_exception(self._failure)
 
 
-class TcpDialer:
+class SocketDialer:
+    """Connects. What becomes of the socket is for others to say."""
+
     def __init__(self, *, receive_buffer_bytes: int = -1) -> None:
         """`receive_buffer_bytes`: -1 lets the kernel choose, and adapt, the size."""
         self._receive_buffer_bytes = receive_buffer_bytes
 
-    async def dial(self, host: str, port: int, *, timeout: float) -> TcpLink:
-        loop = asyncio.get_running_loop()
+    async def connect(self, host: str, port: int, *, timeout: float) -> socket.socket:
+        """A connected socket that does not block."""
         try:
             async with asyncio.timeout(timeout):
-                sock = await self._connect(loop, host, port)
-                try:
-                    _, link = await loop.create_connection(lambda: TcpLink(loop, f"{host}:{port}"), sock=sock)
-                except BaseException:
-                    sock.close()
-                    raise
+                return await self._connect(asyncio.get_running_loop(), host, port)
         except TimeoutError:
             # Also a TimeoutError of the kernel's own, ETIMEDOUT: it is the same silence.
             raise PeerSilent(f"no answer in {timeout:g} s") from None
-        return link
 
     async def _connect(self, loop: asyncio.AbstractEventLoop, host: str, port: int) -> socket.socket:
         """The first address of the host that takes the connection."""
@@ -273,6 +273,18 @@ class TcpDialer:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_buffer_bytes)
 
 
+class TcpDialer(SocketDialer):
+    async def dial(self, host: str, port: int, *, timeout: float) -> TcpLink:
+        loop = asyncio.get_running_loop()
+        sock = await self.connect(host, port, timeout=timeout)
+        try:
+            _, link = await loop.create_connection(lambda: TcpLink(loop, f"{host}:{port}"), sock=sock)
+        except BaseException:
+            sock.close()
+            raise
+        return link
+
+
 async def _addresses(
     loop: asyncio.AbstractEventLoop, host: str, port: int
 ) -> list[tuple[int, tuple[Any, ...]]]:
@@ -299,7 +311,7 @@ def _unconnected(error: OSError) -> PeerUnavailable:
     return PeerSilent(text)
 
 
-def _broken(peer: str, error: Exception | None) -> PeerUnavailable:
+def broken(peer: str, error: Exception | None) -> PeerUnavailable:
     if error is None:
         return PeerReset(f"{peer} closed the connection")
     if isinstance(error, OSError) and error.errno in _SILENCE:

@@ -11,18 +11,17 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
+from headrace.broker.replicas.fetch_requests import NUDGE, encoder_of, longest_wait, parsed
 from headrace.broker.replicas.fetch_session import FetchSession, Followed
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.broker.replicas.resting import Resting
 from headrace.core.errors import HeadraceError
 from headrace.core.ports_network import Link, PeerRefused, PeerReset, PeerSilent, PeerUnavailable
-from headrace.protocol.headers import LENGTH_SIZE, frame_request
+from headrace.network.direct_link import DirectLink
 from headrace.protocol.limits import ProtocolError
-from headrace.protocol.messages.api_versions_request import ApiVersionsRequest
 from headrace.protocol.replica_fetch_codec import (
     FetchedPartitionData,
     ReplicaFetchAnswer,
-    ReplicaFetchEncoder,
     parse_replica_fetch,
 )
 from headrace.replication.following import FetchOutcome
@@ -35,15 +34,12 @@ FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 1.0
 FIRST_REST: Final = 0.02
 """After the first failure of a partition: mostly the leader has only yet to hear that it leads."""
-WATCH_SECONDS: Final = 1.0
-SLACK_MS: Final = 10_000
-"""How much later than its longest wait an answer may come."""
+WATCH_SECONDS = 1.0  # not final: tests are less patient
 BYTES_PER_TURN: Final = 1 << 20
 PARTITIONS_PER_TURN: Final = 50
 """After one of these the loop has its turn: an answer can hold many partitions."""
-CLIENT_ID: Final = "replica"
-_NUDGE: Final = frame_request(ApiVersionsRequest(), 0, 0, CLIENT_ID)[LENGTH_SIZE:]
-"""A leader ends the wait of a fetch when something arrives behind it. What that is does not matter."""
+MARGIN: Final = 1 << 16
+TOPICS_AT_ONCE: Final = 50
 
 Member = Followed[FollowingPartition]
 
@@ -67,7 +63,10 @@ class ReplicaFetcher:
         self._nudged = False
         self._was_silent = False
         self._was_answered = False
-        self._encoder = self._make_encoder()
+        self._followed_up: list[Member] | None = None
+        """Of an answer that was taken when it came: who has to be synced before the next request."""
+        self._patience = longest_wait(host.config)
+        self._encoder = encoder_of(host)
         self._task: asyncio.Task[None] | None = None
         self._watchdog: asyncio.TimerHandle | None = None
 
@@ -131,6 +130,7 @@ class ReplicaFetcher:
         try:
             while True:
                 self._answer_due, self._was_silent, self._was_answered = inf, False, False
+                self._followed_up = None
                 try:
                     self._link = await self._dial()
                     await self._fetch(self._link)
@@ -189,41 +189,98 @@ class ReplicaFetcher:
 
     async def _fetch(self, link: Link) -> None:
         """Until the link breaks: PeerUnavailable."""
-        session, clock = self._session, self._host.clock
-        patience = self._patience()
+        session = self._session
+        self._patience = longest_wait(self._host.config)
         refusals = 0
         session.on_new_link()
         while True:
-            if self._encoder.replica_epoch != self._host.broker_epoch:
-                # Registered anew: the leader has to hear every position from this incarnation, also those
-                # that have not changed, or it would admit none of them again.
-                self._encoder = self._make_encoder()
-                session.restart()
-            request = session.request()
-            if session.unready:
-                self._rest_unready()
-            if session.is_empty:
-                session.restart()
+            frame = self._next_request()
+            if frame is None:
                 await self._until_changed(None)
                 continue
-            self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-            frame = self._encoder.encode(correlation_id, *request)
-            self._nudged = False
-            self._answer_due = clock.monotonic() + patience
-            answer = _parsed(await link.send(frame), correlation_id)
+            last = await self._exchange(link, frame)
             self._answer_due = inf
-            if not session.on_answer(answer.error_code, answer.session_id):
-                self._host.log.info("a fetch session ended", leader=self.leader_id, code=answer.error_code)
-                await self._until_changed(self._rest_seconds(refusals))
-                refusals += 1
-                continue
-            if not self._was_answered:
+            unsynced, self._followed_up = self._followed_up, None
+            if unsynced is None:
+                answer = parsed(last, self._correlation_id)
+                if not session.on_answer(answer.error_code, answer.session_id):
+                    self._host.log.info(
+                        "a fetch session ended", leader=self.leader_id, code=answer.error_code
+                    )
+                    await self._until_changed(self._rest_seconds(refusals))
+                    refusals += 1
+                    continue
                 self._was_answered = True
-                self._host.suspicions.reached(self.leader_id)
+                unsynced = await self._apply(answer)
             refusals = 0
-            unsynced = await self._apply(answer)
             if unsynced:
                 await self._sync(unsynced)
+
+    def _next_request(self) -> bytes | None:
+        """None if there is nothing to ask for now."""
+        session = self._session
+        if self._encoder.replica_epoch != self._host.broker_epoch:
+            # Registered anew: the leader has to hear every position from this incarnation, also those
+            # that have not changed, or it would admit none of them again.
+            self._encoder = encoder_of(self._host)
+            session.restart()
+        request = session.request()
+        if session.unready:
+            self._rest_unready()
+        if session.is_empty:
+            session.restart()
+            return None
+        self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
+        self._nudged = False
+        self._answer_due = self._host.clock.monotonic() + self._patience
+        return self._encoder.encode(correlation_id, *request)
+
+    async def _exchange(self, link: Link, frame: bytes) -> memoryview:
+        """Ask, and go on asking as long as the answers can be followed up: the last answer."""
+        if isinstance(link, DirectLink):
+            return await link.exchange(frame, self._follow_up)
+        while True:
+            answer = await link.send(frame)
+            following = self._follow_up(answer)
+            if following is None:
+                return answer
+            frame = following
+
+    def _follow_up(self, frame: memoryview) -> bytes | None:
+        """The usual answer: take it, and return the next request. None if `_fetch` has to go on: with what
+        is in `_followed_up` if the answer was taken, else with the answer."""
+        if len(frame) > BYTES_PER_TURN + MARGIN or self._throttle.is_limited:
+            return None
+        try:
+            answer = parse_replica_fetch(frame)
+        except ProtocolError:
+            return None
+        topics = answer.topics
+        if answer.error_code or answer.correlation_id != self._correlation_id or len(topics) > TOPICS_AT_ONCE:
+            return None
+        if sum([len(fetched) for _, fetched in topics]) > PARTITIONS_PER_TURN:
+            return None
+        self._session.on_answer(0, answer.session_id)
+        self._was_answered = True
+        now_ms = self._host.clock.wall_ms()
+        unsynced: list[Member] = []
+        for topic, fetched in topics:
+            members = self._by_topic.get(topic)
+            if members is None:
+                continue
+            for data in fetched:
+                one = members.get(data.partition)
+                if (
+                    one is not None
+                    and one.sent is not None
+                    and self._take(one, data, now_ms)
+                    and one.partition.must_sync_before_ack
+                ):
+                    unsynced.append(one)
+        following = None if unsynced else self._next_request()
+        if following is None:
+            self._followed_up = unsynced
+        return following
 
     async def _apply(self, answer: ReplicaFetchAnswer) -> list[Member]:
         """Each partition takes its part. Those that have to be synced before they are reported come back."""
@@ -332,35 +389,7 @@ class ReplicaFetcher:
         link = self._link
         if link is not None and link.is_open and self._answer_due < inf and not self._nudged:
             self._nudged = True
-            asyncio.ensure_future(link.send(_NUDGE)).add_done_callback(_ignore)
-
-    # --- small things -----------------------------------------------------------------------------------
-
-    def _make_encoder(self) -> ReplicaFetchEncoder:
-        host = self._host
-        return ReplicaFetchEncoder(
-            CLIENT_ID,
-            replica_id=host.broker_id,
-            replica_epoch=host.broker_epoch,
-            max_wait_ms=host.config.replica_fetch_wait_max_ms,
-            min_bytes=host.config.replica_fetch_min_bytes,
-            max_bytes=host.config.replica_fetch_response_max_bytes,
-        )
-
-    def _patience(self) -> float:
-        config = self._host.config
-        wait = config.replica_fetch_wait_max_ms
-        return max(min(config.replica_socket_timeout_ms, wait + SLACK_MS), wait + 1_000) / 1000
-
-
-def _parsed(frame: memoryview, correlation_id: int) -> ReplicaFetchAnswer:
-    try:
-        answer = parse_replica_fetch(frame)
-    except ProtocolError as error:
-        raise PeerReset(f"the leader's answer cannot be read: {error}") from error
-    if answer.correlation_id != correlation_id:
-        raise PeerReset("the leader answers something else than it was asked")
-    return answer
+            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(_ignore)
 
 
 def _ignore(answer: asyncio.Future[memoryview]) -> None:

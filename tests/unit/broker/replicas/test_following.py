@@ -237,7 +237,7 @@ async def test_a_silent_leader_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     leader = MemoryLeader(theirs)
     leader.is_silent = True
     host = Host(leader, replica_socket_timeout_ms="100", replica_fetch_wait_max_ms="0")
-    monkeypatch.setattr(fetcher.ReplicaFetcher, "_patience", lambda self: 0.1)
+    monkeypatch.setattr(fetcher, "longest_wait", lambda config: 0.1)
     async with managed(host) as manager:
         manager.follow(mine)
         await until(lambda: leader.dials == 2)

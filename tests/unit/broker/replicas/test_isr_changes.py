@@ -114,7 +114,7 @@ async def test_a_follower_that_caught_up_is_proposed_with_the_epoch_that_fetched
 
 
 async def test_who_catches_up_while_another_is_proposed_is_proposed_next() -> None:
-    """Also if the committed row comes before the answer, and on a partition where nothing happens any more."""
+    """Also if the committed row comes before the answer, on a partition where nothing happens any more."""
     partition = led()
     host = new_host()
     host.channel.held = asyncio.Event()
@@ -285,7 +285,7 @@ async def test_fenced_brokers_are_not_proposed() -> None:
 
 
 class Told:
-    """A partition that always wishes the same, and notes what it is told."""
+    """A partition that wishes the same until that is granted, and notes what it is told."""
 
     def __init__(self, index: int = 0) -> None:
         real = led(index)
@@ -294,14 +294,17 @@ class Told:
         self.is_leader = True
         self.isr = real.isr
         self.failures: list[bool] = []
+        self._is_proposed = False
 
     def wanted_isr(self, now: float, lag_seconds: float, broker_state: Any) -> Any:
         return IsrProposal(4, 9, (LEADER, OTHER), (-1, 501))
 
     def propose(self, proposal: Any) -> bool:
-        return True
+        was_proposed, self._is_proposed = self._is_proposed, True
+        return not was_proposed
 
     def proposal_failed(self, proposal: Any, *, definite: bool) -> None:
+        self._is_proposed = False
         self.failures.append(definite)
 
 

@@ -13,8 +13,10 @@ import pytest
 from headrace.broker.broker import Broker
 from headrace.broker.cluster import description
 from headrace.broker.cluster.membership import Membership
+from headrace.broker.cluster.node import ClusterNode
 from headrace.controller.image import Endpoint
 from headrace.controller.store import MetadataStore
+from headrace.core.ports_coordination import SessionState
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import LENGTH_SIZE, frame_request
 from headrace.protocol.message import Message
@@ -238,3 +240,28 @@ def test_a_broker_starts_after_power_was_lost_behind_a_checkpoint(monkeypatch: p
         cluster.run_for(5)
         host.start()
         cluster.run_until(lambda: is_ready(host), 20, "the broker is back")
+
+
+# --- a start that does not succeed ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.002, 0.004, 0.006, 0.008, 0.01, 0.02, 0.04, 0.08, 0.2, 1.0])
+def test_a_start_that_is_broken_off_leaves_nothing_behind(
+    cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    """Wherever it was: no task, no session."""
+    host = out_of_office(cluster)
+    host.wanted = False
+    host.stop()
+    cluster.run_until(lambda: not host.is_running, 45, "the broker has stopped")
+    monkeypatch.setattr(ClusterNode, "_on_delta", lambda *_: None)  # it is never admitted
+    host.start()
+    process = host.process
+    assert process is not None
+    (task,) = asyncio.all_tasks(process.loop)
+    cluster.run_for(seconds)
+    task.cancel()
+    cluster.run_until(task.done, 10, "the start is broken off")
+    cluster.run_for(0.1)
+    assert asyncio.all_tasks(process.loop) == set()
+    assert process.coordination is None or process.coordination.session is SessionState.LOST

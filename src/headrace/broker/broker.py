@@ -312,10 +312,18 @@ class Broker:
         self._read_threads.shutdown()
 
     async def _abort(self) -> None:
-        """The start failed: let go of sockets, locks and threads, and leave the disk as it is."""
-        if self._shared is not None:
-            await self._shared.close()
+        """The start failed: let go of tasks, sockets, locks and threads, and leave the disk as it is."""
         self.network.close()
+        if hasattr(self, "node"):
+            await self.replicas.stop()
+            self.dead_directories.stop()
+            await self.snapshots.stop()
+            await self.maintenance.stop()
+            await self.node.stop()
+            self.dispatcher.abandon()
+            self.channel.close()
+        elif self._shared is not None:
+            await self._shared.close()
         logs = getattr(self, "logs", None)
         if logs is not None:
             logs.release()

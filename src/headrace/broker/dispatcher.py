@@ -183,5 +183,10 @@ class Dispatcher:
                     await asyncio.wait(list(self._tasks))
         except TimeoutError:
             self._log.warning("requests given up to stop", requests=len(self._tasks))
-            for task in list(self._tasks):
-                task.cancel()
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Wait for nothing, and take nothing more."""
+        self.is_draining = True
+        for task in list(self._tasks):
+            task.cancel()

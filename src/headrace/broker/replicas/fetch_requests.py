@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.ports_network import PeerReset
@@ -46,3 +47,9 @@ def parsed(frame: memoryview, correlation_id: int) -> ReplicaFetchAnswer:
     if answer.correlation_id != correlation_id:
         raise PeerReset("the leader answers something else than it was asked")
     return answer
+
+
+def ignore(answer: asyncio.Future[memoryview]) -> None:
+    """What a nudge is answered is of no interest, nor that it is not."""
+    if not answer.cancelled():
+        answer.exception()

@@ -11,7 +11,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.broker.replicas.fetch_requests import NUDGE, encoder_of, longest_wait, parsed
+from headrace.broker.replicas.fetch_requests import NUDGE, encoder_of, ignore, longest_wait, parsed
 from headrace.broker.replicas.fetch_session import FetchSession, Followed
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.broker.replicas.resting import Resting
@@ -210,7 +210,7 @@ class ReplicaFetcher:
                     await self._until_changed(self._rest_seconds(refusals))
                     refusals += 1
                     continue
-                self._was_answered = True
+                self._on_answered()
                 unsynced = await self._apply(answer)
             refusals = 0
             if unsynced:
@@ -261,7 +261,7 @@ class ReplicaFetcher:
         if sum([len(fetched) for _, fetched in topics]) > PARTITIONS_PER_TURN:
             return None
         self._session.on_answer(0, answer.session_id)
-        self._was_answered = True
+        self._on_answered()
         now_ms = self._host.clock.wall_ms()
         unsynced: list[Member] = []
         for topic, fetched in topics:
@@ -281,6 +281,11 @@ class ReplicaFetcher:
         if following is None:
             self._followed_up = unsynced
         return following
+
+    def _on_answered(self) -> None:
+        if not self._was_answered:
+            self._was_answered = True
+            self._host.suspicions.reached(self.leader_id)
 
     async def _apply(self, answer: ReplicaFetchAnswer) -> list[Member]:
         """Each partition takes its part. Those that have to be synced before they are reported come back."""
@@ -363,7 +368,9 @@ class ReplicaFetcher:
 
     def _rest(self, one: Member, seconds: float) -> None:
         self._session.remove(one)
-        self._resting.add(one, seconds)
+        # Not if it is no longer followed here: a failed disk ends that before the failure is told.
+        if self._by_topic.get(one.topic, {}).get(one.index) is one:
+            self._resting.add(one, seconds)
 
     def _on_rested(self, rested: list[Any]) -> None:
         for one in rested:
@@ -389,9 +396,4 @@ class ReplicaFetcher:
         link = self._link
         if link is not None and link.is_open and self._answer_due < inf and not self._nudged:
             self._nudged = True
-            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(_ignore)
-
-
-def _ignore(answer: asyncio.Future[memoryview]) -> None:
-    if not answer.cancelled():
-        answer.exception()
+            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(ignore)

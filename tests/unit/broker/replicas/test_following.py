@@ -350,6 +350,46 @@ async def test_a_failed_sync_is_never_reported() -> None:
         assert set(leader.positions()) == {0}
 
 
+async def test_a_sync_that_fails_after_the_end_of_following_brings_nothing_back() -> None:
+    """Such as one that was overtaken by a cut: the partition follows another leader, in another epoch."""
+    mine, other_mine = follow(partition_of(FOLLOWER, flush_messages=1)), follow(partition_of(FOLLOWER, 1))
+    theirs, other_theirs = lead(partition_of(LEADER)), lead(partition_of(LEADER, 1))
+    leader = MemoryLeader(theirs, other_theirs)
+    host = Host(leader)
+    flusher: HeldFlusher = host.flusher
+    async with managed(host) as manager:
+        manager.follow(mine)
+        manager.follow(other_mine)
+        append(theirs, b"a")
+        await until(lambda: flusher.asked)
+        manager.unfollow(mine)
+        mine.log.flush()
+        mine.assign(row(3, 1), FOLLOWER, 0.0)
+        assert mine.fetch_position() is not None
+        flusher.finish(StorageError("cut off"))
+        await asyncio.sleep(0.1)
+        append(other_theirs, b"a")
+        leader.poke()
+        await until(lambda: other_theirs.high_watermark == 1)
+        assert leader.positions() == [0]
+
+
+async def test_a_leader_that_answers_again_is_not_suspect_any_more() -> None:
+    mine, theirs = follow(partition_of(FOLLOWER)), lead(partition_of(LEADER))
+    leader = MemoryLeader(theirs)
+    host = Host(leader)
+    async with managed(host) as manager:
+        manager.follow(mine)
+        await until(lambda: leader.links)
+        append(theirs, b"a")
+        leader.poke()
+        await until(lambda: theirs.high_watermark == 1)
+        leader.links[0].close()
+        append(theirs, b"b")
+        await until(lambda: theirs.high_watermark == 2)
+        assert host.suspicions.seen == [("reached", LEADER), ("lost", LEADER), ("reached", LEADER)]
+
+
 async def test_a_failing_disk_of_one_partition_does_not_hold_up_the_others() -> None:
     mine = [follow(partition_of(FOLLOWER, index)) for index in range(2)]
     theirs = [lead(partition_of(LEADER, index)) for index in range(2)]

@@ -297,7 +297,6 @@ class LogManager:
             topic_id=topic_id,
         )
         log.note_unsynced(f"{path}/{files.PARTITION_METADATA}")
-        log.mark_unsynced(now_ms)
         return log
 
     def delete(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:

@@ -398,6 +398,9 @@ class SegmentChain:
         ):
             self.abandon()  # nothing has changed since a clean stop: the files are as they should be
             return
+        if self.end_offset == self.log_start_offset == 0 and self.dirty_since_ms < 0 and not self.truncations:
+            self.abandon()  # nothing was ever written to it, so nothing has to be found again
+            return
         try:
             self._active.flush_indexes(final=True)
             self.take_snapshot()

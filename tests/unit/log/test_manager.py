@@ -280,3 +280,19 @@ def test_a_damaged_log_that_is_in_two_directories_is_not_touched(tmp_path: Path)
     with pytest.raises(StorageError, match="2 working directories"):
         logs.set_quarantined_aside(name)
     assert Path(log.path).is_dir()
+
+
+def test_a_log_that_nothing_was_written_to_needs_no_sync_to_be_closed(tmp_path: Path) -> None:
+    logs = manager([tmp_path])
+    logs.open_all(NOW)
+    for partition in partitions(3):
+        logs.create(partition, TOPIC_ID, NOW)
+    assert not any(directory.dirty for directory in logs.directories)
+    append(logs.logs[TopicPartition("t", 1)], b"kept")
+    logs.shut_down(5)
+    again = manager([tmp_path])
+    again.open_all(NOW)
+    found = [values_of(read_records(again.logs[partition])) for partition in partitions(3)]
+    assert found == [[], [b"kept"], []]
+    assert {log.topic_id for log in again.logs.values()} == {TOPIC_ID}
+    again.release()

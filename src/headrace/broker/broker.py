@@ -300,6 +300,7 @@ class Broker:
         for waiting in self.waiting_fetches:
             waiting.finish()
         self.network.close()
+        self.hosting.stop()
         await self.replicas.stop()
         self.dead_directories.stop()
         await self.snapshots.stop()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.configs import topic_config
+from headrace.broker.late_openings import AT_ONCE, LateOpenings
 from headrace.broker.storage import METADATA_PARTITION
 from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
@@ -34,6 +35,9 @@ class Hosting:
         self._broker = broker
         self._missed = False
         """Rows went by that were not said to this process: look at all of them again."""
+        self._late = LateOpenings(broker, self.host, self._is_said_to_us)
+        self._room: int | None = None
+        """How many new logs may still be made in this call; None if it does not matter how long it takes."""
 
     def start(self) -> None:
         """Host everything that the metadata assigns to this broker, then follow its changes."""
@@ -81,6 +85,13 @@ class Hosting:
         if not self._is_said_to_us():
             self._missed = True
             return
+        self._room = None if self._broker.alone else AT_ONCE
+        try:
+            self._follow(delta)
+        finally:
+            self._room = None
+
+    def _follow(self, delta: MetadataDelta) -> None:
         if self._missed:
             self._missed = False
             self._host_everything()
@@ -132,6 +143,11 @@ class Hosting:
                 if config is None:
                     config = topic_config(broker, topic.name)
                 name = TopicPartition(topic.name, index)
+                if self._room is not None and name not in broker.logs.logs:
+                    if not self._room:
+                        self._late.add(topic.topic_id, index)
+                        continue
+                    self._room -= 1
                 try:
                     if name in broker.logs.quarantined and not broker.integrity.may_begin_anew(topic, index):
                         raise StorageError(str(broker.logs.quarantined[name]))
@@ -216,6 +232,10 @@ class Hosting:
             if partition.log.directory is directory:
                 partition.resign()
                 broker.replicas.unfollow(partition)
+
+    def stop(self) -> None:
+        """Open no more."""
+        self._late.stop()
 
     def close(self) -> None:
         """Runs in a thread once nothing else touches the logs any more."""

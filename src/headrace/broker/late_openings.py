@@ -1,0 +1,78 @@
+"""Partitions that wait to be opened here.
+
+A topic of a thousand partitions makes thousands of files. If the loop stood still for all of them, the broker
+would not ask for metadata meanwhile, and be taken for dead. So each change of the metadata opens some at
+once, and the rest waits for turns of its own. Whoever asks for one that waits is told to ask again, as if the
+metadata had not come yet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+    from headrace.controller.topic_image import TopicImage
+
+AT_ONCE: Final = 25
+"""Some ten milliseconds."""
+TURN_SECONDS: Final = 0.01
+
+
+class LateOpenings:
+    def __init__(
+        self, broker: Broker, host: Callable[[TopicImage, list[int]], None], is_said_to_us: Callable[[], bool]
+    ) -> None:
+        self._broker = broker
+        self._host = host
+        self._is_said_to_us = is_said_to_us
+        self._waiting: dict[UUID, dict[int, None]] = {}
+        """Ordered sets of partitions. Their rows are read when their turn comes."""
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, topic_id: UUID, index: int) -> None:
+        self._waiting.setdefault(topic_id, {})[index] = None
+        if self._task is None or self._task.done():
+            self._task = self._broker.loop.create_task(self._run(), name="late openings")
+
+    async def _run(self) -> None:
+        clock = self._broker.clock
+        while self._waiting:
+            if not self._is_said_to_us():
+                self._waiting.clear()  # hosting looks at everything again once rows are said to this process
+                return
+            began = clock.monotonic()
+            for _ in range(AT_ONCE):
+                self._open_next()
+                if not self._waiting or clock.monotonic() - began > TURN_SECONDS:
+                    break
+            # Half of the time is for everybody else, also where the disk is slow.
+            await asyncio.sleep(clock.monotonic() - began)
+
+    def _open_next(self) -> None:
+        topic_id, indexes = next(iter(self._waiting.items()))
+        index = next(iter(indexes))
+        del indexes[index]
+        if not indexes:
+            del self._waiting[topic_id]
+        self._open(topic_id, index)
+
+    def _open(self, topic_id: UUID, index: int) -> None:
+        """What has been deleted, moved away or opened since has nothing to wait for."""
+        broker = self._broker
+        topic = broker.image.topic_by_id(topic_id)
+        if topic is None:
+            self._waiting.pop(topic_id, None)
+        elif (
+            index in topic
+            and broker.broker_id in topic.replicas(index)
+            and broker.partitions.find(topic.name, index) is None
+        ):
+            self._host(topic, [index])
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()

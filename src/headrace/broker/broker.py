@@ -197,7 +197,7 @@ class Broker:
         """Recover the logs, take office, host the partitions, then let the peers in."""
         try:
             await self._start()
-        except BaseException:
+        except (Exception, asyncio.CancelledError):
             await self._abort()
             raise
 

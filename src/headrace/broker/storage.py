@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+from headrace.broker.cluster import description
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
 from headrace.controller.log_journal import METADATA_LOG_CONFIGS
@@ -56,6 +57,7 @@ async def open_storage(broker: Broker, shared: Coordination | None) -> Storage:
 
 def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> None:
     broker.log.error("log directory offline", directory=directory.path, error=str(error))
+    description.forget(broker.disk, directory.path)
     logs = getattr(broker, "logs", None)
     if logs is None:
         return  # still opening: the broker registers with the directories that work

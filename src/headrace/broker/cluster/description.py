@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -81,6 +82,13 @@ def remember(disk: Disk, directories: Sequence[str], boot_id: str, broker_epochs
     content = checkpoints.format_properties({"boot.id": boot_id, "broker.epochs": epochs})
     for path in directories:
         files.replace(disk, f"{path}/{INCARNATION}", content, sync=True)
+
+
+def forget(disk: Disk, path: str) -> None:
+    """This directory has failed: what was not synced may be gone, though the host stays up. Whoever opens it
+    next must not call itself whole."""
+    with suppress(OSError):
+        disk.remove(f"{path}/{INCARNATION}")
 
 
 def recall(disk: Disk, directories: Sequence[str]) -> Remembered | None:

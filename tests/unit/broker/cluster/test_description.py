@@ -68,3 +68,11 @@ def test_directories_that_disagree_know_nothing() -> None:
     description.remember(disk, ["/a"], "boot", (7, 12))
     description.remember(disk, ["/b"], "boot", (7, 11))
     assert description.recall(disk, ["/a", "/b"]) is None
+
+
+def test_a_directory_that_failed_does_not_call_itself_whole_again() -> None:
+    disk = disk_with("/a", "/b")
+    description.remember(disk, ["/a", "/b"], "boot", (7, 12))
+    description.forget(disk, "/b")
+    assert description.recall(disk, ["/a", "/b"]) is None
+    description.forget(disk, "/b")

@@ -67,7 +67,7 @@ class BrokerProcess:
             self.host.on_ready(self)
             await self.broker.failure
             await self._stop()
-        except HeadraceError as error:
+        except (HeadraceError, OSError) as error:
             self.host.cluster.tell(f"{self.loop.name} ends: {error}")
         self.host.on_ended(self)
 
@@ -80,7 +80,7 @@ class BrokerProcess:
     async def _stop_and_end(self) -> None:
         try:
             await self._stop()
-        except HeadraceError as error:
+        except (HeadraceError, OSError) as error:
             self.host.cluster.tell(f"{self.loop.name} stops badly: {error}")
         self.host.on_ended(self)
 
@@ -106,6 +106,8 @@ class SimulatedHost:
         self.process: BrokerProcess | None = None
         self.wanted = True
         """A process that ends by itself is started again by its supervisor while this is true."""
+        self.on_restart: Callable[[], None] | None = None
+        """What becomes of the disk before the next process opens it."""
         self._boot_seconds = self.random.uniform(0.0, 1e6)
         self.clock: SimulatedClock | None = None
 
@@ -131,6 +133,9 @@ class SimulatedHost:
             self._boot_seconds = self.random.uniform(0.0, 100.0)
             cluster.network.host_up(self.name)
         self.lives += 1
+        if self.on_restart is not None:
+            self.on_restart()
+            self.on_restart = None
         loop = ProcessLoop(cluster.scheduler, f"{self.name}.{self.lives}", boot_seconds=self._boot_seconds)
         process = self.process = BrokerProcess(self, loop)
         self.clock = SimulatedClock(loop, self.skew_ms)

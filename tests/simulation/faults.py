@@ -6,6 +6,7 @@ lose what it held, unless everything that is acknowledged is synced.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -14,16 +15,18 @@ from typing import Any, Final
 
 from headrace.broker.broker import Broker
 from headrace.controller.machine import ControllerMachine
-from headrace.controller.operations import Result
+from headrace.controller.operations import Reassignment, Result
 from headrace.core.errors import HeadraceError
 from headrace.replication.replica import Role
+from headrace.testing.disk import Fault
 from headrace.testing.simulation.network import Weather
 from tests.simulation.client import TOPIC
-from tests.simulation.cluster import SimulatedCluster, SimulatedHost
+from tests.simulation.cluster import DATA, SimulatedCluster, SimulatedHost
 
 QUICK: Final = (0.02, 0.4)
 SLOW: Final = (0.5, 6.0)
 _PREFERRED: Final = 0
+UNLIMITED: Final = 1 << 60
 
 
 class Faults:
@@ -57,6 +60,9 @@ class Faults:
             "doubt": self.doubt,
             "clock": self.jump_clock,
             "slow disk": self.slow_disk,
+            "failed sync": self.fail_syncs,
+            "full disk": self.fill_disk,
+            "reassign": self.reassign,
         }
 
     def over(self) -> None:
@@ -69,6 +75,8 @@ class Faults:
         settings.drop_chance = settings.lost_answer_chance = 0.0
         for host in cluster.hosts:
             host.wanted = True
+            host.disk.faults.clear()
+            host.disk.free = UNLIMITED
             if host.process is not None:
                 host.process.loop.thread_slowness = 1.0
             host.resume()
@@ -207,6 +215,19 @@ class Faults:
             return None
         self._decide(controller, lambda machine: machine.elect_leaders(_PREFERRED, None))
         return "prefer the first replicas"
+
+    def reassign(self) -> str | None:
+        """A partition is to be elsewhere, or what was begun is taken back."""
+        controller = self._controller()
+        topic = None if controller is None else controller.image.topic(TOPIC)
+        if controller is None or topic is None:
+            return None
+        index = self._random.randrange(len(topic))
+        everywhere = [host.broker_id for host in self._cluster.hosts]
+        replicas = self._random.sample(everywhere, k=3) if self._random.random() < 0.85 else None
+        asked = [Reassignment(TOPIC, index, replicas)]
+        self._decide(controller, lambda machine: machine.reassign_partitions(asked))
+        return f"reassign {TOPIC}-{index} to {replicas}"
 
     def _decide(self, controller: Broker, decide: Callable[[ControllerMachine], Result[Any]]) -> None:
         async def submit() -> None:
@@ -359,3 +380,28 @@ class Faults:
         loop.thread_slowness = self._random.choice((20.0, 200.0, 1000.0))
         self._later(SLOW, lambda: setattr(loop, "thread_slowness", 1.0))
         return f"slow disk at {host.name}"
+
+    def fail_syncs(self) -> str | None:
+        """The disk refuses to sync, and what it was given since the last sync may be gone from the cache.
+
+        Whoever meets that ends, and its supervisor starts it again, on a host that has not been down.
+        """
+        host = self.victim()
+        if host is None or not self._may_lose(host):
+            return None
+        disk = host.disk
+        fault = Fault("sync", DATA, errno.EIO)
+        disk.faults.append(fault)
+        host.on_restart = disk.lose_unsynced
+        self._later(SLOW, lambda: disk.faults.remove(fault) if fault in disk.faults else None)
+        host.is_suspect = True
+        return f"{host.name} cannot sync"
+
+    def fill_disk(self) -> str | None:
+        host = self.victim()
+        if host is None:
+            return None
+        disk, free = host.disk, host.disk.free
+        disk.free = self._random.choice((0, 100, 1000))
+        self._later(SLOW, lambda: setattr(disk, "free", free))
+        return f"disk of {host.name} is full"

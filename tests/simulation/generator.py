@@ -36,6 +36,9 @@ WEIGHTS: Final = {
     "doubt": 4,
     "clock": 1,
     "slow disk": 2,
+    "failed sync": 2,
+    "full disk": 2,
+    "reassign": 5,
 }
 
 

@@ -68,6 +68,10 @@ class _Replica:
         self.compared = 0
         """How many entries of the mirror are known to agree with the committed ones."""
 
+    @property
+    def is_readable(self) -> bool:
+        return not self.partition.log.closed and self.partition.log.directory.failure is None
+
 
 class Invariants:
     def __init__(self, cluster: SimulatedCluster, min_in_sync: int) -> None:
@@ -123,7 +127,7 @@ class Invariants:
             )
             if seen != replica.seen:
                 replica.seen = seen
-                if not log.closed and log.directory.failure is None:
+                if replica.is_readable:
                     self._on_partition(loop, key, replica)
 
     def _find_replicas(self, host: SimulatedHost, broker: Broker) -> None:
@@ -283,7 +287,8 @@ class Invariants:
         for host in self._cluster.hosts:
             replica = self._replicas[host].get(key)
             if replica is not None:
-                replica.mirror.update()
+                if replica.is_readable:
+                    replica.mirror.update()
                 entries = replica.mirror.entries
             else:
                 boot, entries = self._left.get((host, key), (-1, []))
@@ -318,9 +323,9 @@ class Invariants:
             host = self._cluster.hosts[member - 1]
             replica = self._replicas[host].get(key)
             broker = host.broker
-            if replica is None or broker is None or not self.is_registered(broker):
+            if replica is None or not replica.is_readable:
                 continue
-            if replica.partition.log.closed or replica.partition.log.directory.failure is not None:
+            if broker is None or not self.is_registered(broker):
                 continue
             self._require_complete(
                 replica,

@@ -124,11 +124,7 @@ class Run:
 
     def close(self) -> None:
         """Nobody runs any more, so what is unwound now can do nothing."""
-        for host in self.cluster.hosts:
-            if host.process is not None:
-                host.process.loop.kill()
-        for client in self._clients():
-            client.client.loop.kill()
+        self.cluster.scheduler.bury()
 
     def _clients(self) -> list[SimulatedProducer | SimulatedConsumer]:
         return [*self._producers, *self._consumers]
@@ -216,6 +212,8 @@ class Run:
         topic = image.topics_by_name[TOPIC]
         for index in range(len(topic)):
             if sorted(topic.isr(index)) != sorted(topic.replicas(index)) or topic.leader(index) < 0:
+                return False
+            if topic.exceptional(index).adding or topic.exceptional(index).removing:
                 return False
             leader = self.cluster.hosts[topic.leader(index) - 1].broker
             assert leader is not None

@@ -180,6 +180,8 @@ class SimulatedDisk:
         self.now_ms = 0
         self.generation = 0
         self.faults: list[Fault] = []
+        self.failed_syncs: dict[str, None] = {}
+        """Files that a fault kept from being synced."""
         self.free = _NO_LIMIT
         self._root = _Folder()
 
@@ -195,6 +197,16 @@ class SimulatedDisk:
         """End the process only: the cache stays, and is written in the end."""
         self.crash(keep=1.0)
 
+    def lose_unsynced(self) -> None:
+        """What a failed sync leaves in the end: the pages count as clean, and are not what was written.
+
+        So files that could not be synced go back to what was synced of them. Their names stay.
+        """
+        for path in self.failed_syncs:
+            if self.exists(path):
+                self._content(path).crash(self.random, 0.0)
+        self.failed_syncs.clear()
+
     def flip(self, path: str, bit: int) -> None:
         """Change one bit of a file, in the cache and on the disk."""
         content = self._content(path)
@@ -209,6 +221,8 @@ class SimulatedDisk:
     def meet_faults(self, operation: str, path: str) -> None:
         for fault in self.faults:
             if fault.operation == operation and path.startswith(fault.path):
+                if operation == "sync":
+                    self.failed_syncs[path] = None
                 raise OSError(fault.error, os.strerror(fault.error), path)
 
     def take_space(self, length: int) -> int:

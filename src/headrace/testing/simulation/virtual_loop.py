@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import inspect
 from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from headrace.testing.simulation.virtual_time import Scheduler, SimulatedHandle, SimulationFailed
@@ -20,6 +21,7 @@ T = TypeVar("T")
 THREAD_SECONDS: Final = (0.00005, 0.002)
 """How long a thread takes to do what it was given, and again until the loop hears of it."""
 
+MOST_AWAITS_IN_FINALLY: Final = 20
 
 if TYPE_CHECKING:
     # Sockets, signals and subprocesses stay NotImplementedError, which a type checker would call abstract.
@@ -40,6 +42,7 @@ class ProcessLoop(_Loop):
         self._offset = boot_seconds
         self._parked: list[SimulatedHandle] = []
         self._graveyard: list[Any] = []
+        scheduler.loops.append(self)
 
     # --- life and death ---
 
@@ -67,6 +70,16 @@ class ProcessLoop(_Loop):
         self._graveyard.extend(tasks)
         self._graveyard.extend(self._parked)
         self._parked = []
+
+    def unwind(self) -> None:
+        """Run what is left of the dead, `finally` and all. Nothing that it does has an effect any more."""
+        for task in self._graveyard:
+            if isinstance(task, asyncio.Task) and inspect.iscoroutine(coroutine := task.get_coro()):
+                for _ in range(MOST_AWAITS_IN_FINALLY):
+                    with suppress(BaseException):
+                        coroutine.close()
+                        break
+        self._graveyard.clear()
 
     def pause(self) -> None:
         self.is_paused = self.is_alive

@@ -70,11 +70,25 @@ class Scheduler:
         self.random = Random(seed)
         self.now = 0.0
         self.callbacks_run = 0
+        self.loops: list[ProcessLoop] = []
         self.failure: BaseException | None = None
         self.after_callback: Callable[[ProcessLoop], None] | None = None
         self._ready: deque[SimulatedHandle] = deque()
         self._timers: list[tuple[float, int, SimulatedHandle]] = []
         self._numbered = 0
+
+    def bury(self) -> None:
+        """After the run: end every process, and unwind what they left in an order that is ours to choose."""
+        self.after_callback = None
+        for loop in self.loops:
+            loop.kill()
+        outside = asyncio._get_running_loop()
+        for loop in self.loops:
+            asyncio._set_running_loop(loop)
+            loop.unwind()
+        asyncio._set_running_loop(outside)
+        self._ready.clear()
+        self._timers.clear()
 
     def soon(self, handle: SimulatedHandle) -> None:
         self._ready.append(handle)

@@ -21,7 +21,6 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
     "broker/dispatcher",
-    "broker/fetch/read_replica",
     "broker/fetch/reading",
     "broker/fetch/sessions",
     "broker/fetch/waiting",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
@@ -24,6 +25,7 @@ from headrace.metrics.histogram import LatencyHistogram
 from headrace.metrics.registry import BrokerMetrics
 from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
+from headrace.network.listener import Endpoint
 from headrace.protocol.headers import frame_request, read_request_header
 from headrace.protocol.message import Message
 from headrace.replication.partition import Partition
@@ -80,6 +82,13 @@ class Server:
         self.checkpoints = 0
         self.metadata_fetches: list[tuple[int, int]] = []
         self._threads = ThreadPoolExecutor(1)
+        # A real one: compiled handlers take nothing that only looks like it.
+        self._endpoint = Endpoint(
+            self.loop, lambda _connection, _frame: [], self._threads, max_frame_bytes=1 << 20
+        )
+        ours, self._peer = socket.socketpair()
+        self.connection = Connection(self._endpoint, ours, "host-2", "PLAINTEXT")
+        self._endpoint.connections.add(self.connection)
         names = {name.replace("_", "."): value for name, value in settings.items()}
         self.image = Image(partitions)
         metrics = BrokerMetrics()
@@ -123,6 +132,8 @@ class Server:
         self.checkpoints += 1
 
     def close(self) -> None:
+        self._endpoint.close()
+        self._peer.close()
         self._threads.shutdown()
 
     def append(self, index: int = 0, *values: bytes) -> None:
@@ -142,10 +153,6 @@ class Server:
         header, at = read_request_header(frame)
         serve = fetch.serve if header.api_key == 1 else produce.serve
         return serve(self.broker, version, header.correlation_id, frame, at, self.connection)
-
-    @property
-    def connection(self) -> Connection:
-        return cast(Connection, SimpleNamespace(listener="PLAINTEXT"))
 
 
 def sent(answer: Answer) -> memoryview:

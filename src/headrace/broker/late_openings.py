@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 25
 """Some ten milliseconds."""
 TURN_SECONDS: Final = 0.01
+RETRY_SECONDS: Final = 0.05
 
 
 class LateOpenings:
@@ -42,8 +43,9 @@ class LateOpenings:
         clock = self._broker.clock
         while self._waiting:
             if not self._is_said_to_us():
-                self._waiting.clear()  # hosting looks at everything again once rows are said to this process
-                return
+                # Registered anew, perhaps, and the metadata has yet to say so: no row need come with it.
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
             began = clock.monotonic()
             for _ in range(AT_ONCE):
                 self._open_next()
@@ -71,7 +73,10 @@ class LateOpenings:
             and broker.broker_id in topic.replicas(index)
             and broker.partitions.find(topic.name, index) is None
         ):
-            self._host(topic, [index])
+            try:
+                self._host(topic, [index])
+            except Exception as error:  # of one partition; the others still have to be opened
+                broker.log.error("a partition was not opened", error=repr(error), exc_info=error)
 
     def stop(self) -> None:
         if self._task is not None:

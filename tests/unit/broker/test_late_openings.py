@@ -1,120 +1,77 @@
-"""Partitions that wait for their turn to be opened."""
+"""Partitions that wait to be opened: none is forgotten."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import Any
 from uuid import UUID
 
-from headrace.broker.broker import Broker
-from headrace.broker.late_openings import AT_ONCE, LateOpenings
+from headrace.broker.late_openings import LateOpenings
 
-TOPIC, OTHER = UUID(int=1), UUID(int=2)
-ME = 7
+TOPIC_ID = UUID(int=3)
 
 
 class Topic:
-    """Of a hundred partitions, of which the odd ones are elsewhere."""
-
-    name = "many"
+    name = "orders"
+    topic_id = TOPIC_ID
 
     def __contains__(self, index: int) -> bool:
-        return index < 100
+        return True
 
-    def replicas(self, index: int) -> tuple[int, ...]:
-        return (1, 2) if index % 2 else (1, ME)
+    def replicas(self, _: int) -> tuple[int, ...]:
+        return (1,)
 
 
-class World:
-    """The broker, as far as openings look at it: it is its own image, clock and table of partitions."""
-
-    broker_id = ME
+class Opened:
+    """A broker of which only the openings are seen."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.topics: dict[UUID, Topic] = {TOPIC: Topic()}
-        self.opened: dict[int, None] = {}
-        self.registered = True
-        self.now = 0.0
-        self.cost = 0.0
-        self.openings = LateOpenings(cast(Broker, self), cast(Any, self.host), lambda: self.registered)
+        self.clock = SimpleNamespace(monotonic=self.loop.time)
+        self.broker_id = 1
+        self.errors: list[str] = []
+        self.log = SimpleNamespace(error=lambda text, **_: self.errors.append(text))
+        self.image = SimpleNamespace(topic_by_id=lambda _: Topic())
+        self.partitions = SimpleNamespace(find=lambda _, index: index if index in self.opened else None)
+        self.opened: list[int] = []
+        self.is_said_to_us = True
 
-    @property
-    def image(self) -> World:
-        return self
-
-    clock = partitions = image
-
-    def topic_by_id(self, topic_id: UUID) -> Topic | None:
-        return self.topics.get(topic_id)
-
-    def find(self, _name: str, index: int) -> bool | None:
-        return True if index in self.opened else None
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def host(self, _topic: Topic, indexes: list[int]) -> None:
-        self.now += self.cost
-        for index in indexes:
-            assert index not in self.opened
-            self.opened[index] = None
+    def host(self, _: Any, indexes: list[int]) -> None:
+        if indexes == [13]:
+            raise ValueError("a mistake")
+        self.opened += indexes
 
 
-async def turns(count: int) -> None:
-    for _ in range(count):
-        await asyncio.sleep(0)
+def openings_of(broker: Any) -> LateOpenings:
+    return LateOpenings(broker, broker.host, lambda: broker.is_said_to_us)
 
 
-async def test_all_are_opened_in_turns_of_a_few() -> None:
-    world = World()
-    for index in range(0, 100, 2):
-        world.openings.add(TOPIC, index)
-    await turns(1)
-    assert len(world.opened) == AT_ONCE
-    await turns(10)
-    assert list(world.opened) == list(range(0, 100, 2))
-
-
-async def test_a_slow_disk_makes_turns_shorter() -> None:
-    world = World()
-    world.cost = 0.02
-    for index in range(0, 20, 2):
-        world.openings.add(TOPIC, index)
-    await turns(1)
-    assert list(world.opened) == [0]
+async def until_opened(broker: Opened, *indexes: int) -> None:
     async with asyncio.timeout(5):
-        while len(world.opened) < 10:
-            await asyncio.sleep(0.01)
+        while broker.opened != list(indexes):
+            await asyncio.sleep(0.001)
 
 
-async def test_what_is_gone_elsewhere_or_open_is_passed_over() -> None:
-    world = World()
-    world.opened[4] = None
-    for index in (2, 3, 4, 300, 6):
-        world.openings.add(TOPIC, index)
-    world.openings.add(OTHER, 0)
-    await turns(5)
-    assert list(world.opened) == [4, 2, 6]
+async def test_what_waits_is_opened_when_rows_are_said_to_this_process_again() -> None:
+    """Between a new registration and the row that says so, nothing tells that rows have been missed."""
+    broker = Opened()
+    broker.is_said_to_us = False
+    late = openings_of(broker)
+    for index in range(3):
+        late.add(TOPIC_ID, index)
+    await asyncio.sleep(0.02)
+    assert broker.opened == []
+    broker.is_said_to_us = True
+    await until_opened(broker, 0, 1, 2)
+    late.stop()
 
 
-async def test_nothing_is_opened_for_another_process() -> None:
-    world = World()
-    world.registered = False
-    world.openings.add(TOPIC, 0)
-    await turns(3)
-    assert not world.opened
-    world.registered = True
-    world.openings.add(TOPIC, 2)
-    await turns(3)
-    assert list(world.opened) == [2], "what waited before is found by the next look at everything"
-
-
-async def test_a_stop_ends_it() -> None:
-    world = World()
-    for index in range(0, 100, 2):
-        world.openings.add(TOPIC, index)
-    await turns(1)
-    world.openings.stop()
-    await turns(5)
-    assert len(world.opened) == AT_ONCE
+async def test_one_that_cannot_be_opened_does_not_hold_up_the_others() -> None:
+    broker = Opened()
+    late = openings_of(broker)
+    for index in (12, 13, 14):
+        late.add(TOPIC_ID, index)
+    await until_opened(broker, 12, 14)
+    assert len(broker.errors) == 1
+    late.stop()

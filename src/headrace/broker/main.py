@@ -68,8 +68,15 @@ class RunningBroker:
         self._metrics: MetricsServer | None = None
 
     async def start(self) -> ReadyInfo:
+        await self.broker.start()
+        try:
+            return await self._serve_metrics()
+        except (Exception, asyncio.CancelledError):
+            await self.broker.stop()  # it is a member by now, and may lead
+            raise
+
+    async def _serve_metrics(self) -> ReadyInfo:
         broker = self.broker
-        await broker.start()
         connect_gauges(broker)
         url = None
         if self._config.metrics_address is not None:

@@ -48,7 +48,12 @@ class Integrity:
     def _on_cold_damage(self, part: FileRange) -> None:
         for partition in self._broker.partitions:
             if any(segment.open_file is part.file for segment in partition.log.segments):
-                self.doubt(partition, int.from_bytes(part.file.pread(8, part.position), "big"))
+                try:
+                    offset = int.from_bytes(part.file.pread(8, part.position), "big")
+                except OSError as error:
+                    partition.log.directory.fail(error, f"read {partition.topic_partition}")
+                    return
+                self.doubt(partition, max(offset, partition.log.log_start_offset))
                 return
 
     def doubt(self, partition: Partition, offset: int) -> None:
@@ -69,6 +74,10 @@ class Integrity:
         except CorruptLog as error:
             if not log.closed and log.truncations == truncations:
                 self._give_up(partition, error)
+        except OSError as error:
+            # Not damaged but not to be had: as with every other error of a disk, all of it is out of use.
+            if not log.closed:
+                log.directory.fail(error, f"read {log.topic_partition}")
         except HeadraceError as error:
             broker.log.warning(
                 "a range could not be checked", partition=str(log.topic_partition), error=str(error)

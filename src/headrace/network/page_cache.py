@@ -7,6 +7,7 @@ broker. `preadv` with RWF_NOWAIT tells whether a page is there without waiting f
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +34,7 @@ class PageCache:
         self.verify: Callable[[FileRange], None] | None = None
         """Checks a range that came from the disk, in the thread that brought it; raises if it is bad."""
         self.on_damage: Callable[[FileRange], None] | None = None
+        """Told of a range that is bad, or that the disk does not give."""
 
     def read_small(self, part: FileRange) -> bytearray | None:
         """The bytes of a small range if they are cached: the read that does not wait is its own probe."""
@@ -63,7 +65,8 @@ class PageCache:
 
         def on_done(done: asyncio.Future[None]) -> None:
             error = done.exception()
-            if isinstance(error, CorruptLog) and self.on_damage is not None:
+            is_lost = isinstance(error, OSError) and error.errno == errno.EIO
+            if (is_lost or isinstance(error, CorruptLog)) and self.on_damage is not None:
                 self.on_damage(part)
             # Any other is not a failure yet: sendfile will meet it too and report it. What is damaged is
             # sent all the same: whoever reads it finds out by its checksum, and the replica goes.

@@ -97,6 +97,9 @@ class DirectoryChoices:
             except HeadraceError as error:
                 self._host.log.info("the choice of directories could not be told", error=str(error))
                 refused = -1
+            except Exception as error:  # a mistake of ours must not end all tellings
+                self._host.log.error("a choice of directories failed", error=repr(error), exc_info=error)
+                refused = -1
             self._drop_settled(told if not refused else ())
             pause = FIRST_PAUSE if not refused else min(2 * pause, LONGEST_PAUSE)
             if refused:

@@ -88,15 +88,16 @@ async def test_what_could_not_be_told_is_told_again(monkeypatch: Any) -> None:
     host = new_host()
     host.channel.answers = [
         NotController("nobody"),
+        ValueError("a mistake"),
         AssignReplicasToDirsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH),
         AssignReplicasToDirsResponse(),
     ]
     say(host, 0, UNASSIGNED_DIRECTORY)
     async with running(host) as (choices, channel):
         choices.consider(mine(0))
-        await until(lambda: len(channel.requests) == 3)
+        await until(lambda: len(channel.requests) == 4)
         await asyncio.sleep(0.05)
-        assert len(channel.requests) == 3
+        assert len(channel.requests) == 4
 
 
 async def test_what_is_no_longer_so_is_not_told(monkeypatch: Any) -> None:

@@ -132,8 +132,15 @@ class PartitionLog(SegmentChain):
             try:
                 if checked and begin_at is not None:
                     truncation.truncate_fully_and_start_at(self, begin_at)
-                for at, header in checked:
-                    self._append_checked(view[at : at + header.size], header, now_ms)
+                if len(checked) > 1 and self._holds_all(checked, now_ms):
+                    # One write for all of them. What a crash leaves of it is cut back to a whole batch.
+                    segment, (last_at, last) = self._active, checked[-1]
+                    segment.file().pwrite(view[: last_at + last.size], segment.size)
+                    for at, header in checked:
+                        self._note_appended(segment, view[at : at + header.size], header)
+                else:
+                    for at, header in checked:
+                        self._append_checked(view[at : at + header.size], header, now_ms)
             except OSError as error:
                 raise self.directory.fail(error, f"append to {self.topic_partition}") from error
         if checked:
@@ -171,6 +178,26 @@ class PartitionLog(SegmentChain):
         segment.file().pwrite(batch, segment.size)
         if not segment.size:
             self._start_segment_clock(segment, header.max_timestamp, now_ms)
+        self._note_appended(segment, batch, header)
+
+    def _holds_all(self, checked: list[tuple[int, BatchHeader]], now_ms: int) -> bool:
+        """Whether the active segment, which is not empty, takes all these batches. False in case of doubt."""
+        segment = self._active
+        at, last = checked[-1]
+        if (
+            not segment.size
+            or segment.size + at + last.size > self._roll_bytes
+            or last.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+            or segment.index_full
+            or segment.index.count + len(checked) >= segment.max_index_entries
+        ):
+            return False
+        if not segment.rolls_by_timestamp:
+            return now_ms <= segment.roll_at
+        return all(header.max_timestamp <= segment.roll_at for _, header in checked)
+
+    def _note_appended(self, segment: Segment, batch: memoryview, header: BatchHeader) -> None:
+        """A batch that lies in the file behind what the segment knows of."""
         segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
         if header.leader_epoch > self.latest_epoch:
             self.begin_epoch(header.leader_epoch, header.base_offset)

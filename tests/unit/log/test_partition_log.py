@@ -110,6 +110,44 @@ def test_a_follower_keeps_offsets_and_epochs(tmp_path: Path) -> None:
     assert log.epochs.entries == [(2, 5), (4, 9)]
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"segment_bytes": 400, "index_interval_bytes": 100},
+        {"segment_ms": 45},
+        {"segment_index_bytes": 48, "index_interval_bytes": 10},
+    ],
+)
+def test_batches_that_come_together_are_kept_as_if_they_came_alone(
+    tmp_path: Path, settings: dict[str, int]
+) -> None:
+    """Whatever makes a segment end: its size, the time, or a full index."""
+    alone, together = (
+        open_at(OsDisk(), str(tmp_path / name), config=topic_config(**settings))
+        for name in ("alone", "together")
+    )
+    batches = [
+        encode_batch(
+            records(b"v%d" % number, timestamp=NOW + 10 * number),
+            base_offset=number * 3,
+            leader_epoch=number // 7,
+        )
+        for number in range(40)
+    ]
+    for batch in batches:
+        alone.append_as_follower(batch, now_ms=NOW)
+    for at in range(0, 40, 5):
+        together.append_as_follower(b"".join(batches[at : at + 5]), now_ms=NOW)
+    assert [(s.base_offset, s.size, s.index.count) for s in together.segments] == [
+        (s.base_offset, s.size, s.index.count) for s in alone.segments
+    ]
+    assert together.epochs.entries == alone.epochs.entries
+    assert together.end_offset == alone.end_offset == 118
+    assert list(read_records(together)) == list(read_records(alone))
+    assert len(alone.segments) == 1 or settings
+
+
 def test_a_follower_takes_nothing_of_a_corrupt_run(log: PartitionLog) -> None:
     run = encode_batch(records(b"a")) + encode_batch(records(b"b"), base_offset=1)
     run[-1] ^= 1

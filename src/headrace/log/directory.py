@@ -68,8 +68,8 @@ class LogDirectory:
         self._on_failure = on_failure
         self.max_open = max_open
         self._lent: deque[HoldsFile] = deque()
-        self.dirty: set[SegmentChain] = set()
-        """Logs with something that is not synced."""
+        self.dirty: dict[SegmentChain, None] = {}
+        """Logs with something that is not synced, as they came. (A set is ordered by addresses in memory.)"""
         self.lock: File | None = None
         self.lower_checkpoints: Callable[[TopicPartition, int, int], None] = _no_checkpoint
         """Called with the new recovery point and log start before a log is cut below those on the disk."""

@@ -245,7 +245,7 @@ class SegmentChain:
     def mark_unsynced(self, now_ms: int) -> None:
         if self.dirty_since_ms < 0:
             self.dirty_since_ms = now_ms
-            self.directory.dirty.add(self)
+            self.directory.dirty[self] = None
 
     def note_folder_changed(self) -> None:
         if self._unsynced_paths is None:
@@ -293,7 +293,7 @@ class SegmentChain:
         self._unsynced = []
         self._unsynced_paths = None
         self.dirty_since_ms = NOT_DIRTY
-        self.directory.dirty.discard(self)
+        self.directory.dirty.pop(self, None)
         self.flush_in_progress = True
         return FlushTicket(self, self.directory.disk, open_files, paths, directories)
 
@@ -414,6 +414,6 @@ class SegmentChain:
     def abandon(self) -> None:
         """Let go of every descriptor and do nothing more: the directory is offline, or the log is deleted."""
         self.closed = True
-        self.directory.dirty.discard(self)
+        self.directory.dirty.pop(self, None)
         for segment in self.segments:
             segment.release()

@@ -254,6 +254,19 @@ def test_sealed_segments_ask_for_a_flush(tmp_path: Path) -> None:
     assert log.unflushed_messages == 1
 
 
+def test_flushes_are_due_in_the_order_of_the_writes(tmp_path: Path) -> None:
+    """Not in that of addresses in memory, which differ from run to run."""
+    logs = manager([tmp_path])
+    names = partitions(20)
+    for name in names:
+        logs.create(name, TOPIC_ID, NOW)
+    for name in reversed(names):
+        log = logs.get(name)
+        for _ in range(11):
+            append(log, b"a")
+    assert [log.topic_partition for log in logs.due_flushes(NOW)] == names[::-1]
+
+
 def test_a_log_that_turns_out_to_be_damaged_is_kept_and_served_no_more(tmp_path: Path) -> None:
     logs = manager([tmp_path])
     (name,) = partitions(1)

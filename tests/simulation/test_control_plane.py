@@ -16,6 +16,7 @@ from headrace.broker.cluster.membership import Membership
 from headrace.broker.cluster.node import ClusterNode
 from headrace.controller.image import Endpoint
 from headrace.controller.store import MetadataStore
+from headrace.core.errors import CorruptLog
 from headrace.core.ports_coordination import SessionState
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import LENGTH_SIZE, frame_request
@@ -26,7 +27,7 @@ from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
 from headrace.testing.simulation.coordination import SimulatedCoordination
 from headrace.testing.simulation.virtual_loop import ProcessLoop
-from tests.simulation.cluster import SimulatedCluster, SimulatedHost
+from tests.simulation.cluster import PORT, SimulatedCluster, SimulatedHost
 
 T = TypeVar("T")
 
@@ -265,3 +266,27 @@ def test_a_start_that_is_broken_off_leaves_nothing_behind(
     cluster.run_for(0.1)
     assert asyncio.all_tasks(process.loop) == set()
     assert process.coordination is None or process.coordination.session is SessionState.LOST
+
+
+def test_brokers_that_stop_right_after_each_other_all_end(cluster: SimulatedCluster) -> None:
+    """The last one takes office, fences the one before it and hears of that while it stops itself."""
+    for host in cluster.hosts:
+        host.wanted = False
+    while any(host.is_running for host in cluster.hosts):
+        host = next(each for each in cluster.hosts if each.is_running)
+        host.stop()
+        cluster.run_until(lambda host=host: not host.is_running, 60, "the broker has stopped")  # type: ignore[misc]  # the default binds the loop's value
+
+
+def test_a_node_that_cannot_be_read_is_passed_over(
+    cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As another version may write it. The metadata says where that broker is, too."""
+
+    def unreadable(*_: object) -> None:
+        raise CorruptLog("another version")
+
+    holder, host = in_office(cluster), out_of_office(cluster)
+    monkeypatch.setattr(description, "decode", unreadable)
+    address = finish(cluster, begin(host, running(host).node.find_address(holder.broker_id)), 5)
+    assert address == (holder.name, PORT)

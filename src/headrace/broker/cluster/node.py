@@ -205,12 +205,11 @@ class ClusterNode:
         """Where a broker listens for others: what it registered last, else what the metadata says."""
         broker = self._broker
         try:
-            member = (await self._coordination.members()).get(BrokerId(broker_id))
-        except CoordinationUnavailable:
-            member = None
-        if member is None:
+            member = (await self._coordination.members())[BrokerId(broker_id)]
+            told = description.decode(member.broker_id, member.description)
+        except (CoordinationUnavailable, KeyError, CorruptLog):
             return broker.address_of(broker_id)
-        return broker.address_among(description.decode(member.broker_id, member.description).endpoints)
+        return broker.address_among(told.endpoints)
 
     # --- who is in office -------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""ListOffsets and DeleteRecords in a cluster: what a new leader cannot know, and what replicas must follow."""
+"""ListOffsets and DeleteRecords in a cluster: what a new leader cannot know, what replicas must follow."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from headrace.controller.topic_image import TopicImage
 
 AT_ONCE: Final = 25
-"""Some ten milliseconds."""
-TURN_SECONDS: Final = 0.01
+"""Some ten milliseconds, where nothing else wants the cores."""
+TURN_SECONDS: Final = 0.05
 RETRY_SECONDS: Final = 0.05
 
 
@@ -51,8 +51,8 @@ class LateOpenings:
                 self._open_next()
                 if not self._waiting or clock.monotonic() - began > TURN_SECONDS:
                     break
-            # Half of the time is for everybody else, also where the disk is slow.
-            await asyncio.sleep(clock.monotonic() - began)
+            # A third of the time is for everybody else, also where the disk is slow.
+            await asyncio.sleep((clock.monotonic() - began) / 2)
 
     def _open_next(self) -> None:
         topic_id, indexes = next(iter(self._waiting.items()))

@@ -149,9 +149,12 @@ class Tenant(HeadraceCluster):
 
 @pytest.fixture
 def tenants(tmp_path: Path) -> Iterator[tuple[Tenant, Tenant]]:
-    with ZooKeeper(tmp_path / "shared") as ensemble, Tenant(tmp_path / "one", ensemble, "/one") as one:
-        with Tenant(tmp_path / "two", ensemble, "/clusters/two") as two:
-            yield one, two
+    with (
+        ZooKeeper(tmp_path / "shared") as ensemble,
+        Tenant(tmp_path / "one", ensemble, "/one") as one,
+        Tenant(tmp_path / "two", ensemble, "/clusters/two") as two,
+    ):
+        yield one, two
 
 
 def test_two_clusters_share_an_ensemble(tenants: tuple[Tenant, Tenant]) -> None:

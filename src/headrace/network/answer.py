@@ -43,18 +43,27 @@ class Pending:
         if self.parts is not None or self.abandoned:
             return
         self.parts = parts
-        if self.on_answered is not None:
-            self.on_answered()
-        if self._on_complete is not None:
-            self._on_complete()
+        on_answered, on_complete = self.on_answered, self._on_complete
+        self._let_go()
+        if on_answered is not None:
+            on_answered()
+        if on_complete is not None:
+            on_complete()
 
     def attach(self, on_complete: Callable[[], None]) -> None:
         self._on_complete = on_complete
 
     def abandon(self) -> None:
         self.abandoned = True
-        if self.on_abandon is not None:
-            self.on_abandon()
+        on_abandon = self.on_abandon
+        self._let_go()
+        if on_abandon is not None:
+            on_abandon()
+
+    def _let_go(self) -> None:
+        """Whoever completes this holds it, and is held by it: without this each answer that was waited for
+        would be left to the garbage collector."""
+        self.on_abandon = self.on_answered = self.on_overtaken = self._on_complete = None
 
 
 class NoAnswer:

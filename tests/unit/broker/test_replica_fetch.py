@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
@@ -370,3 +371,25 @@ def _append_metadata(server: Server) -> bytes:
     append(server.metadata.log, b"record")
     server.metadata.on_extended(1)
     return server.metadata.log.active_segment.file().pread(1 << 20, 0)
+
+
+async def test_a_fetch_that_has_waited_leaves_no_garbage(server: Server) -> None:
+    """Thousands come and go in a second: the collector should have nothing to do with them."""
+    follower = Follower(server, max_wait_ms=10_000)
+
+    async def wait_for_one(offset: int) -> None:
+        answer = follower.ask((at(offset, last=1 if offset else -1),))
+        assert isinstance(answer, Pending)
+        server.append()
+        await asyncio.sleep(0)
+        assert follower.read(answer)[0].records
+
+    await wait_for_one(0)
+    gc.collect()
+    gc.disable()
+    try:
+        for offset in range(1, 4):
+            await wait_for_one(offset)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()

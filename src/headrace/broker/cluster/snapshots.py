@@ -20,6 +20,8 @@ class Snapshots:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._task: asyncio.Task[None] | None = None
+        self._tried: int | None = None
+        """The end of the last one: it is tried once, since a try costs as much as all records behind it."""
 
     def start(self) -> None:
         self._broker.store.subscribe(self._on_delta)
@@ -34,25 +36,27 @@ class Snapshots:
 
     def _begin(self) -> None:
         """One at a time. Whatever became due meanwhile is found when it is done."""
-        if self._broker.store.checkpoint_due is not None and self._task is None:
-            self._task = asyncio.ensure_future(self._write())
+        due = self._broker.store.checkpoint_due
+        if due is not None and due != self._tried and self._task is None:
+            self._tried = due
+            self._task = asyncio.ensure_future(self._write(due))
             self._task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._task = None
-        if not task.cancelled() and task.exception() is None:
+        if not task.cancelled():
             self._begin()
 
-    async def _write(self) -> None:
+    async def _write(self, end: int) -> None:
         broker = self._broker
-        end = broker.store.checkpoint_due
-        if end is None:
-            return
-        plan = broker.store.plan_checkpoint(end)
         try:
+            plan = broker.store.plan_checkpoint(end)
             checkpoint = await broker.loop.run_in_executor(None, plan.carry_out)
             await broker.store.keep_checkpoint(checkpoint)
         except HeadraceError as error:
             # It is only a shortcut: the log has everything. Tried again when the next one is due.
             broker.log.error("the metadata checkpoint could not be written", error=str(error))
-            raise
+        except Exception as error:
+            broker.log.error(
+                "the metadata checkpoint could not be written", error=repr(error), exc_info=error
+            )

@@ -316,6 +316,7 @@ class Broker:
         """The start failed: let go of tasks, sockets, locks and threads, and leave the disk as it is."""
         self.network.close()
         if hasattr(self, "node"):
+            self.hosting.stop()
             await self.replicas.stop()
             self.dead_directories.stop()
             await self.snapshots.stop()

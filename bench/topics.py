@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewTopic
@@ -44,5 +44,13 @@ class Topics:
         """How many records the topic holds, by the end offsets of its partitions."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # its author left it without types
         wanted = {TopicPartition(name, number): latest for number in range(partitions)}
-        answers = self._admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
-        return sum(answer.result(TIMEOUT_S).offset for answer in answers.values())
+        give_up = time.monotonic() + TIMEOUT_S
+        while True:
+            answers = self._admin.list_offsets(wanted, request_timeout=TIMEOUT_S)
+            try:
+                return sum(answer.result(TIMEOUT_S).offset for answer in answers.values())
+            except KafkaException:
+                # On a crowded machine a cluster may be between two leaders: ask again.
+                if time.monotonic() > give_up:
+                    raise
+                time.sleep(0.5)

@@ -130,9 +130,9 @@ CASES: list[Case] = [
         "replicated-small", "3 replicas, one record per request",
         size=100, records=50_000, partitions=1, batch=1,
     ),
-    *_cases("-synced", ", flush.messages=1", SYNCED, 0.5),
+    *_cases("-synced", ", flush.messages=1", SYNCED, 0.4),
     Replicated(
         "replicated-small-synced", "3 replicas, one record per request, flush.messages=1",
-        size=100, records=10_000, partitions=1, batch=1, config=SYNCED,
+        size=100, records=2_000, partitions=1, batch=1, config=SYNCED,
     ),
 ]  # fmt: skip

@@ -204,7 +204,19 @@ class Hosting:
             broker.replicas.unfollow(partition)
         gone = [partition.topic_partition for partition in partitions if partition.topic_id == topic_id]
         broker.logs.delete(gone, broker.clock.wall_ms())
+        self._make_room_for(name)
         broker.metrics.forget_topic(name)
+
+    def _make_room_for(self, topic: str) -> None:
+        """Damaged logs of a topic that is gone must not be in the way of another of its name. They stay."""
+        broker = self._broker
+        for name in [name for name in broker.logs.quarantined if name.topic == topic]:
+            try:
+                path = broker.logs.set_quarantined_aside(name)
+            except StorageError as error:
+                broker.log.error("a quarantined partition stays", partition=str(name), error=str(error))
+            else:
+                broker.log.warning("quarantined partition set aside", partition=str(name), path=path)
 
     def _reconfigure_broker(self) -> None:
         broker = self._broker

@@ -1,0 +1,39 @@
+"""What becomes of logs when the metadata lets go of their partitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from headrace.broker.hosting import Hosting
+from headrace.broker.partitions import PartitionTable
+from headrace.core.errors import CorruptLog, StorageError
+from headrace.core.ids import TopicPartition
+from headrace.metrics.registry import BrokerMetrics
+from tests.unit.log.material import NOW, append
+from tests.unit.log.test_manager import TOPIC_ID, manager
+
+NAME = TopicPartition("orders", 0)
+
+
+def test_a_damaged_log_of_a_deleted_topic_makes_room_for_another_of_its_name(tmp_path: Path) -> None:
+    """With one replica nobody else could ever lead the new one, and it would be offline for good."""
+    logs = manager([tmp_path])
+    append(logs.create(NAME, TOPIC_ID, NOW), b"a")
+    logs.quarantine(NAME, CorruptLog("a bit has flipped"))
+    warnings: list[str] = []
+    broker: Any = SimpleNamespace(
+        partitions=PartitionTable(),
+        logs=logs,
+        metrics=BrokerMetrics(),
+        clock=SimpleNamespace(wall_ms=lambda: NOW),
+        log=SimpleNamespace(warning=lambda text, **_: warnings.append(text)),
+    )
+    broker.partitions.set_offline(NAME, StorageError("damaged"))
+    Hosting(broker)._remove(NAME.topic, TOPIC_ID)
+    assert NAME not in logs.quarantined
+    assert len(warnings) == 1
+    assert logs.create(NAME, TOPIC_ID, NOW).end_offset == 0
+    kept = [path for path in tmp_path.iterdir() if path.name.startswith("orders-0.")]
+    assert [path.name for path in kept[0].iterdir() if path.suffix == ".log"], "its files are there"

@@ -236,6 +236,7 @@ class Hosting:
             config = topic_config(broker, name)
             for partition in broker.partitions.of_topic(name):
                 partition.log.update_config(config)
+                partition.on_reconfigured()
 
     def on_directory_failed(self, directory: LogDirectory) -> None:
         """What it held is neither led nor followed here any more; the controller is told by `directories`."""

@@ -79,12 +79,15 @@ class JavaClient:
                 self.recorder.invoke(f"{self.name}/send", "send", [Send(place, value)]),
                 place,
             )
-        elif word == "a":
-            operation, place = self._waiting.pop(first)
-            self.recorder.ok(operation, [Send(place, f"{self.name}.{first}", int(rest))])
-        elif word == "u":
-            operation, _ = self._waiting.pop(first)
-            self.recorder.unknown(operation, rest)
+        elif word in ("a", "u"):
+            # A send that fails at once can be told of twice: by its exception and by its callback.
+            operation, place = self._waiting.pop(first, (-1, ""))
+            if operation < 0:
+                return
+            if word == "u":
+                self.recorder.unknown(operation, rest)
+            else:
+                self.recorder.ok(operation, [Send(place, f"{self.name}.{first}", int(rest))])
         elif word == "r":
             records = [(int(at), value) for at, value in (one.split(":") for one in rest.split())]
             self.recorder.done(f"{self.name}/poll", "poll", [Poll({key(int(first)): records})])

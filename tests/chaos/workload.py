@@ -33,6 +33,8 @@ _QUICK: Final[dict[str, str | int | float | bool]] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 500,
     "socket.connection.setup.timeout.ms": 2000,
+    # A host that has gone silent is given up after this. By default it would be a minute.
+    "socket.timeout.ms": 5000,
     "topic.metadata.refresh.interval.ms": 5000,
     "topic.metadata.refresh.fast.interval.ms": 50,
     "log_level": 0,

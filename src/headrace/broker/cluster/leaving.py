@@ -50,6 +50,8 @@ async def leave(broker: Broker) -> None:
             name = ErrorCode(answer.error_code).name
             broker.log.warning("controlled shutdown: the controller refused", error=name)
             await asyncio.sleep(backoff)
+        elif broker.failure.done():
+            return  # without its disk it cannot follow the metadata: it would never hear that it leads no more
         elif answer.should_shut_down and not any(p.is_leader for p in broker.partitions):
             return
         elif not answer.should_shut_down and broker.loop.time() >= patience:

@@ -88,6 +88,9 @@ class Hosting:
         self._room = None if self._broker.alone else AT_ONCE
         try:
             self._follow(delta)
+        except Exception:
+            self._missed = True  # what comes behind the mistake is looked at with the next change
+            raise
         finally:
             self._room = None
 

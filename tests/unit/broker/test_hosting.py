@@ -5,12 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
+
+import pytest
 
 from headrace.broker.hosting import Hosting
 from headrace.broker.partitions import PartitionTable
+from headrace.controller.delta import MetadataDelta
 from headrace.core.errors import CorruptLog, StorageError
 from headrace.core.ids import TopicPartition
 from headrace.metrics.registry import BrokerMetrics
+from headrace.replication.safeguards import ALL_ON
 from tests.unit.log.material import NOW, append
 from tests.unit.log.test_manager import TOPIC_ID, manager
 
@@ -37,3 +42,29 @@ def test_a_damaged_log_of_a_deleted_topic_makes_room_for_another_of_its_name(tmp
     assert logs.create(NAME, TOPIC_ID, NOW).end_offset == 0
     kept = [path for path in tmp_path.iterdir() if path.name.startswith("orders-0.")]
     assert [path.name for path in kept[0].iterdir() if path.suffix == ".log"], "its files are there"
+
+
+def test_what_a_mistake_left_out_is_looked_at_with_the_next_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a partition could follow its old leader for ever."""
+    topics = {UUID(int=number): SimpleNamespace(topic_id=UUID(int=number)) for number in (1, 2)}
+    registration = SimpleNamespace(epoch=5)
+    image = SimpleNamespace(brokers={1: registration}, topic_by_id=topics.get)
+    broker: Any = SimpleNamespace(
+        broker_id=1, broker_epoch=5, alone=False, image=image, world=SimpleNamespace(safeguards=ALL_ON)
+    )
+    hosting = Hosting(broker)
+    looked: list[str] = []
+
+    def follow_rows(topic: Any, _: object) -> None:
+        raise ValueError("a mistake")
+
+    monkeypatch.setattr(hosting, "_follow_rows", follow_rows)
+    monkeypatch.setattr(hosting, "_host_everything", lambda: looked.append("everything"))
+    monkeypatch.setattr(hosting, "_reconfigure_broker", lambda: looked.append("settings"))
+    delta = MetadataDelta()
+    for topic_id in topics:
+        delta.partitions[topic_id] = {0: None}
+    with pytest.raises(ValueError, match="a mistake"):
+        hosting._on_delta(delta)
+    hosting._on_delta(MetadataDelta())
+    assert looked == ["everything", "settings"]

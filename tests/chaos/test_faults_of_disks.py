@@ -208,7 +208,7 @@ def test_fault_08_one_of_two_directories_fails_and_the_other_serves(
 def test_fault_09_a_slow_follower_leaves_the_isr(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(Equipment(faults=True), properties={"replica.lag.time.max.ms": "2000"})
     with judged(bed, tmp_path, ALL_ON_ONE) as load:
-        bed.faults[3].slow_disk(0.8)
+        bed.faults[3].slow_disk(3)
         eventually(lambda: in_sync(bed) == {1, 2}, 30, "the slow one is out")
         began = time.monotonic()
         load.wait_acknowledged(300)

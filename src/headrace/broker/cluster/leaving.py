@@ -51,7 +51,7 @@ async def leave(broker: Broker) -> None:
             broker.log.warning("controlled shutdown: the controller refused", error=name)
             await asyncio.sleep(backoff)
         elif broker.failure.done():
-            return  # without its disk it cannot follow the metadata: it would never hear that it leads no more
+            return  # without a disk it cannot follow the metadata, nor hear that it leads no more
         elif answer.should_shut_down and not any(p.is_leader for p in broker.partitions):
             return
         elif not answer.should_shut_down and broker.loop.time() >= patience:

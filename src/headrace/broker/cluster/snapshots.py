@@ -7,7 +7,7 @@ ZooKeeper forget the batches below: see duties.py.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.controller.delta import MetadataDelta
 from headrace.core.errors import HeadraceError
@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
+CALM_SECONDS: Final = 2.0
+"""A checkpoint is mostly due because a broker has died and thousands of partitions have moved. It may cost a
+second of the interpreter: not in the second in which the partitions are waited for."""
+
+
 class Snapshots:
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, calm_seconds: float = CALM_SECONDS) -> None:
         self._broker = broker
+        self._calm_seconds = calm_seconds
+        self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._tried: int | None = None
         """The end of the last one: it is tried once, since a try costs as much as all records behind it."""
@@ -28,6 +35,7 @@ class Snapshots:
         self._begin()
 
     async def stop(self) -> None:
+        self._stopping.set()
         if self._task is not None:
             await asyncio.wait([self._task])
 
@@ -49,6 +57,12 @@ class Snapshots:
 
     async def _write(self, end: int) -> None:
         broker = self._broker
+        try:
+            async with asyncio.timeout(self._calm_seconds):
+                await self._stopping.wait()
+            return
+        except TimeoutError:
+            pass
         try:
             plan = broker.store.plan_checkpoint(end)
             checkpoint = await broker.loop.run_in_executor(None, plan.carry_out)

@@ -36,7 +36,8 @@ async def test_one_that_fails_is_told_and_tried_again_when_the_next_is_due(failu
     store, told = Store(failure), []
     log = SimpleNamespace(error=lambda event, **_: told.append(event))
     loop = asyncio.get_running_loop()
-    snapshots = Snapshots(cast(Broker, SimpleNamespace(store=store, log=log, loop=loop)))
+    broker = cast(Broker, SimpleNamespace(store=store, log=log, loop=loop))
+    snapshots = Snapshots(broker, calm_seconds=0)
     snapshots.start()
     for due in (10, 10, 10, 20, 20):
         store.checkpoint_due = due
@@ -46,3 +47,13 @@ async def test_one_that_fails_is_told_and_tried_again_when_the_next_is_due(failu
     await snapshots.stop()
     assert store.tries == 2
     assert len(told) == 2
+
+
+async def test_one_that_is_due_waits_for_calm_and_not_for_a_stop() -> None:
+    store = Store(StorageError("never asked"))
+    snapshots = Snapshots(cast(Broker, SimpleNamespace(store=store)), calm_seconds=3600)
+    snapshots.start()
+    await asyncio.sleep(0.01)
+    async with asyncio.timeout(5):
+        await snapshots.stop()
+    assert store.tries == 0

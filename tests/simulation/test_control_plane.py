@@ -290,3 +290,11 @@ def test_a_node_that_cannot_be_read_is_passed_over(
     monkeypatch.setattr(description, "decode", unreadable)
     address = finish(cluster, begin(host, running(host).node.find_address(holder.broker_id)), 5)
     assert address == (holder.name, PORT)
+
+
+def test_all_brokers_go_by_one_minimum_of_replicas(cluster: SimulatedCluster) -> None:
+    """Otherwise a leader whose file says less than the controller's commits what an eligible leader lacks."""
+    for host in cluster.hosts:
+        broker = running(host)
+        cluster.run_until(lambda b=broker: b.store.end == cluster.ensemble.end, 10, "it has followed")  # type: ignore[misc]  # the default binds the loop's broker
+        assert broker.image.broker_configs(None)["min.insync.replicas"] == "1"

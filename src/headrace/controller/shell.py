@@ -109,6 +109,9 @@ class Controller:
         self._gives_up = False
         epoch = await self._coordination.take_office(broker_id, deposing=deposing)
         self._pen = Pen(self._coordination, self._clock, epoch, self._until_connected)
+        if self._store.end < await self._coordination.start_offset():
+            # From now on nobody trims. Whoever did so before has left this copy too far behind.
+            raise OfficeLost("what this broker lacks of the metadata was trimmed")
         async for batch in self._pen.committed_from(self._store.end):
             self._store.apply(batch)
         opening: list[RecordGroup] = [[NoOpRecord()]]

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.broker.cluster import description
 from headrace.controller.brokers import BrokerDescription
-from headrace.controller.image import BrokerRegistration
+from headrace.controller.image import DEFAULT_BROKER, BrokerRegistration
 from headrace.controller.liveness import Liveness
+from headrace.controller.operations import ConfigChange, ConfigOp
+from headrace.controller.policy import MIN_INSYNC_REPLICAS
 from headrace.core.errors import HeadraceError, NotController
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import (
@@ -179,15 +181,28 @@ class Duties:
             self._members_changed = False
             try:
                 self._members = await self._coordination.members()
-            except CoordinationUnavailable:
+            except BaseException:
                 self._members_changed = True
                 raise
             self._liveness.members({each.broker_id: each.epoch for each in self._members.values()})
+        await self._agree_on_min_isr()
         await self._register_new()
         await self._fence_dead()
         await self._unfence_ready()
         await self._balance()
         await self._trim()
+
+    async def _agree_on_min_isr(self) -> None:
+        """Leaders commit by it and the controller elects by it, so all must go by one number: what the file
+        of the first controller says holds for the cluster, until somebody sets another."""
+        broker = self._broker
+        if MIN_INSYNC_REPLICAS in broker.image.configs(DEFAULT_BROKER):
+            return
+        value = str(broker.static_config.min_insync_replicas)
+        change = ConfigChange(ConfigOp.SET, MIN_INSYNC_REPLICAS, value)
+        (answer,) = await broker.controller.incremental_alter_configs([(DEFAULT_BROKER, [change])])
+        if answer.error is not None:
+            raise answer.error
 
     async def _register_new(self) -> None:
         broker = self._broker

@@ -297,4 +297,4 @@ def test_all_brokers_go_by_one_minimum_of_replicas(cluster: SimulatedCluster) ->
     for host in cluster.hosts:
         broker = running(host)
         cluster.run_until(lambda b=broker: b.store.end == cluster.ensemble.end, 10, "it has followed")  # type: ignore[misc]  # the default binds the loop's broker
-        assert broker.image.broker_configs(None)["min.insync.replicas"] == "1"
+        assert broker.image.broker_configs(None)["min.insync.replicas"] == "2"

@@ -45,6 +45,8 @@ class SimulatedClient:
         self._links: dict[int, Link] = {}
         self.leaders: dict[int, int] = {}
         """Partition to broker id, as told last."""
+        self.leader_epochs: dict[int, int] = {}
+        """The newest leader epoch of each partition that anybody told."""
         self._addresses = {host.broker_id: (host.name, PORT) for host in cluster.hosts}
         self._correlation = 0
 
@@ -103,6 +105,10 @@ class SimulatedClient:
             self._addresses[broker.node_id] = (broker.host, broker.port)
         for topic in reply.topics:
             for partition in topic.partitions:
+                known = self.leader_epochs.get(partition.partition_index, -1)
+                self.leader_epochs[partition.partition_index] = max(known, partition.leader_epoch)
+                if partition.leader_epoch < known:
+                    continue  # that broker is behind: as libraries do, believe only what is newer
                 if partition.leader_id >= 0:
                     self.leaders[partition.partition_index] = partition.leader_id
                 else:

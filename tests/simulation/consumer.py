@@ -47,6 +47,7 @@ class SimulatedConsumer:
         self._on_read = on_read
         self._bytes = SMALL_FETCH_BYTES if small else FETCH_BYTES
         self.positions = dict.fromkeys(range(partitions), 0)
+        self._looked_in: dict[int, int] = {}
         self._is_over = False
         self.task: asyncio.Task[None] | None = None
 
@@ -68,6 +69,25 @@ class SimulatedConsumer:
         while not self._is_over:
             if not await self._poll_some():
                 await asyncio.sleep(PAUSE_SECONDS)
+            for partition, epoch in list(self.client.leader_epochs.items()):
+                if self._looked_in.get(partition) != epoch:
+                    self._looked_in[partition] = epoch
+                    await self._look_at_the_end(partition, epoch)
+
+    async def _look_at_the_end(self, partition: int, epoch: int) -> None:
+        """Rule 5: whoever leads now may not say that the log ends before what was read of it already.
+
+        It is asked as soon as its epoch is heard of, when it has hardly begun to lead.
+        """
+        position, leader = self.positions[partition], self.client.leaders.get(partition)
+        if leader is None:
+            return
+        end = await self._ask_for_end(leader, partition, epoch)
+        if end is not None and end < position:
+            raise SimulationFailed(
+                f"EndIsBehindNothingRead: broker {leader}, leader in epoch {epoch} of {TOPIC}-{partition},"
+                f" says that it ends at {end}; {self.client.name} has read up to {position}"
+            )
 
     def _assign(self) -> None:
         keys = tuple(f"{TOPIC}-{partition}" for partition in self.positions)
@@ -88,23 +108,29 @@ class SimulatedConsumer:
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _end_of(self, partition: int) -> int:
-        wanted = ListOffsetsPartition(partition_index=partition, timestamp=_LATEST)
+        while True:
+            leader = await self.client.leader(partition)
+            end = await self._ask_for_end(leader, partition, -1)
+            if end is not None:
+                return end
+            self.client.leaders.pop(partition, None)
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def _ask_for_end(self, leader: int, partition: int, epoch: int) -> int | None:
+        wanted = ListOffsetsPartition(
+            partition_index=partition, current_leader_epoch=epoch, timestamp=_LATEST
+        )
         request = ListOffsetsRequest(
             replica_id=-1,
             isolation_level=_READ_COMMITTED,
             topics=[ListOffsetsTopic(name=TOPIC, partitions=[wanted])],
         )
-        while True:
-            leader = await self.client.leader(partition)
-            try:
-                reply = await self.client.ask(leader, request, ListOffsetsResponse, LIST_OFFSETS_VERSION)
-                found = reply.topics[0].partitions[0]
-                if found.error_code == ErrorCode.NONE:
-                    return found.offset
-            except PeerUnavailable:
-                pass
-            self.client.leaders.pop(partition, None)
-            await asyncio.sleep(PAUSE_SECONDS)
+        try:
+            reply = await self.client.ask(leader, request, ListOffsetsResponse, LIST_OFFSETS_VERSION)
+        except PeerUnavailable:
+            return None
+        found = reply.topics[0].partitions[0]
+        return found.offset if found.error_code == ErrorCode.NONE else None
 
     # --- polling ---
 

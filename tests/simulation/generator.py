@@ -41,6 +41,24 @@ WEIGHTS: Final = {
     "reassign": 5,
 }
 
+THEMES: Final = (
+    # Epochs that come and go in processes that live on, while messages of the last one are still under way.
+    ("suspect", "prefer", "stall", "reset", "slow path"),
+    ("suspect", "prefer", "one way", "stall", "hang"),
+    # Losses, while the one who lost something cannot tell everybody.
+    ("power", "one way", "cut", "slow path"),
+    ("new disk", "power", "bounce", "suspect"),
+    ("power", "power everywhere", "bounce", "slow disk"),
+    ("failed sync", "full disk", "stop", "bounce"),
+    # The control plane.
+    ("no ensemble", "doubt", "quorum", "hang", "suspect"),
+    ("kill", "bounce", "doubt", "stall", "isolate"),
+    # The life of a cluster.
+    ("reassign", "stop", "prefer", "bounce", "pause"),
+    ("reassign", "power", "cut", "suspect"),
+)
+"""Faults that make each other worse."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -60,11 +78,7 @@ class Plan:
 
     @classmethod
     def draw(cls, random: Random) -> Plan:
-        count = 0 if random.random() < 0.1 else random.randint(2, 8)
-        names = list(WEIGHTS)
-        chosen: dict[str, None] = {}
-        for name in random.choices(names, weights=list(WEIGHTS.values()), k=count):
-            chosen[name] = None
+        chosen = _choose_faults(random)
         return cls(
             brokers=random.choice((3, 3, 3, 4)),
             partitions=random.choice((1, 1, 2, 3)),
@@ -75,9 +89,20 @@ class Plan:
             consumers=random.choice((1, 1, 2)),
             pause=random.choice((0.1, 0.3, 0.6)),
             seconds=random.uniform(6.0, 20.0),
-            faults=tuple(chosen),
+            faults=chosen,
             gap=random.choice((0.3, 1.0, 3.0)),
         )
+
+
+def _choose_faults(random: Random) -> tuple[str, ...]:
+    chance = random.random()
+    if chance < 0.1:
+        return ()
+    if chance < 0.5:
+        theme = random.choice(THEMES)
+        return tuple(random.sample(theme, k=random.randint(2, len(theme))))
+    drawn = random.choices(list(WEIGHTS), weights=list(WEIGHTS.values()), k=random.randint(2, 8))
+    return tuple(dict.fromkeys(drawn))
 
 
 class Generator:

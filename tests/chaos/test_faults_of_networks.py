@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.conftest import MakeBed
+from tests.chaos.conftest import FURTHER_FORM, MakeBed
 from tests.chaos.judged import epochs_seen, judged
 from tests.chaos.raw_produce import RawProducer
 from tests.chaos.relay import Weather
@@ -45,7 +45,12 @@ def bridge(bed: Testbed) -> None:
     bed.network.bridge(2)
 
 
-SHAPES = (from_the_others, one_way_out, one_way_in, bridge)
+SHAPES = (
+    from_the_others,
+    one_way_in,
+    pytest.param(one_way_out, marks=FURTHER_FORM),
+    pytest.param(bridge, marks=FURTHER_FORM),
+)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
@@ -105,7 +110,7 @@ def test_fault_14_loss_of_packets(make_bed: MakeBed, tmp_path: Path) -> None:
     [
         Weather(delay_ms=100, jitter_ms=200),
         Weather(resets=0.05),
-        Weather(bytes_per_second=30_000),
+        pytest.param(Weather(bytes_per_second=30_000), marks=FURTHER_FORM),
     ],
     ids=["delay", "resets", "throttle"],
 )
@@ -117,6 +122,7 @@ def test_fault_14_bad_weather(make_bed: MakeBed, tmp_path: Path, weather: Weathe
         load.wait_acknowledged(150, 60)
 
 
+@FURTHER_FORM
 def test_fault_14_a_stall_of_the_leader(make_bed: MakeBed, tmp_path: Path) -> None:
     bed = make_bed(Equipment(relays=True))
     with judged(bed, tmp_path, [[1, 2, 3]]) as load:

@@ -51,7 +51,7 @@ def _healed(network: Network) -> None:
 def reaches(network: Network, source: int, destination: int) -> bool:
     prefix = network.place(source).prefix if source != OUTSIDE else ()
     knock = f"exec 3<>/dev/tcp/{network.address(destination)}/{PORT}"
-    command = [*prefix, "timeout", "0.3", "bash", "-c", knock]
+    command = [*prefix, "timeout", "0.2", "bash", "-c", knock]
     return subprocess.run(command, capture_output=True, timeout=20).returncode == 0
 
 
@@ -103,5 +103,5 @@ def test_ports(network: Network) -> None:
 
 def test_loss(network: Network) -> None:
     network.lose(1, 60)
-    outcomes = {reaches(network, OUTSIDE, 1) for _ in range(40)}
+    outcomes = {reaches(network, OUTSIDE, 1) for _ in range(20)}
     assert outcomes == {True, False}

@@ -118,7 +118,10 @@ class LibrdkafkaProducer(Client):
         while time.monotonic() < until and not self._ended.is_set() and not self._broken:
             if len(producer) < IN_FLIGHT:
                 self._send(producer)
-            producer.poll(self._pause)
+            try:
+                producer.poll(self._pause)
+            except KafkaException as error:  # raised by whatever is called next after an error for good
+                self._told_error(error.args[0])
         if self._ended.is_set():
             producer.flush(FLUSHED_SECONDS)
         # What is still waiting is given up, as in a crash: nobody knows.
@@ -156,7 +159,10 @@ class LibrdkafkaProducer(Client):
     def _told_error(self, error: KafkaError) -> None:
         if error.fatal() or error.code() == KafkaError._FATAL:
             self._broken = True
-            self.recorder.remark(f"a producer of librdkafka ended by {error.str()[:80]}")
+            self.recorder.remark(f"a producer of librdkafka ended by {error.name()}")
+            if error.code() == KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                # What comes before it was acknowledged, and the broker does not know it.
+                self.recorder.complain(f"{self.name}: {error.str()}")
 
 
 class LibrdkafkaConsumer(Client):

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from headrace.broker.integrity import Integrity
-from headrace.core.ports import FileRange
 from headrace.network.page_cache import PageCache
 from headrace.replication.partition import Partition
 from headrace.testing.disk import Fault, SimulatedDisk
@@ -73,14 +72,14 @@ async def test_a_range_that_cannot_be_read_takes_its_directory_offline(
 async def test_a_cold_range_that_cannot_be_read_is_looked_at_and_whoever_waits_goes_on(
     disk: SimulatedDisk, partition: Partition, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(_: FileRange) -> None:
+    def unreadable(_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr("headrace.network.page_cache._read_ahead", unreadable)
     broker: Any = Broker(partition)
     page_cache = PageCache(broker.loop, threads)
     Integrity(broker).watch(SimpleNamespace(page_cache=page_cache))
     part = partition.log.read(0, 1 << 20, limit=1, min_one=True)
+    monkeypatch.setattr(type(part.file), "fileno", unreadable)
     break_disk(disk, partition)
     gone_on = asyncio.Event()
     page_cache.warm(part, gone_on.set)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wanted import FetchKey, Wanted
+from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
 from headrace.controller.image import MetadataImage
 from headrace.core.errors import HeadraceError
@@ -309,8 +309,10 @@ class Host:
         given.update({name.replace("_", "."): value for name, value in properties.items()})
         self.loop = asyncio.get_running_loop()
         self.config = BrokerConfig.parse(given)
-        self.world: Any = SimpleNamespace(dialer=leader)
         self.clock = Clock()
+        nothing: Any = None
+        dialer: Any = leader
+        self.world = World(self.clock, nothing, nothing, dialer)
         self.metrics = BrokerMetrics()
         self.log = Journal()
         self.broker_id = FOLLOWER

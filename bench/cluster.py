@@ -40,8 +40,9 @@ class Cluster:
             raise
 
     def stop(self) -> None:
+        """All at once: the last ones of a quorum would wait for the others in vain."""
         for broker in self.brokers:
-            broker.stop()
+            broker.kill()
         if self.coordinator is not None:
             self.coordinator.stop()
 

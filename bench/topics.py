@@ -19,7 +19,11 @@ class Topics:
     """The topics of one broker, or of one cluster."""
 
     def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 2})
+        self._bootstrap = bootstrap
+        self._admin = self._connect()
+
+    def _connect(self) -> AdminClient:
+        return AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 2})
 
     def create(
         self, name: str, partitions: int = 1, replicas: int = 1, config: Mapping[str, str] | None = None
@@ -50,7 +54,8 @@ class Topics:
             try:
                 return sum(answer.result(TIMEOUT_S).offset for answer in answers.values())
             except KafkaException:
-                # On a crowded machine a cluster may be between two leaders: ask again.
+                # The client sometimes insists that a topic has no leaders: a new one knows them.
                 if time.monotonic() > give_up:
                     raise
                 time.sleep(0.5)
+                self._admin = self._connect()

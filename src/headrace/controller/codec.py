@@ -14,6 +14,7 @@ from headrace.controller.operations import RecordGroup
 from headrace.controller.replay import KNOWN_RECORDS
 from headrace.core.errors import CorruptLog, HeadraceError
 from headrace.core.ports import Buffer
+from headrace.protocol.compression import Compression, compress
 from headrace.protocol.message import Message
 from headrace.protocol.primitives import Reader, Writer
 from headrace.protocol.records import NewRecord, decode_records, encode_batch
@@ -23,6 +24,11 @@ from headrace.protocol.stored.end_transaction_record import EndTransactionRecord
 FRAME_VERSION: Final = 1
 MAX_BATCH_BYTES: Final = 448 * 1024
 """Of record values in one batch; with what surrounds each record a batch stays under 512 KB."""
+COMPRESSED_FROM: Final = 64 * 1024
+"""A batch with more than this in it is compressed. Rows that a lost broker changes are much alike and become
+a seventh: its loss is one write to the coordination service, however many partitions it had."""
+MOST_COMPRESSED: Final = 16 * 1024 * 1024
+"""Of record values in a batch that fits into its limit only because it is compressed."""
 _RECORD_OVERHEAD: Final = 16
 """At most this much around a record's value: lengths, deltas, null key, no headers."""
 
@@ -65,7 +71,15 @@ def encode_metadata_batch(
     values: Sequence[bytes], *, base_offset: int, controller_epoch: int, timestamp_ms: int
 ) -> bytes:
     records = [NewRecord(value, None, timestamp_ms) for value in values]
-    return bytes(encode_batch(records, base_offset=base_offset, leader_epoch=controller_epoch))
+    large = sum(map(len, values)) > COMPRESSED_FROM
+    return bytes(
+        encode_batch(
+            records,
+            base_offset=base_offset,
+            leader_epoch=controller_epoch,
+            compression=Compression.ZSTD if large else Compression.NONE,
+        )
+    )
 
 
 def decode_metadata_batch(batch: Buffer) -> Iterator[Message]:
@@ -84,7 +98,8 @@ def decode_metadata_batch(batch: Buffer) -> Iterator[Message]:
 def pack(groups: Iterable[RecordGroup], *, max_bytes: int = MAX_BATCH_BYTES) -> Iterator[Payload]:
     """Groups into batches: a group is never split, except one that is larger than a batch.
 
-    Such a group becomes a transaction over several batches, and nothing else is in them.
+    Such a group is a batch of its own if compression makes it small enough. Otherwise it becomes a
+    transaction over several batches, and nothing else is in them.
     """
     payload, size = Payload([], []), 0
     for group in groups:
@@ -93,6 +108,9 @@ def pack(groups: Iterable[RecordGroup], *, max_bytes: int = MAX_BATCH_BYTES) -> 
         if payload.values and size + length > max_bytes:
             yield payload
             payload, size = Payload([], []), 0
+        if length > max_bytes and _shrinks(values, max_bytes):
+            yield Payload(values, list(group))
+            continue
         if length > max_bytes:
             yield from _pack_transaction(group, values, max_bytes)
             continue
@@ -101,6 +119,14 @@ def pack(groups: Iterable[RecordGroup], *, max_bytes: int = MAX_BATCH_BYTES) -> 
         size += length
     if payload.values:
         yield payload
+
+
+def _shrinks(values: list[bytes], max_bytes: int) -> bool:
+    """Whether a batch of these is small enough once it is compressed, whatever surrounds its records."""
+    size = sum(map(len, values))
+    if not COMPRESSED_FROM < size <= MOST_COMPRESSED:
+        return False
+    return 2 * len(compress(Compression.ZSTD, b"".join(values))) <= max_bytes
 
 
 def _pack_transaction(group: RecordGroup, values: list[bytes], max_bytes: int) -> Iterator[Payload]:

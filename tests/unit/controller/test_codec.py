@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import random
 from uuid import UUID
 
 import pytest
 
+from headrace.controller import codec
 from headrace.controller.codec import (
     MAX_BATCH_BYTES,
     decode_metadata_batch,
@@ -97,7 +99,10 @@ def test_no_groups_no_batches() -> None:
     assert list(pack([])) == []
 
 
-def test_a_full_batch_stays_under_the_limit_of_the_coordination_service() -> None:
+def test_a_full_batch_stays_under_the_limit_of_the_coordination_service(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(codec, "COMPRESSED_FROM", 1 << 40)  # as if nothing could be made smaller
     groups: list[list[Message]] = [
         [PartitionChangeRecord(partition_id=i, topic_id=UUID(int=i << 64), leader=1)] for i in range(12_000)
     ]
@@ -107,3 +112,44 @@ def test_a_full_batch_stays_under_the_limit_of_the_coordination_service() -> Non
     )
     assert len(batch) < 512 * 1024
     assert len(batch) > MAX_BATCH_BYTES // 2
+
+
+def lost_broker(partitions: int) -> list[Message]:
+    """What the loss of a broker changes: every row of a topic, each in its own way."""
+    return [
+        PartitionChangeRecord(
+            partition_id=number,
+            topic_id=UUID(int=77 << 64),
+            isr=[number % 5, 5 + number % 3],
+            leader=number % 5,
+        )
+        for number in range(partitions)
+    ]
+
+
+@pytest.mark.parametrize("partitions", [10, 1000, 10_000, 50_000])
+def test_the_loss_of_a_broker_is_one_batch_whatever_it_held(partitions: int) -> None:
+    group = lost_broker(partitions)
+    (payload,) = pack([group])
+    batch = encode_metadata_batch(payload.values, base_offset=3, controller_epoch=1, timestamp_ms=0)
+    assert len(batch) < MAX_BATCH_BYTES
+    assert payload.records == group
+    assert list(decode_metadata_batch(batch)) == group
+
+
+def test_what_cannot_be_compressed_enough_becomes_a_transaction() -> None:
+    chance = random.Random(5)
+    group: list[Message] = [
+        ConfigRecord(resource_type=2, resource_name="t", name=str(number), value=chance.randbytes(500).hex())
+        for number in range(2000)
+    ]
+    payloads = list(pack([group]))
+    assert len(payloads) > 1
+    assert [r for each in payloads for r in each.records] == [
+        BeginTransactionRecord(),
+        *group,
+        EndTransactionRecord(),
+    ]
+    for each in payloads:
+        batch = encode_metadata_batch(each.values, base_offset=0, controller_epoch=1, timestamp_ms=0)
+        assert len(batch) < 512 * 1024

@@ -183,8 +183,9 @@ class DirectLink:
         self._body = body
 
     def _take_body(self, body: memoryview) -> None:
-        is_spare = self._spare is not None
-        if not self._deliver(body, is_spare) and not is_spare and len(body) <= _MOST_KEPT:
+        if self._deliver(body, False):
+            self._spare = None
+        elif self._spare is None and len(body) <= _MOST_KEPT:
             self._spare = body
 
     def _deliver(self, frame: memoryview, is_lent: bool) -> bool:

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ConnectionLost, Refused, TimedOut, Unreachable
-from headrace.client.refusals import RETRIABLE, refusal
+from headrace.client.refusals import RETRIABLE, refusal, refusal_of_leader
 from headrace.client.visible import records_from
 from headrace.core.ids import TopicPartition
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -108,7 +108,7 @@ class Consumer:
             for data in topic.partitions:
                 partition = TopicPartition(topic.topic, data.partition_index)
                 if data.error_code:
-                    raise refusal(data.error_code, f"partition {partition}")
+                    raise refusal_of_leader(data.error_code, f"partition {partition}")
                 fetched.append(self._open(partition, asked[partition], data))
         return fetched
 

@@ -9,7 +9,7 @@ from typing import Final
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ConnectionLost
 from headrace.client.partitioner import StickyPartitioner
-from headrace.client.refusals import refusal
+from headrace.client.refusals import refusal, refusal_of_leader
 from headrace.core.ids import TopicPartition
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.compression import Compression
@@ -149,7 +149,7 @@ class Producer:
         )
         result = _only_partition(reply)
         if result.error_code and result.error_code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            raise refusal(result.error_code, f"partition {target}", result.error_message)
+            raise refusal_of_leader(result.error_code, f"partition {target}", result.error_message)
         return result.base_offset
 
     async def _identify(self) -> tuple[int, int]:

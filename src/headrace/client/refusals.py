@@ -122,3 +122,11 @@ def code_name(code: int) -> str:
         return ErrorCode(code).name
     except ValueError:
         return f"error {code}"
+
+
+def refusal_of_leader(code: int, subject: str, message: str | None = None) -> Refused:
+    """What the broker says that the metadata names as leader. If it knows no such partition, it has not heard
+    of it yet, or of its end: ask again. If the topic is gone, fresh metadata says so for good."""
+    if code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    return refusal(code, subject, message)

@@ -12,6 +12,7 @@ from headrace.client.producer import Producer
 from headrace.core.ids import TopicPartition
 from headrace.protocol import batch as batches
 from headrace.protocol.compression import Compression
+from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message
 from headrace.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from headrace.protocol.messages.init_producer_id_response import InitProducerIdResponse
@@ -141,3 +142,13 @@ async def test_what_is_refused_is_raised() -> None:
         with pytest.raises(Refused, match="larger than partition t-0 takes") as caught:
             await producer.flush()
         assert "max.message.bytes" in caught.value.hint
+
+
+async def test_a_leader_that_has_not_heard_of_its_partition_yet_is_asked_again() -> None:
+    store = Store([ErrorCode.UNKNOWN_TOPIC_OR_PARTITION])
+    async with ScriptedBroker(store.handlers()) as broker, Cluster(broker.address) as cluster:
+        broker.topics["t"] = 1
+        producer = Producer(cluster)
+        await producer.send("t", NewRecord(b"a"))
+        await producer.flush()
+        assert len(store.batches) == 1

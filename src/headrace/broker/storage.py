@@ -57,7 +57,8 @@ async def open_storage(broker: Broker, shared: Coordination | None) -> Storage:
 
 def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> None:
     broker.log.error("log directory offline", directory=directory.path, error=str(error))
-    description.forget(broker.disk, directory.path)
+    if directory.may_have_lost:
+        description.forget(broker.disk, directory.path)
     logs = getattr(broker, "logs", None)
     if logs is None:
         return  # still opening: the broker registers with the directories that work

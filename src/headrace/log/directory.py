@@ -32,6 +32,9 @@ _ADVICE: Final = {
     errno.EIO: "replace the disk, or check it, before it is used again",
 }
 
+_NOTHING_LOST: Final = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EACCES)
+"""What could not be written was refused, and what was written before is untouched."""
+
 
 class HoldsFile(Protocol):
     def release(self) -> None:
@@ -49,6 +52,7 @@ class LogDirectory:
         "lock",
         "lower_checkpoints",
         "max_open",
+        "may_have_lost",
         "path",
         "uuid",
     )
@@ -65,6 +69,8 @@ class LogDirectory:
         self.path = path
         self.uuid = uuid
         self.failure: StorageError | None = None
+        self.may_have_lost = False
+        """It failed in a way after which what was written and not synced may be gone."""
         self._on_failure = on_failure
         self.max_open = max_open
         self._lent: deque[HoldsFile] = deque()
@@ -88,6 +94,7 @@ class LogDirectory:
         failure = StorageError(f"log directory {self.path} is offline: {doing}: {error}; {advice}")
         if self.failure is None:
             self.failure = failure
+            self.may_have_lost = error.errno not in _NOTHING_LOST
             if self._on_failure is not None:
                 self._on_failure(self, failure)
         return failure

@@ -178,6 +178,8 @@ class Run:
         """A host is trusted again once it is among those in sync, everywhere, since its last loss."""
         rows = [committed.row for committed in self._invariants.committed.values()]
         for host in self.cluster.hosts:
+            if host.on_restart is not None:
+                continue  # what it will lose is lost when it starts again
             if host.is_suspect and host.broker is not None and self._invariants.is_registered(host.broker):
                 mine = [row for row in rows if row is not None and host.broker_id in row.replicas]
                 host.is_suspect = not all(host.broker_id in row.isr for row in mine)

@@ -19,13 +19,13 @@ from tests.cluster.load import Load, read_numbers, write
 from tests.cluster_process import HeadraceCluster, eventually
 from tests.wire import Wire
 
-pytestmark = pytest.mark.timeout(300)
-
 #: A minute, and ten thousand partitions, are for a task of their own.
 QUORUM_SECONDS = float(os.environ.get("HEADRACE_QUORUM_SECONDS", "10"))
 MOST_PARTITIONS = int(os.environ.get("HEADRACE_PARTITIONS", "1000"))
 AT_ONCE = 1000
-SESSION_SECONDS = 3
+SESSION_SECONDS = 3 if MOST_PARTITIONS <= AT_ONCE else 12
+
+pytestmark = pytest.mark.timeout(300 + QUORUM_SECONDS + MOST_PARTITIONS / 10)
 
 
 def create_many(cluster: HeadraceCluster, count: int) -> list[str]:

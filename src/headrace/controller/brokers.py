@@ -127,6 +127,7 @@ def _losses(
                 isr=[each for each in isr if each != broker_id],
                 incomplete=() if whole else me,
                 directories={broker_id: only} if gone else None,
+                emptied=me if gone and policy.safeguards.directory_identity else frozenset(),
             )
             if record is not None:
                 yield record

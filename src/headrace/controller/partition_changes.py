@@ -86,10 +86,12 @@ class PartitionChanges:
         directories: Mapping[int, UUID] | None = None,
         preferred: bool = False,
         recovering: bool | None = None,
+        emptied: Collection[int] = _NOBODY,
     ) -> PartitionChangeRecord | None:
         """The record, or None where the row stays as it is.
 
-        `incomplete` are replicas of which it is no longer known that they hold what was acknowledged.
+        `incomplete` are replicas of which it is no longer known that they hold what was acknowledged;
+        `emptied` are those on a new directory, which are known to hold nothing.
         """
         topic = self._topic
         rare = topic.exceptional(partition)
@@ -110,6 +112,9 @@ class PartitionChanges:
         if choice.eligible != rare.elr:
             record.eligible_leader_replicas = list(choice.eligible)
         last_known = _last_known(rare, leader, old_isr, choice)
+        if emptied:
+            # It would be elected with an empty log, and everybody who still has something would cut it off.
+            last_known = tuple(each for each in last_known if each not in emptied)
         if last_known != rare.last_known_elr:
             record.last_known_elr = list(last_known)
         recovering = choice.unclean or (rare.recovering if recovering is None else recovering)

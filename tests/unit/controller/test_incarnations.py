@@ -85,6 +85,19 @@ def test_who_may_have_lost_something_is_not_eligible(said: dict[str, Any]) -> No
     assert row(cluster) == (0, (0,), ())
 
 
+def test_the_last_leader_is_not_elected_with_an_empty_disk() -> None:
+    """Nobody is known to be complete. Others may hold what it had, so that is for an operator to decide."""
+    cluster = three()
+    cluster.fence(2)
+    cluster.fence(1)
+    come_back(cluster, 1, stopped="unknown")
+    cluster.fence(0)
+    replaced = description(0)._replace(directories=(UUID(int=7777),), stopped="unknown")
+    cluster.do(cluster.machine.register_broker(replaced, BrokerEpoch(NEXT_EPOCH + 5)))
+    cluster.fence(0, fenced=False)
+    assert row(cluster)[:2] == (-1, ())
+
+
 def test_incarnations_that_no_controller_heard_of_do_not_cost_the_proof() -> None:
     """It was started three times while nobody was in office, on a host that stayed up."""
     cluster = three()

@@ -101,6 +101,8 @@ class SimulatedHost:
         self.has_power = True
         self.is_suspect = False
         """It lost power or its disk, and is not yet back among those in sync: what it held may be gone."""
+        self.is_emptied = False
+        """Its disk was replaced, or could not be synced: what it held is gone though it was synced."""
         self.boot = 0
         self.lives = 0
         self.process: BrokerProcess | None = None
@@ -183,7 +185,7 @@ class SimulatedHost:
     def replace_disk(self) -> None:
         """Only while nothing runs: the same broker id on an empty disk."""
         assert self.process is None
-        self.is_suspect = True
+        self.is_suspect = self.is_emptied = True
         self.disk = SimulatedDisk(self.random.getrandbits(32))
 
     def pause(self, *, with_session: bool = False) -> None:

@@ -119,8 +119,14 @@ class Faults:
         if not self._is_over:
             action()
 
-    def _may_lose(self, host: SimulatedHost) -> bool:
+    def _may_lose_disk(self, host: SimulatedHost) -> bool:
         return not any(other.is_suspect for other in self._others(host))
+
+    def _may_lose_power(self, host: SimulatedHost) -> bool:
+        """What is synced survives it, but nobody trusts a host that it happened to."""
+        if self._synced:
+            return not any(other.is_emptied for other in self._others(host))
+        return self._may_lose_disk(host)
 
     # --- processes and hosts ---
 
@@ -154,14 +160,14 @@ class Faults:
 
     def lose_power(self) -> str | None:
         host = self.victim()
-        if host is None or not (self._synced or self._may_lose(host)):
+        if host is None or not self._may_lose_power(host):
             return None
         host.lose_power()
         span = QUICK if self._random.random() < 0.4 else SLOW
         return f"power of {host.name}, back in {self._later(span, host.start):.2f} s"
 
     def lose_power_everywhere(self) -> str | None:
-        if not self._synced:
+        if not self._synced or any(host.is_emptied for host in self._cluster.hosts):
             return None
         for host in self._cluster.hosts:
             host.lose_power()
@@ -170,7 +176,7 @@ class Faults:
 
     def replace_disk(self) -> str | None:
         host = self.victim()
-        if host is None or not self._may_lose(host):
+        if host is None or not self._may_lose_disk(host):
             return None
         host.lose_power()
         host.replace_disk()
@@ -387,14 +393,14 @@ class Faults:
         Whoever meets that ends, and its supervisor starts it again, on a host that has not been down.
         """
         host = self.victim()
-        if host is None or not self._may_lose(host):
+        if host is None or not self._may_lose_disk(host):
             return None
         disk = host.disk
         fault = Fault("sync", DATA, errno.EIO)
         disk.faults.append(fault)
         host.on_restart = disk.lose_unsynced
         self._later(SLOW, partial(self._can_sync_again, host, disk, fault))
-        host.is_suspect = True
+        host.is_suspect = host.is_emptied = True
         return f"{host.name} cannot sync"
 
     @staticmethod

@@ -167,6 +167,8 @@ class Invariants:
 
     def _compare_metadata(self, loop: ProcessLoop, broker: Broker, at: int) -> None:
         log, end = broker.metadata_partition.log, broker.store.end
+        if log.closed or log.directory.failure is not None:
+            return
         at = max(at, log.log_start_offset)
         known = self._cluster.ensemble.ever
         while at < end:

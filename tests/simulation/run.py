@@ -183,6 +183,7 @@ class Run:
             if host.is_suspect and host.broker is not None and self._invariants.is_registered(host.broker):
                 mine = [row for row in rows if row is not None and host.broker_id in row.replicas]
                 host.is_suspect = not all(host.broker_id in row.isr for row in mine)
+                host.is_emptied = host.is_emptied and host.is_suspect
 
     def _heal(self) -> None:
         """Liveness: everybody is unfenced and in sync, metadata agrees, every write is decided."""

@@ -292,6 +292,15 @@ _CONFIGURATION = (
     ),
     Difference(
         "DescribeConfigs",
+        "the buffers between brokers too",
+        "Kafka sets 64 KB for followers. A fixed size cost CPU for each megabyte that is copied.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[replica\.socket\.receive\.buffer\.bytes\]\..*",
+        kafka="65536",
+        headrace="-1",
+    ),
+    Difference(
+        "DescribeConfigs",
         "another default directory",
         "The default of log.dir names the product. Both are under /tmp, and both are for trying things out.",
         r"describe the broker v\d+",

@@ -297,7 +297,8 @@ def test_fault_28_the_last_of_the_isr_with_an_empty_disk_does_not_lead(
 def test_a_loss_on_every_replica_is_noticed(make_bed: MakeBed, tmp_path: Path) -> None:
     """The proof that the tests above can fail."""
     bed = make_bed()
-    with pytest.raises(AssertionError, match="unseen"):
+    # Which anomaly it is depends on whether somebody wrote at the lost offsets again.
+    with pytest.raises(AssertionError, match="unseen|lost write|inconsistent offset"):
         lose_half_of_everything(bed, tmp_path)
 
 

@@ -298,7 +298,7 @@ def test_a_loss_on_every_replica_is_noticed(make_bed: MakeBed, tmp_path: Path) -
     """The proof that the tests above can fail."""
     bed = make_bed()
     # Which anomaly it is depends on whether somebody wrote at the lost offsets again.
-    with pytest.raises(AssertionError, match="unseen|lost write|inconsistent offset"):
+    with pytest.raises(AssertionError, match=r"unseen|lost write|inconsistent offset"):
         lose_half_of_everything(bed, tmp_path)
 
 

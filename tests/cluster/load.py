@@ -54,6 +54,7 @@ class Load:
         self.failures: list[str] = []
         self.acknowledged: dict[int, float] = {}
         """Which number was acknowledged when."""
+        self.highest = -1
         self._bootstrap = bootstrap
         self._rate = rate
         self._padding = b"x" * padding
@@ -67,7 +68,9 @@ class Load:
         if error is not None:
             self.failures.append(str(error))
         else:
-            self.acknowledged[number_of(message)] = time.monotonic()
+            number = number_of(message)
+            self.acknowledged[number] = time.monotonic()
+            self.highest = max(self.highest, number)
 
     def _run(self) -> None:
         began = time.monotonic()
@@ -88,7 +91,7 @@ class Load:
         """Until a write that was sent after this call has been acknowledged."""
         behind = self.sent
         deadline = time.monotonic() + seconds
-        while not any(number >= behind for number in reversed(list(self.acknowledged))):
+        while self.highest < behind:
             assert time.monotonic() < deadline, f"nothing acknowledged for {seconds:g} s"
             time.sleep(0.02)
 

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,9 @@ class Load:
 
         self._producer.produce("t", str(number), partition=number % PARTITIONS, on_delivery=delivered)
 
+    def wait_for_more_than(self, acked: int) -> None:
+        _until(lambda: len(self.acked) > acked)
+
     def end(self) -> None:
         self._stop.set()
         self._thread.join()
@@ -98,6 +102,7 @@ def test_no_write_fails_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
         operator(cluster, "topic", "create", "t", "-p", str(PARTITIONS))
         load = Load(cluster.bootstrap)
         try:
+            load.wait_for_more_than(0)
             for broker_id in (1, 2, 3):
                 operator(cluster, "cluster", "status", "--wait", "60")
                 acked = len(load.acked)
@@ -105,7 +110,7 @@ def test_no_write_fails_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
                 os.kill(before, signal.SIGTERM)
                 _until_it_runs_again(cluster, broker_id, before)
                 operator(cluster, "cluster", "status", "--wait", "60")
-                assert len(load.acked) > acked
+                load.wait_for_more_than(acked)
             operator(cluster, "topic", "elect-leaders")
         finally:
             load.end()
@@ -117,9 +122,13 @@ def test_no_write_fails_and_nothing_is_lost_or_doubled(tmp_path: Path) -> None:
 
 
 def _until_it_runs_again(cluster: Cluster, broker_id: int, before: int) -> None:
-    deadline = time.monotonic() + 60
     said = f"broker {broker_id} serves again"
-    while not any(line.startswith(said) for line in cluster.processes.events):
+    _until(lambda: any(line.startswith(said) for line in cluster.processes.events))
+    assert cluster.processes.pids[broker_id] != before
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert cluster.processes.pids[broker_id] != before

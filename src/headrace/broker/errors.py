@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.core import errors
+from headrace.core.ports_network import PeerUnavailable
 from headrace.protocol.error_codes import ErrorCode
 
 _CODES: Final[dict[type[Exception], ErrorCode]] = {
@@ -42,6 +43,7 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.LeaderNotAvailable: ErrorCode.LEADER_NOT_AVAILABLE,
     errors.NotController: ErrorCode.NOT_CONTROLLER,
     errors.CoordinatorNotAvailable: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    errors.CoordinatorLoading: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     errors.NotEnoughReplicas: ErrorCode.NOT_ENOUGH_REPLICAS,
     errors.NotEnoughReplicasAfterAppend: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
     errors.ElectionNotNeeded: ErrorCode.ELECTION_NOT_NEEDED,
@@ -54,6 +56,7 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.IneligibleReplica: ErrorCode.INELIGIBLE_REPLICA,
     errors.RequestTimedOut: ErrorCode.REQUEST_TIMED_OUT,
     errors.OffsetNotAvailable: ErrorCode.OFFSET_NOT_AVAILABLE,
+    PeerUnavailable: ErrorCode.NETWORK_EXCEPTION,
     errors.StorageError: ErrorCode.KAFKA_STORAGE_ERROR,
     errors.CorruptLog: ErrorCode.KAFKA_STORAGE_ERROR,
 }

@@ -176,6 +176,10 @@ class CoordinatorNotAvailable(RetriableError):
     pass
 
 
+class CoordinatorLoading(RetriableError):
+    """Who decides this exists, and cannot yet: its state is being read, or its own authority is away."""
+
+
 class NotEnoughReplicas(RetriableError):
     pass
 

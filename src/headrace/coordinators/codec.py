@@ -1,0 +1,61 @@
+"""Records of the internal topics as bytes: an int16 version before the key, one before the value.
+
+A key's version is the kind of record. What an unknown version wrote is passed over, as in Kafka: a newer
+broker may have led the partition before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from headrace.coordinators.decision import CoordinatorRecord
+from headrace.core.errors import HeadraceError
+from headrace.core.ports import Buffer
+from headrace.protocol.message import Message
+from headrace.protocol.primitives import Reader, Writer
+from headrace.protocol.records import NewRecord, Record
+
+KEY_VERSION: Final = 0
+"""Keys have one version of their fields each; the number in front of them is the kind."""
+
+Kinds = Mapping[int, tuple[type[Message], type[Message]]]
+"""By kind: the classes of key and value."""
+
+
+def encode(record: CoordinatorRecord, timestamp_ms: int) -> NewRecord:
+    key = Writer()
+    key.int16(record.key.API_KEY)
+    record.key.encode(key, KEY_VERSION)
+    value = None
+    if record.value is not None:
+        writer = Writer()
+        writer.int16(record.value_version)
+        record.value.encode(writer, record.value_version)
+        value = writer.getvalue()
+    return NewRecord(value, key.getvalue(), timestamp_ms)
+
+
+def decode(record: Record, kinds: Kinds) -> CoordinatorRecord | None:
+    """None for a record of a kind or version that is not known, or that is damaged inside."""
+    if record.key is None or len(record.key) < 2:
+        return None
+    try:
+        reader = _reader(record.key)
+        classes = kinds.get(reader.int16())
+        if classes is None:
+            return None
+        key = classes[0].decode(reader, KEY_VERSION)
+        if record.value is None:
+            return CoordinatorRecord(key, None)
+        reader = _reader(record.value)
+        version = reader.int16()
+        if not classes[1].MIN_VERSION <= version <= classes[1].MAX_VERSION:
+            return None
+        return CoordinatorRecord(key, classes[1].decode(reader, version), version)
+    except HeadraceError:
+        return None
+
+
+def _reader(data: Buffer) -> Reader:
+    return Reader(memoryview(data))

@@ -133,7 +133,99 @@ class InvalidTransactionState(ClientError):
     pass
 
 
+class ProducerFenced(ClientError):
+    """Another process has taken over the transactional id, or the coordinator has ended its transaction."""
+
+
+class InvalidProducerIdMapping(ClientError):
+    """The transactional id is not known, or belongs to another producer id."""
+
+
+class InvalidTransactionTimeout(ClientError):
+    pass
+
+
+class TransactionalIdNotFound(ClientError):
+    pass
+
+
+class TransactionalIdNotAuthorized(ClientError):
+    pass
+
+
+class TransactionCoordinatorFenced(ClientError):
+    """A marker of a coordinator that has been replaced."""
+
+
+class TransactionAbortable(ClientError):
+    """The transaction cannot go on, and can be aborted: what it wrote is not what its coordinator knows."""
+
+
 class NoReassignmentInProgress(ClientError):
+    pass
+
+
+class InvalidGroupId(ClientError):
+    pass
+
+
+class InvalidSessionTimeout(ClientError):
+    pass
+
+
+class InconsistentGroupProtocol(ClientError):
+    """A member that shares no protocol with its group, or is of another kind altogether."""
+
+
+class UnknownMember(ClientError):
+    pass
+
+
+class IllegalGeneration(ClientError):
+    """A member of a generation that is over, or not yet there."""
+
+
+class MemberIdRequired(ClientError):
+    """A new member gets its id first and joins with it, so that an answer that is lost leaves no ghost."""
+
+
+class FencedInstance(ClientError):
+    """Another process has taken the place of this static member."""
+
+
+class UnreleasedInstance(ClientError):
+    """The static member whose place is asked for has not left it."""
+
+
+class GroupMaxSizeReached(ClientError):
+    pass
+
+
+class GroupNotFound(ClientError):
+    pass
+
+
+class NonEmptyGroup(ClientError):
+    pass
+
+
+class GroupSubscribedToTopic(ClientError):
+    pass
+
+
+class FencedMemberEpoch(ClientError):
+    pass
+
+
+class StaleMemberEpoch(ClientError):
+    pass
+
+
+class UnsupportedAssignor(ClientError):
+    pass
+
+
+class InvalidRegularExpression(ClientError):
     pass
 
 
@@ -176,8 +268,20 @@ class CoordinatorNotAvailable(RetriableError):
     pass
 
 
+class NotCoordinator(RetriableError):
+    """Another broker decides this, or did since the request came."""
+
+
 class CoordinatorLoading(RetriableError):
     """Who decides this exists, and cannot yet: its state is being read, or its own authority is away."""
+
+
+class RebalanceInProgress(RetriableError):
+    """The group is being assigned anew; the member joins again."""
+
+
+class ConcurrentTransactions(RetriableError):
+    """The transaction before this one is being ended; that does not take long."""
 
 
 class NotEnoughReplicas(RetriableError):

@@ -1,0 +1,27 @@
+"""The groups of the server-side protocol (KIP-848) in one shard."""
+
+from __future__ import annotations
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision
+from headrace.coordinators.shard import Timers
+from headrace.core.ports import Random
+from headrace.groups.group_config import GroupConfig
+from headrace.groups.group_table import GroupTable
+from headrace.groups.topics_view import TopicsView
+
+
+class ConsumerGroups:
+    def __init__(
+        self, groups: GroupTable, timers: Timers, topics: TopicsView, config: GroupConfig, random: Random
+    ) -> None:
+        self._groups = groups
+        self._timers = timers
+        self._topics = topics
+        self._config = config
+        self._random = random
+
+    def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:
+        """Change the state by a record whose key is a ConsumerGroup*Key."""
+
+    def on_loaded(self, now_ms: int) -> Decision[None]:  # noqa: ARG002 - no timers yet
+        return Decision((), None)

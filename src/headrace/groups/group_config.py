@@ -1,0 +1,27 @@
+"""The settings of groups as plain values, under the names of their properties. The defaults are Kafka's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+from headrace.config.broker import BrokerConfig
+from headrace.config.values import INT_MAX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConfig:
+    # classic groups
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = INT_MAX
+
+    # groups of the server-side protocol
+
+    # offsets
+
+    @classmethod
+    def of(cls, config: BrokerConfig) -> Self:
+        """A field has the name of the attribute that it comes from."""
+        return cls(**{field.name: getattr(config, field.name) for field in fields(cls)})

@@ -13,7 +13,9 @@ from headrace.config.broker_properties.cluster import (
     ReplicationProperties,
     TopicCreationProperties,
 )
+from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
+from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
 from headrace.config.property import Property, Status
@@ -32,6 +34,8 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("Creating topics", TopicCreationProperties),
     ("Replication", ReplicationProperties),
     ("Groups and transactions", CoordinatorProperties),
+    ("Groups", GroupProperties),
+    ("Internal topics", InternalTopicProperties),
 )
 
 INTRODUCTION = """\

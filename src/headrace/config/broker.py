@@ -12,7 +12,9 @@ from headrace.config.broker_properties.cluster import (
     ReplicationProperties,
     TopicCreationProperties,
 )
+from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
+from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
 from headrace.config.listeners import Listener
@@ -28,6 +30,8 @@ _GROUPS: tuple[type, ...] = (
     TopicCreationProperties,
     ReplicationProperties,
     CoordinatorProperties,
+    InternalTopicProperties,
+    GroupProperties,
 )
 
 BROKER_PROPERTIES: dict[str, Property[object]] = {
@@ -50,6 +54,8 @@ class BrokerConfig(
     TopicCreationProperties,
     ReplicationProperties,
     CoordinatorProperties,
+    InternalTopicProperties,
+    GroupProperties,
 ):
     """Values as attributes (`config.log_segment_bytes`) and by name (`config["log.segment.bytes"]`).
 

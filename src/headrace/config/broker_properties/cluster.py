@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.config import topic_properties as topic
 from headrace.config.broker_properties.network import buffer_size
-from headrace.config.declare import boolean, int16, int32, int64, optional_text
+from headrace.config.declare import boolean, int32, int64, optional_text
 from headrace.config.property import Status, UpdateMode
 from headrace.config.values import LONG_MAX
 
@@ -150,56 +150,10 @@ class CoordinatorProperties:
         at_least=1,
         status=Status.LATER,
     )
-    offsets_topic_num_partitions = int32(
-        "offsets.topic.num.partitions",
-        50,
-        "Partitions of the topic that holds the groups' offsets.",
-        at_least=1,
-        status=Status.LATER,
-    )
-    offsets_topic_replication_factor = int16(
-        "offsets.topic.replication.factor",
-        3,
-        "Replicas of the topic that holds the groups' offsets.",
-        at_least=1,
-        status=Status.LATER,
-    )
     offset_metadata_max_bytes = int32(
         "offset.metadata.max.bytes",
         4_096,
         "The longest note that a client may store with an offset.",
-        status=Status.LATER,
-    )
-    group_initial_rebalance_delay_ms = int32(
-        "group.initial.rebalance.delay.ms",
-        3_000,
-        "How long a new group waits for more members before its first assignment.",
-        status=Status.LATER,
-    )
-    group_min_session_timeout_ms = int32(
-        "group.min.session.timeout.ms",
-        6_000,
-        "The shortest session timeout that a group member may ask for.",
-        status=Status.LATER,
-    )
-    group_max_session_timeout_ms = int32(
-        "group.max.session.timeout.ms",
-        1_800_000,
-        "The longest session timeout that a group member may ask for.",
-        status=Status.LATER,
-    )
-    transaction_state_log_replication_factor = int16(
-        "transaction.state.log.replication.factor",
-        3,
-        "Replicas of the topic that holds the state of transactions.",
-        at_least=1,
-        status=Status.LATER,
-    )
-    transaction_state_log_min_isr = int32(
-        "transaction.state.log.min.isr",
-        2,
-        "Replicas of that topic that must be in sync.",
-        at_least=1,
         status=Status.LATER,
     )
     transaction_max_timeout_ms = int32(

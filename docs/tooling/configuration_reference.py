@@ -17,6 +17,7 @@ from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
+from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
@@ -35,6 +36,7 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("Replication", ReplicationProperties),
     ("Groups and transactions", CoordinatorProperties),
     ("Groups", GroupProperties),
+    ("Offsets of groups", OffsetProperties),
     ("Internal topics", InternalTopicProperties),
 )
 

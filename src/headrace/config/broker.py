@@ -16,6 +16,7 @@ from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
+from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
 from headrace.config.listeners import Listener
 from headrace.config.property import Property, Status, UpdateMode
@@ -32,6 +33,7 @@ _GROUPS: tuple[type, ...] = (
     CoordinatorProperties,
     InternalTopicProperties,
     GroupProperties,
+    OffsetProperties,
 )
 
 BROKER_PROPERTIES: dict[str, Property[object]] = {
@@ -56,6 +58,7 @@ class BrokerConfig(
     CoordinatorProperties,
     InternalTopicProperties,
     GroupProperties,
+    OffsetProperties,
 ):
     """Values as attributes (`config.log_segment_bytes`) and by name (`config["log.segment.bytes"]`).
 

@@ -20,6 +20,9 @@ class GroupConfig:
     # groups of the server-side protocol
 
     # offsets
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+    offset_metadata_max_bytes: int = 4_096
 
     @classmethod
     def of(cls, config: BrokerConfig) -> Self:

@@ -136,26 +136,6 @@ class ReplicationProperties:
 class CoordinatorProperties:
     """Groups and transactions do not exist yet; a file that sets these is still accepted."""
 
-    offsets_retention_minutes = int32(
-        "offsets.retention.minutes",
-        10_080,
-        "How long the offsets of a group without members are kept.",
-        at_least=1,
-        status=Status.LATER,
-    )
-    offsets_retention_check_interval_ms = int64(
-        "offsets.retention.check.interval.ms",
-        600_000,
-        "How often the broker looks for offsets to drop.",
-        at_least=1,
-        status=Status.LATER,
-    )
-    offset_metadata_max_bytes = int32(
-        "offset.metadata.max.bytes",
-        4_096,
-        "The longest note that a client may store with an offset.",
-        status=Status.LATER,
-    )
     transaction_max_timeout_ms = int32(
         "transaction.max.timeout.ms",
         900_000,

@@ -1,0 +1,54 @@
+"""Which transactional ids a tool asked for, and what it is shown of each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from headrace.core.errors import InvalidRegularExpression
+from headrace.transactions.states import BY_SHOWN, TransactionState
+from headrace.transactions.transaction import Transaction
+
+
+class Filter(NamedTuple):
+    states: frozenset[TransactionState] = frozenset()
+    """Empty, like the others: all of them."""
+    producer_ids: frozenset[int] = frozenset()
+    longer_than_ms: int = -1
+    """Open for longer than this; negative for all."""
+    pattern: re.Pattern[str] | None = None
+
+    def fits(self, transaction: Transaction, now_ms: int) -> bool:
+        if self.producer_ids and transaction.producer_id not in self.producer_ids:
+            return False
+        if self.states and transaction.state not in self.states:
+            return False
+        if self.longer_than_ms >= 0 and now_ms - transaction.start_ms <= self.longer_than_ms:
+            return False
+        return self.pattern is None or self.pattern.fullmatch(transaction.transactional_id) is not None
+
+
+def parse_filter(
+    states: Iterable[str], producer_ids: Iterable[int], longer_than_ms: int, pattern: str | None
+) -> tuple[Filter, list[str]]:
+    """The filter, and the names of states that do not exist."""
+    known, unknown = [], []
+    for name in states:
+        state = BY_SHOWN.get(name)
+        if state is None:
+            unknown.append(name)
+        else:
+            known.append(state)
+    if unknown and not known:
+        known = [TransactionState.DEAD]  # only unknown states were asked for, and nothing is in one
+    return Filter(frozenset(known), frozenset(producer_ids), longer_than_ms, _compiled(pattern)), unknown
+
+
+def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+    if not pattern:
+        return None
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise InvalidRegularExpression(f"{pattern!r} is not a pattern: {error}") from None

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from typing import Protocol
+from uuid import UUID
 
 from headrace.coordinators.decision import CoordinatorRecord
+
+PartitionCheck = Callable[[str, UUID, int], None]
+"""Refuses the commit of one partition, or does nothing: the topic's name, its id (zero if the request did not
+say one), the partition."""
 
 
 class GroupType(Enum):
@@ -39,8 +45,12 @@ class Group(Protocol):
 
     def validate_offset_commit(
         self, member_id: str, instance_id: str | None, generation: int, version: int, *, transactional: bool
-    ) -> None:
-        """`generation` is the generation of a classic member, the epoch of another."""
+    ) -> PartitionCheck | None:
+        """`generation` is the generation of a classic member, the epoch of another.
+
+        What it returns has to be asked for every partition: a member that lags behind its group may still
+        commit what it already had at its epoch (KIP-1251). None if all may be committed.
+        """
         ...
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None: ...

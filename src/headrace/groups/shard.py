@@ -25,8 +25,8 @@ class GroupShard:
 
     def __init__(self, timers: Timers, topics: TopicsView, config: GroupConfig, random: Random) -> None:
         self.groups = GroupTable()
-        self.offsets = GroupOffsets(self.groups, timers, topics, config)
         self.classic = ClassicGroups(self.groups, timers, config, random)
+        self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config)
         self.consumer = ConsumerGroups(self.groups, timers, topics, config, random)
 
     def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:

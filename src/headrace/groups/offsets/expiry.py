@@ -1,0 +1,92 @@
+"""Offsets that nobody has used for offsets.retention.minutes, and groups that have nothing left.
+
+A round looks at every group, in turns: a shard may hold more offsets than one turn of the loop should see.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision
+from headrace.coordinators.shard import Timers
+from headrace.groups.group import Group
+from headrace.groups.group_config import GroupConfig
+from headrace.groups.group_table import GroupTable
+from headrace.groups.offsets.removals import TOMBSTONES_AT_ONCE
+from headrace.groups.offsets.stored_offset import NOT_SAID, StoredOffset, tombstone
+from headrace.groups.offsets.table import OffsetTable
+
+TIMER: Final = "offset expiry"
+LOOKED_AT_ONCE: Final = 5_000
+"""Groups and offsets in one turn: a few milliseconds."""
+
+_MS_PER_MINUTE: Final = 60_000
+
+
+class OffsetExpiry:
+    def __init__(self, groups: GroupTable, table: OffsetTable, timers: Timers, config: GroupConfig) -> None:
+        self._groups = groups
+        self._table = table
+        self._timers = timers
+        self._interval_ms = config.offsets_retention_check_interval_ms
+        self._retention_ms = config.offsets_retention_minutes * _MS_PER_MINUTE
+        self._round: list[str] = []
+        """Groups that this round has still to look at, last first."""
+
+    def begin(self, now_ms: int) -> None:
+        """The first round is one interval away: a new coordinator has more urgent work."""
+        due_ms = now_ms + self._interval_ms
+        self._timers.set(TIMER, self._interval_ms, lambda: self._begin_round(due_ms))
+
+    def _begin_round(self, now_ms: int) -> Decision[None]:
+        self._round = [group.group_id for group in self._groups]
+        self._round.reverse()
+        return self._go_on(now_ms)
+
+    def _go_on(self, now_ms: int) -> Decision[None]:
+        records: list[CoordinatorRecord] = []
+        looked = 0
+        while self._round and looked < LOOKED_AT_ONCE:
+            group = self._groups.get(self._round[-1])
+            if group is not None:
+                found, is_done = self._expired(group, now_ms, TOMBSTONES_AT_ONCE - len(records))
+                records += found
+                if not is_done:
+                    break
+                looked += sum(map(len, self._table.of_group(group.group_id).values()))
+            looked += 1
+            self._round.pop()
+        if self._round:
+            self._timers.set(TIMER, 0, lambda: self._go_on(now_ms))
+        else:
+            self.begin(now_ms)
+        return Decision(records, None)
+
+    def _expired(self, group: Group, now_ms: int, room: int) -> tuple[list[CoordinatorRecord], bool]:
+        """Tombstones, and whether that was all of them: with `room` used up the group is looked at again."""
+        group_id = group.group_id
+        records: list[CoordinatorRecord] = []
+        is_used_up = not self._table.pending.has_group(group_id)
+        for topic, partitions in self._table.of_group(group_id).items():
+            for partition, stored in partitions.items():
+                if not self._is_expired(group, topic, partition, stored, now_ms):
+                    is_used_up = False
+                elif len(records) >= room:
+                    return records, False
+                else:
+                    records.append(tombstone(group_id, topic, partition))
+        if is_used_up and group.is_empty():
+            if len(records) >= room:
+                return records, False
+            records += group.tombstones()
+        return records, True
+
+    def _is_expired(
+        self, group: Group, topic: str, partition: int, stored: StoredOffset, now_ms: int
+    ) -> bool:
+        began_ms = group.offsets_expire_from(now_ms, stored.committed_at_ms, topic)
+        if began_ms is None or self._table.pending.has(group.group_id, topic, partition):
+            return False
+        if stored.expires_at_ms != NOT_SAID:
+            return now_ms >= stored.expires_at_ms
+        return now_ms - began_ms >= self._retention_ms

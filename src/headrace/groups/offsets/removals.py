@@ -1,0 +1,82 @@
+"""Offsets that are deleted: by OffsetDelete, with their group, and with their topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision
+from headrace.groups.group_table import GroupTable
+from headrace.groups.offsets.stored_offset import tombstone
+from headrace.groups.offsets.table import OffsetTable
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.offset_delete_request import OffsetDeleteRequest
+from headrace.protocol.messages.offset_delete_response import (
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+from headrace.protocol.primitives import ZERO_UUID
+
+TOMBSTONES_AT_ONCE: Final = 1_000
+"""A decision is one batch, which must not be too large; with long names this is half of what is allowed."""
+
+
+class RemovedTopicName(NamedTuple):
+    name: str
+    topic_id: UUID
+
+
+class OffsetRemovals:
+    def __init__(self, groups: GroupTable, table: OffsetTable) -> None:
+        self._groups = groups
+        self._table = table
+
+    def delete(self, request: OffsetDeleteRequest) -> Decision[OffsetDeleteResponse]:
+        """Raises GroupNotFound, and NonEmptyGroup for members whose subscriptions nobody here can read."""
+        group = self._groups.require(request.group_id)
+        group.validate_offset_delete()
+        records: list[CoordinatorRecord] = []
+        topics = []
+        for topic in request.topics:
+            name = topic.name
+            error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if group.is_subscribed_to(name) else ErrorCode.NONE
+            rows = []
+            for asked in topic.partitions:
+                partition = asked.partition_index
+                rows.append(OffsetDeleteResponsePartition(partition_index=partition, error_code=error))
+                if not error and self._table.holds(request.group_id, name, partition):
+                    records.append(tombstone(request.group_id, name, partition))
+            topics.append(OffsetDeleteResponseTopic(name=name, partitions=rows))
+        return Decision(records, OffsetDeleteResponse(topics=topics))
+
+    def of_group(self, group_id: str) -> list[CoordinatorRecord]:
+        """Everything that the group has, what is pending too."""
+        records = [
+            tombstone(group_id, topic, partition)
+            for topic, partitions in self._table.of_group(group_id).items()
+            for partition in partitions
+        ]
+        records += [
+            tombstone(group_id, topic, partition)
+            for topic, partition in self._table.pending.of_group(group_id)
+            if self._table.get(group_id, topic, partition) is None
+        ]
+        return records
+
+    def of_topics(self, removed: Sequence[RemovedTopicName]) -> list[CoordinatorRecord]:
+        """At most TOMBSTONES_AT_ONCE: ask again until there are none. Offsets that belong to a new topic of
+        the same name stay."""
+        found: dict[tuple[str, str, int], None] = {}
+        for topic in removed:
+            ids = (topic.topic_id, ZERO_UUID)
+            for group_id, partitions in self._table.with_topic(topic.name):
+                for partition, stored in partitions.items():
+                    if stored.topic_id in ids:
+                        found[group_id, topic.name, partition] = None
+            for offsets in self._table.pending.by_producer.values():
+                for key, stored in offsets.items():
+                    if key.topic == topic.name and stored.topic_id in ids:
+                        found[key] = None
+        return [tombstone(*key) for key, _ in zip(found, range(TOMBSTONES_AT_ONCE), strict=False)]

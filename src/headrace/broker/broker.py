@@ -17,6 +17,7 @@ from headrace.broker.cluster.leaving import leave
 from headrace.broker.cluster.node import ClusterNode, Standing
 from headrace.broker.cluster.snapshots import Snapshots
 from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.dispatcher import Dispatcher
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetches
@@ -219,6 +220,7 @@ class Broker:
         coordination = shared or LocalCoordination(journal, cluster_id=storage.cluster_id)
         self.controller = Controller(coordination, self.store, self.clock)
         self.producer_ids = ProducerIds(self)
+        self.coordinators = Coordinators(self)
         self.hosting = Hosting(self)
         self.replicas = ReplicaManager(self)
         self.dead_directories = DeadDirectories(self)
@@ -296,6 +298,7 @@ class Broker:
         await leave(self)
         await self.node.hand_over()
         self.network.stop_listening()
+        self.coordinators.stop()  # refuses what it holds: a member may wait for others for minutes
         await self.dispatcher.drain()  # also refuses what would have to wait from now on
         for waiting in self.waiting_fetches:
             waiting.finish()
@@ -316,6 +319,7 @@ class Broker:
         """The start failed: let go of tasks, sockets, locks and threads, and leave the disk as it is."""
         self.network.close()
         if hasattr(self, "node"):
+            self.coordinators.stop()
             self.hosting.stop()
             await self.replicas.stop()
             self.dead_directories.stop()

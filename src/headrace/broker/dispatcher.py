@@ -11,6 +11,7 @@ from headrace.broker.answer_cache import AnswerCache, Question
 from headrace.broker.api import Api, Call
 from headrace.broker.handlers import api_versions, fetch, produce
 from headrace.broker.logging import get_logger
+from headrace.broker.promise import Promise
 from headrace.core.errors import HeadraceError, InvalidRequest, NotController, NotReady, UnsupportedVersion
 from headrace.metrics.registry import RequestMetrics
 from headrace.network.answer import Answer, Pending
@@ -116,8 +117,30 @@ class Dispatcher:
         if isinstance(result, Message):
             return [frame_response(result, header.api_version, header.correlation_id)]
         pending = Pending(exclusive=True)
-        self._keep(asyncio.ensure_future(self._finish(api, header, result, connection, pending)))
+        if isinstance(result, Promise):
+            if result.is_decided and result.error is None:
+                return [frame_response(result.result(), header.api_version, header.correlation_id)]
+            result.listen(lambda decided: self._on_decided(api, header, decided, connection, pending))
+        else:
+            self._keep(asyncio.ensure_future(self._finish(api, header, result, connection, pending)))
         return pending
+
+    def _on_decided(
+        self,
+        api: Api,
+        header: RequestHeader,
+        decided: Promise[Message],
+        connection: Connection,
+        pending: Pending,
+    ) -> None:
+        """What was promised is there: no task has waited for it."""
+        try:
+            frame = frame_response(decided.result(), header.api_version, header.correlation_id)
+        except Exception as error:
+            self._fault(api, header, error)
+            connection.close()
+            return
+        pending.complete([frame])
 
     def _forward(self, header: RequestHeader, frame: bytes, connection: Connection) -> Pending:
         """Have the controller serve it, and hand its answer on as it is."""

@@ -170,6 +170,7 @@ class Hosting:
                 partition.on_wish = broker.replicas.isr_changes.consider
                 partition.on_doubt = broker.integrity.doubt
                 broker.partitions.add(partition)
+                broker.coordinators.adopt(partition)
             partition.assign(_row(topic, index), broker.broker_id, now)
             if partition.role == Role.FOLLOWER:
                 broker.replicas.follow(partition)
@@ -195,6 +196,7 @@ class Hosting:
         """A reassignment took this replica away: what it holds is elsewhere, in sync."""
         broker = self._broker
         partition.resign()
+        broker.coordinators.release(partition)
         broker.replicas.unfollow(partition)
         broker.partitions.remove(partition.topic_partition)
         broker.logs.delete([partition.topic_partition], broker.clock.wall_ms())
@@ -204,6 +206,7 @@ class Hosting:
         partitions = broker.partitions.remove_topic(name)
         for partition in partitions:
             partition.resign()
+            broker.coordinators.release(partition)
             broker.replicas.unfollow(partition)
         gone = [partition.topic_partition for partition in partitions if partition.topic_id == topic_id]
         broker.logs.delete(gone, broker.clock.wall_ms())

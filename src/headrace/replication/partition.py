@@ -138,9 +138,18 @@ class Partition(Replica):
     # --- leading -----------------------------------------------------------------------------------------
 
     def append(
-        self, batch: bytearray | memoryview, header: BatchHeader, *, acks: int, now_ms: int
+        self,
+        batch: bytearray | memoryview,
+        header: BatchHeader,
+        *,
+        acks: int,
+        now_ms: int,
+        from_client: bool = True,
     ) -> AppendResult:
-        """Written, not yet committed: `high_watermark` says, or `await_commit` will."""
+        """Written, not yet committed: `high_watermark` says, or `await_commit` will.
+
+        What the broker itself has made (not `from_client`) is not asked whether a client may send it.
+        """
         term = self._term
         if term is None:
             raise NotLeader(f"this broker does not lead {self.topic_partition}")
@@ -150,7 +159,9 @@ class Partition(Replica):
                 f"{self.topic_partition} has {term.isr_size} in-sync replicas,"
                 f" min.insync.replicas asks for {log.config.min_insync_replicas}"
             )
-        result = log.append_as_leader(batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        result = log.append_as_leader(
+            batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client
+        )
         if self._replica_readers:
             for reader in tuple(self._replica_readers):
                 reader.on_append(len(batch))

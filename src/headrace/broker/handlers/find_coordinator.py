@@ -1,15 +1,20 @@
-"""FindCoordinator: no group and no transaction is served yet, so every answer is COORDINATOR_NOT_AVAILABLE.
+"""FindCoordinator: which broker decides about a group or a transactional id.
 
-Versions 0-6. 4: several keys in one request. 6: share groups.
-It is offered all the same: librdkafka takes a broker without it for one that is older than LZ4, and then
-sends records that should be LZ4 without any compression, in silence.
+Versions 0-6. 1: transactional ids. 4: several keys in one request. 5: the client knows a newer error of
+transactions. 6: share groups, which do not exist here: refused as Kafka refuses them where they are off.
+The internal topic is made by the first question. Kafka answers that one with COORDINATOR_NOT_AVAILABLE; here
+it waits for the topic, and the client need not ask again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from headrace.coordinators.partitioning import partition_for
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.find_coordinator_request import FindCoordinatorRequest
@@ -18,20 +23,72 @@ from headrace.protocol.messages.find_coordinator_response import Coordinator, Fi
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-_WHY: Final = "this broker has no groups and no transactions yet"
 _BATCHED: Final = 4
+_MESSAGES: Final = {
+    ErrorCode.NONE: "NONE",
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
+    ErrorCode.INVALID_REQUEST: "This key type has no coordinator here.",
+}
+"""Before version 4 there is a text even where there is no error, as in Kafka; since then there is none."""
 
 
-def handle(broker: Broker, request: FindCoordinatorRequest, call: Call) -> FindCoordinatorResponse:  # noqa: ARG001 - every handler has this shape
-    code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if call.version < _BATCHED:
-        return FindCoordinatorResponse(error_code=code, error_message=_WHY, node_id=-1, port=-1)
+class KeyType(IntEnum):
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2
+
+
+_TOPICS: Final[dict[int, str]] = {KeyType.GROUP: GROUPS_TOPIC, KeyType.TRANSACTION: TRANSACTIONS_TOPIC}
+
+
+def handle(
+    broker: Broker, request: FindCoordinatorRequest, call: Call
+) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
+    topic = _TOPICS.get(request.key_type)
+    if topic is None or broker.image.topic(topic) is not None:
+        return _answer(broker, request, call, topic)
+    return _create_first(broker, request, call, topic)
+
+
+async def _create_first(
+    broker: Broker, request: FindCoordinatorRequest, call: Call, topic: str
+) -> FindCoordinatorResponse:
+    await broker.coordinators.internal_topics.ensure(topic)
+    return _answer(broker, request, call, topic)
+
+
+def _answer(
+    broker: Broker, request: FindCoordinatorRequest, call: Call, topic: str | None
+) -> FindCoordinatorResponse:
+    if call.version >= _BATCHED:
+        return FindCoordinatorResponse(
+            coordinators=[_find(broker, key, call, topic) for key in request.coordinator_keys]
+        )
+    found = _find(broker, request.key, call, topic)
     return FindCoordinatorResponse(
-        coordinators=[
-            Coordinator(key=key, node_id=-1, port=-1, error_code=code, error_message=_WHY)
-            for key in request.coordinator_keys
-        ]
+        error_code=found.error_code,
+        error_message=_MESSAGES.get(found.error_code, ""),
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
     )
+
+
+def _find(broker: Broker, key: str, call: Call, name: str | None) -> Coordinator:
+    if name is None:
+        return _none(key, ErrorCode.INVALID_REQUEST)
+    topic = broker.image.topic(name)
+    if topic is None:
+        return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    leader = topic.leader(partition_for(key, len(topic)))
+    for node in broker.nodes(call.connection.listener):
+        if node.broker_id == leader:
+            return Coordinator(key=key, node_id=node.broker_id, host=node.host, port=node.port)
+    return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+
+
+def _none(key: str, code: ErrorCode) -> Coordinator:
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code)
 
 
 API: Final = Api(ApiKey.FIND_COORDINATOR, 0, 6, FindCoordinatorRequest, handle)

@@ -54,7 +54,7 @@ class InternalTopicProperties:
     transaction_state_log_replication_factor = int16(
         "transaction.state.log.replication.factor",
         3,
-        "Replicas of the topic that holds the state of transactions; with fewer brokers, as many as there are.",
+        "Replicas of the topic that holds the state of transactions, or as many as there are brokers.",
         at_least=1,
     )
     transaction_state_log_segment_bytes = int32(

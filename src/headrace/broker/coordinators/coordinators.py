@@ -1,0 +1,108 @@
+"""The coordinators of one broker: each keeps its state in an internal topic, and follows who leads it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from headrace.broker.coordinators.coordinator import Coordinator
+from headrace.broker.coordinators.hosted_shard import Terms
+from headrace.broker.coordinators.image_topics import ImageTopics
+from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, InternalTopics
+from headrace.broker.coordinators.markers import end_batch
+from headrace.broker.promise import Promise
+from headrace.coordinators.kinds import GROUP_KINDS
+from headrace.coordinators.shard import Timers
+from headrace.core.errors import HeadraceError
+from headrace.groups.group_config import GroupConfig
+from headrace.groups.shard import GroupShard
+from headrace.protocol.batch import read_header
+from headrace.replication.partition import ACKS_ALL, Partition
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+class Coordinators:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._by_topic: dict[str, Coordinator[Any]] = {}
+        self.internal_topics = InternalTopics(broker)
+        self.groups: Coordinator[GroupShard] = self._add(GROUPS_TOPIC, self._group_terms())
+
+    def _add(self, topic: str, terms: Terms[Any]) -> Coordinator[Any]:
+        made = self._by_topic[topic] = Coordinator(self._broker, topic, terms)
+        return made
+
+    def _group_terms(self) -> Terms[GroupShard]:
+        broker = self._broker
+        topics = ImageTopics(broker)
+
+        def make(timers: Timers, _index: int, _epoch: int) -> GroupShard:
+            return GroupShard(timers, topics, GroupConfig.of(broker.config), broker.random)
+
+        return Terms(
+            GROUP_KINDS,
+            make,
+            _no_effect,
+            broker.config.offsets_topic_compression_codec,
+            broker.config.offsets_commit_timeout_ms / 1000,
+        )
+
+    # --- the partitions ----------------------------------------------------------------------------------
+
+    def adopt(self, partition: Partition) -> None:
+        """A partition is hosted from now on; one of an internal topic is followed."""
+        coordinator = self._by_topic.get(partition.topic_partition.topic)
+        if coordinator is not None:
+            coordinator.adopt(partition)
+
+    def release(self, partition: Partition) -> None:
+        coordinator = self._by_topic.get(partition.topic_partition.topic)
+        if coordinator is not None:
+            coordinator.release(partition)
+
+    def append_marker(
+        self, partition: Partition, producer: tuple[int, int], *, coordinator_epoch: int, committed: bool
+    ) -> Promise[None]:
+        """End a producer's transaction in any partition. If a shard is on it, the shard is told as well, in
+        order with what it has decided itself. Decided when the marker is committed."""
+        now_ms = self._broker.clock.wall_ms()
+        batch = end_batch(producer, coordinator_epoch=coordinator_epoch, committed=committed, now_ms=now_ms)
+        coordinator = self._by_topic.get(partition.topic_partition.topic)
+        hosted = None if coordinator is None else coordinator.hosted(partition)
+        if hosted is not None:
+            return hosted.append_marker(batch, producer, committed=committed)
+        marker = _Marker()
+        try:
+            result = partition.append(
+                batch, read_header(batch), acks=ACKS_ALL, now_ms=now_ms, from_client=False
+            )
+        except HeadraceError as error:
+            marker.reject(error)
+        else:
+            if partition.must_sync_before_ack:
+                self._broker.flusher.flush(partition.log)
+            partition.await_commit(result.last_offset + 1, marker)
+        return marker
+
+    def stop(self) -> None:
+        """On a clean stop, and on one that is not: what is held is refused, so that nothing waits on it."""
+        self.internal_topics.stop()
+        for coordinator in self._by_topic.values():
+            coordinator.stop()
+
+
+class _Marker(Promise[None]):
+    """Implements replication.waiting.CommitWaiter."""
+
+    __slots__ = ()
+
+    def on_decided(self, _token: int, error: HeadraceError | None) -> None:
+        if error is None:
+            self.resolve(None)
+        else:
+            self.reject(error)
+
+
+def _no_effect(_index: int, _epoch: int, effect: object) -> None:
+    raise AssertionError(f"groups have no effects, and this is one: {effect!r}")

@@ -1,0 +1,354 @@
+"""One partition of an internal topic on this broker, and the shard on it while this broker leads it.
+
+A decision's records are replayed at once and written at the end of the turn. What it answers is held until
+the high watermark has passed everything that the shard has written so far. If the leadership is lost before
+that, everything that is held is refused and the shard is thrown away. So nothing is ever taken back: state
+that is not committed is told to nobody, and ends with the leadership.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+
+from headrace.broker.coordinators.loading import ShardLoader
+from headrace.broker.coordinators.timers import Run, ShardTimers
+from headrace.broker.coordinators.writer import Producer, ShardWriter
+from headrace.broker.promise import Promise
+from headrace.coordinators.codec import Kinds
+from headrace.coordinators.decision import PARKED, CoordinatorRecord, Ticket
+from headrace.coordinators.shard import Operation, Shard, Timers
+from headrace.core.errors import (
+    CoordinatorLoading,
+    CoordinatorNotAvailable,
+    HeadraceError,
+    NotCoordinator,
+    NotEnoughReplicas,
+)
+from headrace.replication.partition import Partition
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+S = TypeVar("S", bound=Shard)
+
+NOBODY: Final = -1
+RETRY_SECONDS: Final = 1.0
+"""When a timer's decision cannot be written, because replicas are missing, it is tried again."""
+
+ShardFactory = Callable[[Timers, int, int], S]
+"""Makes an empty shard: its timers, the partition's index, the leader epoch."""
+OnEffect = Callable[[int, int, Any], None]
+"""Partition, leader epoch, and what is to be done."""
+
+
+class Ask(Promise[Any], Ticket):
+    """One request: the ticket that the shard sees, and the promise that the handler waits for."""
+
+    __slots__ = ()
+
+
+class Terms(NamedTuple, Generic[S]):
+    """What all shards of one coordinator have in common."""
+
+    kinds: Kinds
+    factory: ShardFactory[S]
+    on_effect: OnEffect
+    compression: int
+    commit_timeout_seconds: float
+
+
+class Held(NamedTuple):
+    end: int
+    """What must be committed first."""
+    ticket: Ask | None
+    response: Any
+    error: Exception | None
+    answers: Sequence[tuple[Ticket, object]]
+    effects: Sequence[object]
+
+
+class HostedShard(Generic[S]):
+    """Watches its partition for as long as that is hosted here."""
+
+    def __init__(self, broker: Broker, partition: Partition, terms: Terms[S]) -> None:
+        self._broker = broker
+        self._loop = broker.loop
+        self.partition = partition
+        self._terms = terms
+        self._writer = ShardWriter(broker, partition, terms.compression)
+        self.epoch = NOBODY
+        """The leader epoch that the shard belongs to, also while it is loading."""
+        self.shard: S | None = None
+        """There while it may be asked."""
+        self._timers: ShardTimers | None = None
+        self._loading: asyncio.Task[None] | None = None
+        self._held: deque[Held] = deque()
+        self._parked: dict[Ask, None] = {}
+        self._flush_is_due = False
+        self._patience: asyncio.TimerHandle | None = None
+        self._stopped = False
+        partition.watch(self)
+        self.on_change()
+
+    # --- asking ------------------------------------------------------------------------------------------
+
+    def ask(self, operation: Operation[S], producer: Producer | None, writes: bool) -> Promise[Any]:
+        ticket = Ask()
+        shard = self.shard
+        if shard is None:
+            ticket.reject(self._why_not())
+        elif writes and self.partition.is_under_min_isr:
+            ticket.reject(CoordinatorNotAvailable(f"{self.partition.topic_partition} lacks replicas"))
+        else:
+            now_ms = self._broker.clock.wall_ms()
+            self._execute(lambda: operation(shard, ticket, now_ms), ticket, producer, now_ms)
+        return ticket
+
+    def _why_not(self) -> HeadraceError:
+        name = self.partition.topic_partition
+        if self.epoch == NOBODY:
+            return NotCoordinator(f"this broker does not lead {name}")
+        return CoordinatorLoading(f"{name} is being read")
+
+    def _execute(self, decide: Run, ticket: Ask | None, producer: Producer | None, now_ms: int) -> None:
+        before = self._writer.end
+        try:
+            decision = decide()
+            if decision.records:
+                self._write(decision.records, producer, now_ms)
+        except Exception as error:
+            if not isinstance(error, HeadraceError) or self._writer.end != before:
+                self._on_mistake(error, before)
+            self._hold(Held(self._writer.end, ticket, None, error, (), ()))
+            return
+        response = decision.response
+        if response is PARKED:
+            if ticket is not None:
+                self._parked[ticket] = None
+                ticket = None
+        elif ticket is not None and not decision.reveals and not decision.records:
+            ticket.resolve(response)
+            ticket = None
+        if ticket is not None or decision.answers or decision.effects:
+            self._hold(Held(self._writer.end, ticket, response, None, decision.answers, decision.effects))
+
+    def _on_mistake(self, error: Exception, before: int) -> None:
+        """Ours. A record that was half replayed leaves a state that nobody knows: it is read again."""
+        self._broker.log.error(
+            "operation of a coordinator failed",
+            partition=str(self.partition.topic_partition),
+            error=repr(error),
+            exc_info=error,
+        )
+        if self._writer.end != before:
+            self._flush()
+            self._begin_anew(CoordinatorLoading(f"{self.partition.topic_partition} is read again"))
+
+    def _write(self, records: Sequence[CoordinatorRecord], producer: Producer | None, now_ms: int) -> None:
+        shard, writer = self.shard, self._writer
+        encoded = writer.encode(records, now_ms)
+        if writer.has_pending and (producer is not None or not writer.fits(encoded)):
+            self._flush()
+            if self.shard is not shard:
+                raise self._why_not()
+        assert shard is not None
+        if producer is not None:
+            try:
+                offset = writer.append_transactional(encoded, producer)
+            except NotEnoughReplicas as error:
+                raise CoordinatorNotAvailable(str(error)) from None
+            for record in records:
+                shard.replay_transactional(record, offset, now_ms, producer[0])
+                offset += 1
+            return
+        offset = writer.add(encoded)
+        if not self._flush_is_due:
+            self._flush_is_due = True
+            self._loop.call_soon(self._end_turn)
+        for record in records:
+            shard.replay(record, offset, now_ms)
+            offset += 1
+
+    def _end_turn(self) -> None:
+        self._flush_is_due = False
+        self._flush()
+
+    def _flush(self) -> None:
+        """Write what was decided in this turn. If it cannot be written, the state is ahead of the log, so it
+        is thrown away and read again."""
+        try:
+            self._writer.flush()
+        except HeadraceError as error:
+            self._broker.log.warning(
+                "decisions could not be written",
+                partition=str(self.partition.topic_partition),
+                error=str(error),
+            )
+            self._begin_anew(CoordinatorNotAvailable(str(error)))
+            return
+        self._settle()
+
+    def append_marker(self, batch: bytearray, producer: Producer, *, committed: bool) -> Promise[None]:
+        """Append the control batch that ends a producer's transaction, behind all that was decided before."""
+        ticket = Ask()
+        self._flush()
+        try:
+            if self.shard is None:
+                self._writer.begin()  # the loader will come to it
+            self._writer.append_sealed(batch, 1)
+            if self.shard is not None:
+                self.shard.replay_end(*producer, committed=committed)
+        except HeadraceError as error:
+            ticket.reject(error)
+        else:
+            self._hold(Held(self._writer.end, ticket, None, None, (), ()))
+        return ticket
+
+    # --- holding -----------------------------------------------------------------------------------------
+
+    def _hold(self, held: Held) -> None:
+        if not self._held and held.end <= self._committed():
+            self._finish(held)
+            return
+        self._held.append(held)
+        if self._patience is None:
+            self._be_patient()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Tell those who wait for nothing any more. Telling may add others, behind them."""
+        if self._writer.is_appending:
+            return  # told from within an append, which is looked at when it has returned
+        queue = self._held
+        while queue and queue[0].end <= self._committed():
+            self._finish(queue.popleft())
+
+    def _committed(self) -> int:
+        """Up to where what this shard has written is committed. Not what it has not written yet, though
+        somebody else's records may lie there: the next flush will notice."""
+        return min(self.partition.high_watermark, self._writer.written_end)
+
+    def _finish(self, held: Held) -> None:
+        if held.ticket is not None:
+            if held.error is not None:
+                held.ticket.reject(held.error)
+            else:
+                held.ticket.resolve(held.response)
+        for ticket, answer in held.answers:
+            assert isinstance(ticket, Ask)
+            self._parked.pop(ticket, None)
+            ticket.resolve(answer)
+        if held.effects:
+            index, epoch = self.partition.topic_partition.partition, self.epoch
+            for effect in held.effects:
+                self._terms.on_effect(index, epoch, effect)
+
+    def _be_patient(self) -> None:
+        self._patience = self._loop.call_later(
+            self._terms.commit_timeout_seconds, self._lose_patience, self._writer.end
+        )
+
+    def _lose_patience(self, end: int) -> None:
+        """What has waited since before this timer was set is refused. It may still become true, and its
+        effects follow if it does."""
+        self._patience = None
+        late = CoordinatorNotAvailable("the replicas did not have it in time")
+        for held in list(self._held):
+            if held.end > end:
+                break
+            if held.ticket is not None:
+                held.ticket.reject(late)
+            for ticket, _ in held.answers:
+                assert isinstance(ticket, Ask)
+                self._parked.pop(ticket, None)
+                ticket.reject(late)
+        if self._held and self._patience is None:
+            self._be_patient()
+
+    # --- the partition -----------------------------------------------------------------------------------
+
+    def on_append(self, size: int) -> None:
+        """Only committed records matter here."""
+
+    def on_commit(self, size: int) -> None:  # noqa: ARG002 - a watcher has this shape
+        if self._held:
+            self._settle()
+
+    def on_change(self) -> None:
+        leads = self.partition.is_leader and not self._stopped
+        if leads and self.partition.leader_epoch == self.epoch:
+            return
+        if self.epoch != NOBODY:
+            self._unload(NotCoordinator(f"this broker no longer leads {self.partition.topic_partition}"))
+        if leads and self.epoch == NOBODY:
+            self._load()
+
+    def stop(self) -> None:
+        """The broker stops, or hosts the partition no longer: write what is decided, refuse what is held."""
+        self._flush()
+        self._stopped = True
+        self.on_change()
+        self.partition.unwatch(self)
+
+    def _begin_anew(self, error: HeadraceError) -> None:
+        self._unload(error)
+        self.on_change()
+
+    def _unload(self, error: HeadraceError) -> None:
+        self.epoch = NOBODY
+        self.shard = None
+        if self._loading is not None:
+            self._loading.cancel()
+            self._loading = None
+        if self._timers is not None:
+            self._timers.stop()
+            self._timers = None
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+        self._writer.begin()
+        held, self._held = self._held, deque()
+        parked, self._parked = self._parked, {}
+        for each in held:
+            if each.ticket is not None:
+                each.ticket.reject(error)
+        for ticket in parked:
+            ticket.reject(error)
+
+    # --- loading -----------------------------------------------------------------------------------------
+
+    def _load(self) -> None:
+        self.epoch = self.partition.leader_epoch
+        timers = self._timers = ShardTimers(self._loop, self._on_due)
+        shard = self._terms.factory(timers, self.partition.topic_partition.partition, self.epoch)
+        self._loading = self._loop.create_task(self._read_all(shard, self.epoch))
+
+    async def _read_all(self, shard: S, epoch: int) -> None:
+        loader = ShardLoader(self._broker, self.partition.log, shard, self._terms.kinds)
+        try:
+            await loader.load()
+        except HeadraceError as error:
+            self._broker.log.error(
+                "internal topic cannot be read",
+                partition=str(self.partition.topic_partition),
+                error=str(error),
+            )
+            return  # and stays unread until another broker leads it, or this one anew
+        if self.epoch != epoch:
+            return
+        self._loading = None
+        self._writer.begin()
+        self.shard = shard
+        now_ms = self._broker.clock.wall_ms()
+        self._execute(lambda: shard.on_loaded(now_ms), None, None, now_ms)
+
+    def _on_due(self, run: Run) -> None:
+        if self.shard is None:
+            return
+        if self.partition.is_under_min_isr and self._timers is not None:
+            self._timers.set(object(), RETRY_SECONDS * 1000, run)
+            return
+        self._execute(run, None, None, self._broker.clock.wall_ms())

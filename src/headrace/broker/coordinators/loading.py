@@ -1,0 +1,116 @@
+"""Reading a partition of an internal topic into a new shard, in short turns of the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from headrace.coordinators.codec import Kinds, decode
+from headrace.coordinators.shard import Shard
+from headrace.core.errors import ClientError, CorruptLog
+from headrace.core.ports import FileRange
+from headrace.log.partition_log import PartitionLog
+from headrace.protocol.batch import BatchHeader, check, iterate
+from headrace.protocol.control_records import ControlType, control_type
+from headrace.protocol.records import Record, decode_records
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+READ_BYTES: Final = 256 * 1024
+RECORDS_PER_TURN: Final = 200
+"""A few milliseconds of work, then others have their turn."""
+
+
+class ShardLoader:
+    def __init__(self, broker: Broker, log: PartitionLog, shard: Shard, kinds: Kinds) -> None:
+        self._broker = broker
+        self._log = log
+        self._shard = shard
+        self._kinds = kinds
+        self._since_turn = 0
+        self.records = 0
+        self.damaged = 0
+        """Batches and records that could not be used."""
+
+    async def load(self) -> None:
+        """Replay everything up to the log's end. What is appended meanwhile is replayed too: when this
+        returns, nothing is missing, unless the caller lets others run before it looks."""
+        log = self._log
+        offset = log.log_start_offset
+        while offset < log.end_offset:
+            offset = max(offset, log.log_start_offset)  # records may be deleted while this reads
+            found = log.read(offset, READ_BYTES, limit=log.end_offset, min_one=True)
+            if not found.length:
+                break  # the cleaner left nothing behind this offset
+            data = await self._read(found)
+            following = await self._replay(data, offset)
+            if following <= offset:
+                raise CorruptLog(f"{log.topic_partition} cannot be read at offset {offset}")
+            offset = following
+
+    async def _read(self, found: FileRange) -> bytes:
+        data = b""
+
+        def read() -> None:
+            nonlocal data
+            data = found.file.pread(found.length, found.position)
+
+        await self._broker.offload(read)
+        return data
+
+    async def _replay(self, data: bytes, offset: int) -> int:
+        """The offset behind the last whole batch in `data`."""
+        for at, header in iterate(data):
+            if header.next_offset > offset:
+                for _ in self._replay_batch(data[at : at + header.size], header):
+                    self._since_turn += 1
+                    if self._since_turn >= RECORDS_PER_TURN:
+                        self._since_turn = 0
+                        await asyncio.sleep(0)
+                offset = header.next_offset
+        return offset
+
+    def _replay_batch(self, batch: bytes, header: BatchHeader) -> Iterator[None]:
+        try:
+            check(batch)
+            for record in decode_records(batch):
+                self._replay_record(record, header)
+                self.records += 1
+                yield
+        except ClientError as error:
+            self.damaged += 1
+            self._broker.log.error(
+                "batch of an internal topic passed over",
+                partition=str(self._log.topic_partition),
+                offset=header.base_offset,
+                error=str(error),
+            )
+
+    def _replay_record(self, record: Record, header: BatchHeader) -> None:
+        shard = self._shard
+        try:
+            if header.is_control:
+                kind = control_type(record)
+                if kind in (ControlType.COMMIT, ControlType.ABORT):
+                    committed = kind == ControlType.COMMIT
+                    shard.replay_end(header.producer_id, header.producer_epoch, committed=committed)
+                return
+            decoded = decode(record, self._kinds)
+            if decoded is None:
+                return
+            if header.is_transactional:
+                shard.replay_transactional(decoded, record.offset, record.timestamp, header.producer_id)
+            else:
+                shard.replay(decoded, record.offset, record.timestamp)
+        except Exception as error:
+            # One record that cannot be understood must not take all the others of its partition away.
+            self.damaged += 1
+            self._broker.log.error(
+                "record of an internal topic passed over",
+                partition=str(self._log.topic_partition),
+                offset=record.offset,
+                error=repr(error),
+                exc_info=error,
+            )

@@ -1,0 +1,26 @@
+"""How a coordinator's refusal is told: clients expect other words of a coordinator than of a leader."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.broker.errors import code_of
+from headrace.protocol.error_codes import ErrorCode
+
+_TOLD_AS: Final[dict[ErrorCode, ErrorCode]] = {
+    # Asking who else takes part can fail; older clients repeat the request only for this.
+    ErrorCode.NETWORK_EXCEPTION: ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    # Of the records that a decision makes the client knows nothing.
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+    ErrorCode.RECORD_LIST_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
+
+
+def refusal_code(error: Exception) -> ErrorCode:
+    code = code_of(error)
+    return _TOLD_AS.get(code, code)

@@ -1,0 +1,119 @@
+"""OffsetCommit: how far a group has come.
+
+Versions 2-10. 2-4: a retention of the client's own. 5: none any more. 6: leader epoch. 7: static members.
+8: flexible. 9: members of the server-side protocol, GROUP_ID_NOT_FOUND and STALE_MEMBER_EPOCH (KIP-848).
+10: topics by id (KIP-848).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.promise import Promise
+from headrace.controller.image import MetadataImage
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from headrace.protocol.messages.offset_commit_response import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+FIRST_WITH_TOPIC_IDS: Final = 10
+
+
+def handle(
+    broker: Broker, request: OffsetCommitRequest, call: Call
+) -> OffsetCommitResponse | Promise[OffsetCommitResponse]:
+    version = call.version
+    refused = resolve_topics(broker.image, request, by_id=version >= FIRST_WITH_TOPIC_IDS)
+    if not request.topics:
+        return OffsetCommitResponse(topics=refused)
+    asked = broker.coordinators.groups.ask(
+        request.group_id, lambda shard, _ticket, now_ms: shard.offsets.commit(request, version, now_ms)
+    )
+    return asked.then(_finisher(refused), lambda error: _refusal(refused, request, refusal_code(error)))
+
+
+def resolve_topics(
+    image: MetadataImage, request: OffsetCommitRequest, *, by_id: bool
+) -> list[OffsetCommitResponseTopic]:
+    """Give every topic of the request both name and id. What does not exist is taken out of it, and
+    answered."""
+    refused: list[OffsetCommitResponseTopic] = []
+    accepted: list[OffsetCommitRequestTopic] = []
+    for topic in request.topics:
+        known = image.topic_by_id(topic.topic_id) if by_id else image.topic(topic.name)
+        if known is None:
+            code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            refused.append(_answer(topic, topic.partitions, code))
+            continue
+        topic.name, topic.topic_id = known.name, known.topic_id
+        count = len(known)
+        missing = [each for each in topic.partitions if not 0 <= each.partition_index < count]
+        if missing:
+            refused.append(_answer(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
+        if topic.partitions:
+            accepted.append(topic)
+    request.topics = accepted
+    return refused
+
+
+def _finisher(
+    refused: list[OffsetCommitResponseTopic],
+) -> Callable[[OffsetCommitResponse], OffsetCommitResponse]:
+    if not refused:
+        return _as_it_is
+    return lambda response: OffsetCommitResponse(topics=_merged(refused, response.topics))
+
+
+def _as_it_is(response: OffsetCommitResponse) -> OffsetCommitResponse:
+    return response
+
+
+def _merged(
+    refused: list[OffsetCommitResponseTopic], decided: list[OffsetCommitResponseTopic]
+) -> list[OffsetCommitResponseTopic]:
+    """Each topic once, as a client may count on."""
+    topics: dict[tuple[str, UUID], OffsetCommitResponseTopic] = {}
+    for topic in (*refused, *decided):
+        first = topics.setdefault((topic.name, topic.topic_id), topic)
+        if first is not topic:
+            first.partitions += topic.partitions
+    return list(topics.values())
+
+
+def _refusal(
+    refused: list[OffsetCommitResponseTopic], request: OffsetCommitRequest, code: ErrorCode
+) -> OffsetCommitResponse:
+    answered = [_answer(topic, topic.partitions, code) for topic in request.topics]
+    return OffsetCommitResponse(topics=_merged(refused, answered))
+
+
+def _answer(
+    topic: OffsetCommitRequestTopic, partitions: list[OffsetCommitRequestPartition], code: ErrorCode
+) -> OffsetCommitResponseTopic:
+    return OffsetCommitResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=[
+            OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
+            for each in partitions
+        ],
+    )
+
+
+API: Final = Api(ApiKey.OFFSET_COMMIT, 2, 10, OffsetCommitRequest, handle)

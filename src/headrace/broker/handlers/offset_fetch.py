@@ -1,0 +1,169 @@
+"""OffsetFetch: how far groups have come.
+
+Versions 1-10. 2: all partitions of a group, and an error of the whole. 5: leader epoch. 6: flexible.
+7: require_stable, to be told of offsets that a transaction may still change (KIP-447). 8: several groups
+(KIP-709). 9: member id and epoch (KIP-848). 10: topics by id (KIP-848).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.promise import Promise
+from headrace.controller.image import MetadataImage
+from headrace.groups.offsets.fetches import missing
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.offset_fetch_request import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
+from headrace.protocol.messages.offset_fetch_response import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+FIRST_WITH_GROUP_ERROR: Final = 2
+FIRST_WITH_SEVERAL_GROUPS: Final = 8
+FIRST_WITH_TOPIC_IDS: Final = 10
+
+_ANSWER_OF_READERS: Final = {ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.NOT_COORDINATOR}
+"""Consumers before 3.9 give up at the first, and look for the coordinator again at the second."""
+
+
+def handle(
+    broker: Broker, request: OffsetFetchRequest, call: Call
+) -> OffsetFetchResponse | Promise[OffsetFetchResponse]:
+    if call.version < FIRST_WITH_SEVERAL_GROUPS:
+        return _fetch(broker, _only_group(request), call.version, request.require_stable).then(_of_one_group)
+    answers = [_fetch(broker, group, call.version, request.require_stable) for group in request.groups]
+    return _all_of(answers, lambda groups: OffsetFetchResponse(groups=groups))
+
+
+def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+    topics = None
+    if request.topics is not None:
+        topics = [
+            OffsetFetchRequestTopics(name=topic.name, partition_indexes=topic.partition_indexes)
+            for topic in request.topics
+        ]
+    return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
+
+
+def _of_one_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+    topics = [
+        OffsetFetchResponseTopic(
+            name=topic.name,
+            partitions=[
+                OffsetFetchResponsePartition(
+                    partition_index=each.partition_index,
+                    committed_offset=each.committed_offset,
+                    committed_leader_epoch=each.committed_leader_epoch,
+                    metadata=each.metadata,
+                    error_code=each.error_code,
+                )
+                for each in topic.partitions
+            ],
+        )
+        for topic in group.topics
+    ]
+    return OffsetFetchResponse(topics=topics, error_code=group.error_code)
+
+
+def _fetch(
+    broker: Broker, group: OffsetFetchRequestGroup, version: int, require_stable: bool
+) -> Promise[OffsetFetchResponseGroup]:
+    by_id = version >= FIRST_WITH_TOPIC_IDS
+    everything = group.topics is None
+    unknown = _take_unknown(broker.image, group) if by_id else []
+
+    def finish(answer: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
+        if by_id and everything:
+            answer.topics = _with_ids(broker.image, answer.topics)
+        answer.topics += unknown
+        return answer
+
+    asked: Promise[OffsetFetchResponseGroup] = broker.coordinators.groups.ask(
+        group.group_id,
+        lambda shard, _ticket, _now_ms: shard.offsets.fetch(group, require_stable=require_stable),
+        writes=False,
+    )
+    return asked.then(finish, lambda error: _refusal(group, version, refusal_code(error)))
+
+
+def _take_unknown(image: MetadataImage, group: OffsetFetchRequestGroup) -> list[OffsetFetchResponseTopics]:
+    """Give the topics that are asked for by id their names. Unknown ids are taken out, and answered."""
+    if group.topics is None:
+        return []
+    unknown: list[OffsetFetchResponseTopics] = []
+    known: list[OffsetFetchRequestTopics] = []
+    for topic in group.topics:
+        found = image.topic_by_id(topic.topic_id)
+        if found is not None:
+            topic.name = found.name
+            known.append(topic)
+        else:
+            rows = [missing(each, ErrorCode.UNKNOWN_TOPIC_ID) for each in topic.partition_indexes]
+            unknown.append(OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=rows))
+    group.topics = known
+    return unknown
+
+
+def _with_ids(
+    image: MetadataImage, topics: list[OffsetFetchResponseTopics]
+) -> list[OffsetFetchResponseTopics]:
+    """What has no id cannot be told in this version: offsets of topics that are gone."""
+    told: list[OffsetFetchResponseTopics] = []
+    for topic in topics:
+        found = image.topic(topic.name)
+        if found is not None:
+            topic.topic_id = found.topic_id
+            told.append(topic)
+    return told
+
+
+def _refusal(group: OffsetFetchRequestGroup, version: int, code: ErrorCode) -> OffsetFetchResponseGroup:
+    code = _ANSWER_OF_READERS.get(code, code)
+    if version >= FIRST_WITH_GROUP_ERROR:
+        return OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)
+    topics = [
+        OffsetFetchResponseTopics(
+            name=topic.name, partitions=[missing(each, code) for each in topic.partition_indexes]
+        )
+        for topic in group.topics or ()
+    ]
+    return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
+
+
+def _all_of(
+    answers: Sequence[Promise[OffsetFetchResponseGroup]],
+    finish: Callable[[list[OffsetFetchResponseGroup]], OffsetFetchResponse],
+) -> Promise[OffsetFetchResponse]:
+    """None of them is refused: a refusal has become an answer."""
+    together: Promise[OffsetFetchResponse] = Promise()
+    waiting = len(answers)
+
+    def on_answer(_: Promise[OffsetFetchResponseGroup]) -> None:
+        nonlocal waiting
+        waiting -= 1
+        if not waiting:
+            together.resolve(finish([answer.result() for answer in answers]))
+
+    for answer in answers:
+        answer.listen(on_answer)
+    if not answers:
+        together.resolve(finish([]))
+    return together
+
+
+API: Final = Api(ApiKey.OFFSET_FETCH, 1, 10, OffsetFetchRequest, handle)

@@ -38,6 +38,11 @@ class GroupTable:
     def remove(self, group_id: str) -> None:
         self._groups.pop(group_id, None)
 
+    def remove_of_class(self, group_id: str, kind: type[Group]) -> None:
+        """For tombstones: a group of another type, that has taken the place of the old one, stays."""
+        if isinstance(self._groups.get(group_id), kind):
+            del self._groups[group_id]
+
     def __iter__(self) -> Iterator[Group]:
         return iter(list(self._groups.values()))
 

@@ -5,15 +5,32 @@ Three parts share one table of groups. Which of them replays a record is decided
 
 from __future__ import annotations
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision
+from collections.abc import Sequence
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
 from headrace.coordinators.shard import Timers
+from headrace.core.errors import HeadraceError
 from headrace.core.ports import Random
+from headrace.groups.classic.descriptions import describe
 from headrace.groups.classic.groups import ClassicGroups
+from headrace.groups.classic.joins import Client
 from headrace.groups.consumer.groups import ConsumerGroups
+from headrace.groups.group import GroupType
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
+from headrace.groups.listing import list_groups
 from headrace.groups.offsets.offsets import GroupOffsets
 from headrace.groups.topics_view import TopicsView
+from headrace.protocol.messages.describe_groups_response import DescribedGroup
+from headrace.protocol.messages.heartbeat_request import HeartbeatRequest
+from headrace.protocol.messages.heartbeat_response import HeartbeatResponse
+from headrace.protocol.messages.join_group_request import JoinGroupRequest
+from headrace.protocol.messages.join_group_response import JoinGroupResponse
+from headrace.protocol.messages.leave_group_request import LeaveGroupRequest
+from headrace.protocol.messages.leave_group_response import LeaveGroupResponse
+from headrace.protocol.messages.list_groups_response import ListedGroup
+from headrace.protocol.messages.sync_group_request import SyncGroupRequest
+from headrace.protocol.messages.sync_group_response import SyncGroupResponse
 from headrace.protocol.stored.group_metadata_key import GroupMetadataKey
 from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
 
@@ -28,6 +45,61 @@ class GroupShard:
         self.classic = ClassicGroups(self.groups, timers, config, random)
         self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config)
         self.consumer = ConsumerGroups(self.groups, timers, topics, config, random)
+
+    # --- operations on groups of either protocol ---------------------------------------------------------
+
+    def join(
+        self, request: JoinGroupRequest, client: Client, ticket: Ticket, now_ms: int
+    ) -> Decision[JoinGroupResponse]:
+        """A consumer group takes members of the classic protocol; an empty one becomes a classic group."""
+        if self._is_for_consumer(request.group_id):
+            return self.consumer.join_classic(request, client, ticket, now_ms)
+        return self.classic.join(request, client, ticket, now_ms)
+
+    def sync(self, request: SyncGroupRequest, ticket: Ticket, now_ms: int) -> Decision[SyncGroupResponse]:
+        if self._is_for_consumer(request.group_id):
+            return self.consumer.sync_classic(request, ticket, now_ms)
+        return self.classic.sync(request, ticket, now_ms)
+
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> Decision[HeartbeatResponse]:
+        if self._is_for_consumer(request.group_id):
+            return self.consumer.heartbeat_classic(request, now_ms)
+        return self.classic.heartbeat(request, now_ms)
+
+    def leave(self, request: LeaveGroupRequest, now_ms: int) -> Decision[LeaveGroupResponse]:
+        if self._is_for_consumer(request.group_id):
+            return self.consumer.leave_classic(request, now_ms)
+        return self.classic.leave(request, now_ms)
+
+    def _is_for_consumer(self, group_id: str) -> bool:
+        group = self.groups.get(group_id)
+        return group is not None and group.type is GroupType.CONSUMER and not group.is_empty()
+
+    def describe_groups(self, group_ids: Sequence[str], version: int) -> Decision[list[DescribedGroup]]:
+        return Decision((), [describe(self.groups, group_id, version) for group_id in group_ids])
+
+    def list_groups(self, states: Sequence[str], types: Sequence[str]) -> Decision[list[ListedGroup]]:
+        return Decision((), list_groups(self.groups, states, types))
+
+    def delete_groups(self, group_ids: Sequence[str]) -> Decision[dict[str, HeadraceError | None]]:
+        """Each on its own: the empty ones go, with their offsets, and the others are refused."""
+        records: list[CoordinatorRecord] = []
+        outcomes: dict[str, HeadraceError | None] = {}
+        for group_id in group_ids:
+            if group_id in outcomes:
+                continue
+            try:
+                group = self.groups.require(group_id)
+                group.validate_deletion()
+            except HeadraceError as error:
+                outcomes[group_id] = error
+                continue
+            records += self.offsets.tombstones(group_id)
+            records += group.tombstones()
+            outcomes[group_id] = None
+        return Decision(records, outcomes)
+
+    # --- the log -----------------------------------------------------------------------------------------
 
     def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:
         kind = record.key.API_KEY

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from headrace.broker.api import Api, Call
+from headrace.broker.coordinators import internal_topics
 from headrace.broker.errors import code_of
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.core.errors import HeadraceError
@@ -93,10 +94,7 @@ async def _create_first(
     missing: list[str],
 ) -> MetadataResponse:
     wanted = CreateTopicsRequest(
-        topics=[
-            CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=[], configs=[])
-            for name in missing
-        ],
+        topics=[_creatable(broker, name) for name in missing],
         timeout_ms=CREATE_MS,
     )
     try:
@@ -105,6 +103,12 @@ async def _create_first(
     except HeadraceError as error:
         errors = dict.fromkeys(missing, code_of(error))
     return _answer(broker, call, request, _topics(broker, asked, errors))
+
+
+def _creatable(broker: Broker, name: str) -> CreatableTopic:
+    if name in (internal_topics.GROUPS_TOPIC, internal_topics.TRANSACTIONS_TOPIC):
+        return internal_topics.creatable(broker, name)
+    return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=[], configs=[])
 
 
 def _not_there_yet(code: int) -> ErrorCode:

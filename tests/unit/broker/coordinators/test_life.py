@@ -1,0 +1,182 @@
+"""A shard lives as long as a leadership: read from the log when it begins, thrown away when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from headrace.broker.coordinators import loading
+from headrace.coordinators.codec import encode
+from headrace.coordinators.decision import CoordinatorRecord
+from headrace.core.errors import CoordinatorNotAvailable, NotCoordinator
+from headrace.protocol.batch import check, read_header
+from headrace.protocol.records import NewRecord, encode_batch
+from headrace.protocol.stored.transaction_log_key import TransactionLogKey
+from tests.unit.broker.coordinators.counters import Counters, add, counted, get, park
+from tests.unit.log.material import NOW
+from tests.unit.replication.replicas import LOCAL, row
+
+
+def write(counters: Counters, *records: NewRecord) -> None:
+    batch = encode_batch(records)
+    counters.partition.append(batch, check(batch), acks=-1, now_ms=NOW, from_client=False)
+
+
+async def test_a_new_leadership_reads_what_was_written() -> None:
+    counters = Counters()
+    await counters.loaded()
+    for name in ("a", "b", "a"):
+        await counters.coordinator.ask("key", add(name))
+    counters.follow()
+    assert not list(counters.coordinator.loaded())
+    counters.lead()
+    shard = await counters.loaded()
+    assert shard is counters.shards[1]
+    assert (shard.numbers, shard.offsets, shard.epoch, shard.loaded_at) == (
+        {"a": 2, "b": 1},
+        [0, 1, 2],
+        3,
+        NOW,
+    )
+    assert await counters.coordinator.ask("key", add("a")) == 3
+    assert shard.offsets[-1] == 3
+
+
+async def test_a_new_epoch_of_the_same_leader_begins_anew() -> None:
+    counters = Counters(isr=(1, 2))
+    await counters.loaded()
+    held = counters.coordinator.ask("key", add("a"))
+    await counters.turn()
+    counters.lead((1, 2))
+    with pytest.raises(NotCoordinator):
+        await held
+    assert (await counters.loaded()).numbers == {"a": 1}
+
+
+async def test_a_lost_leadership_refuses_everything_that_is_held() -> None:
+    counters = Counters(isr=(1, 2))
+    await counters.loaded()
+    written = counters.coordinator.ask("key", add("a", effects=("send",)))
+    await counters.turn()
+    pending = counters.coordinator.ask("key", add("a"))
+    looked = counters.coordinator.ask("key", get("a"))
+    parked = counters.coordinator.ask("key", park)
+    counters.follow()
+    for each in (written, pending, looked, parked):
+        assert isinstance(each.error, NotCoordinator)
+    await counters.turn()
+    assert counters.partition.log.end_offset == 1, "what was only pending was never written"
+    assert not counters.effects
+    with pytest.raises(NotCoordinator):
+        await counters.coordinator.ask("key", get("a"))
+
+
+async def test_what_was_read_is_told_only_when_it_is_committed() -> None:
+    counters = Counters(isr=(1, 2))
+    await counters.loaded()
+    counters.coordinator.ask("key", add("a"))
+    await counters.turn()
+    counters.lead((1, 2))
+    await counters.loaded()
+    look = counters.coordinator.ask("key", get("a"))
+    await counters.turn()
+    assert not look.is_decided
+    counters.replicate()
+    assert look.result() == 1
+
+
+async def test_what_was_cut_off_is_forgotten() -> None:
+    counters = Counters(isr=(1, 2))
+    await counters.loaded()
+    counters.coordinator.ask("key", add("a"))
+    await counters.turn()
+    counters.replicate()
+    lost = counters.coordinator.ask("key", add("a"))
+    await counters.turn()
+    counters.follow()
+    counters.partition.log.truncate_to(1)
+    counters.lead()
+    assert (await counters.loaded()).numbers == {"a": 1}
+    assert isinstance(lost.error, NotCoordinator)
+
+
+async def test_unreadable_records_and_batches_are_passed_over() -> None:
+    counters = Counters(lead=False)
+    counters.partition.assign(row(LOCAL, 1, (1,)), LOCAL, 0.0)
+    counters.epoch = 1
+    good = encode(counted("a", 1), NOW)
+    removed = encode(CoordinatorRecord(TransactionLogKey(transactional_id="b"), None), NOW)
+    write(counters, good, NewRecord(b"no key"), NewRecord(b"x", b"\x7f\xff"), NewRecord(None, b"\x00"))
+    write(counters, NewRecord(b"\x00\x63unknown version", good.key), removed)
+    write(counters, encode(counted("poison", 1), NOW), encode(counted("c", 3), NOW))
+    damaged = encode_batch([encode(counted("d", 4), NOW)], compression=0)
+    damaged[21 + 1] |= 2  # says snappy, and is not
+    damaged[17:21] = b"\x00" * 4
+    counters.partition.append(damaged, read_header(damaged), acks=-1, now_ms=NOW, from_client=False)
+    write(counters, encode(counted("e", 5), NOW))
+    counters.lead()
+    shard = await counters.loaded()
+    assert shard.numbers == {"a": 1, "c": 3, "e": 5}
+    assert counters.logged == [
+        "record of an internal topic passed over",
+        "record of an internal topic passed over",
+        "batch of an internal topic passed over",
+    ]
+
+
+async def test_loading_lets_others_have_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "RECORDS_PER_TURN", 10)
+    monkeypatch.setattr(loading, "READ_BYTES", 1_000)
+    counters = Counters()
+    await counters.loaded()
+    answers = [counters.coordinator.ask("key", add(f"{index}")) for index in range(200)]
+    await answers[-1]
+    counters.lead()
+    turns = 0
+    while counters.coordinator.is_loading:
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns >= 20
+    assert len(counters.shards[1].numbers) == 200
+
+
+async def test_a_leadership_that_ends_while_it_is_read() -> None:
+    counters = Counters()
+    await counters.loaded()
+    await counters.coordinator.ask("key", add("a"))
+    counters.lead()
+    await asyncio.sleep(0)
+    counters.follow()
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not list(counters.coordinator.loaded())
+    assert counters.shards[1].loaded_at is None
+
+
+async def test_a_stop_writes_what_is_decided_and_refuses_what_waits() -> None:
+    counters = Counters()
+    await counters.loaded()
+    decided = counters.coordinator.ask("key", add("a"))
+    parked = counters.coordinator.ask("key", park)
+    counters.coordinator.stop()
+    assert decided.result() == 1
+    assert isinstance(parked.error, NotCoordinator)
+    with pytest.raises(CoordinatorNotAvailable):
+        await counters.coordinator.ask("key", get("a"))
+    counters.lead()
+    await counters.turn()
+    assert len(counters.shards) == 1
+
+
+async def test_a_partition_that_goes_away_takes_its_shard_with_it() -> None:
+    counters = Counters()
+    shard = await counters.loaded()
+    shard.timers.set("x", 0, lambda: pytest.fail("a timer outlived its shard"))
+    parked = counters.coordinator.ask("key", park)
+    counters.partition.resign()
+    counters.coordinator.release(counters.partition)
+    assert isinstance(parked.error, NotCoordinator)
+    with pytest.raises(NotCoordinator):
+        await counters.coordinator.ask("key", get("a"))
+    await asyncio.sleep(0.01)

@@ -13,6 +13,8 @@ _COMMANDS = {
     "host": ("headrace.cli.host:host", "Run one broker per core of this host."),
     "cluster": ("headrace.cli.cluster:cluster", "Look at a cluster; drain, rebalance and recover it."),
     "topic": ("headrace.cli.topic:topic", "Create, list, describe, alter, move, trim and delete topics."),
+    "group": ("headrace.cli.group:group", "Look at consumer groups, find and fix their lag, delete them."),
+    "txn": ("headrace.cli.txn:txn", "Look at transactions; find and abort those that hold consumers up."),
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),

@@ -31,15 +31,19 @@ def print_table(columns: Sequence[str], rows: Sequence[Row], *, empty: str = "")
         if empty:
             click.echo(empty, err=True)
         return
-    numeric = [all(_is_number(row[at]) for row in rows) for at in range(len(columns))]
+    numeric = [_is_numeric([row[at] for row in rows]) for at in range(len(columns))]
     if is_terminal():
         _print_rich(columns, rows, numeric)
     else:
         _print_plain(columns, rows, numeric)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_numeric(values: Sequence[object]) -> bool:
+    """Numbers, and at most some that are not known."""
+    known = [value for value in values if value is not None]
+    return bool(known) and all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in known
+    )
 
 
 def _text(value: object) -> str:

@@ -19,6 +19,8 @@ EARLIEST: Final = -2
 LATEST: Final = -1
 MAX_TIMESTAMP: Final = -3
 _LIST_OFFSETS_AT_MOST: Final = 9
+_CONSUMER: Final = -1
+_TOOL: Final = -2  # who compares replicas, and may see what no consumer sees yet
 
 
 class FoundOffset(NamedTuple):
@@ -30,16 +32,23 @@ class FoundOffset(NamedTuple):
 
 
 async def list_offsets(
-    cluster: Cluster, wanted: Mapping[TopicPartition, int], *, read_committed: bool = False
+    cluster: Cluster,
+    wanted: Mapping[TopicPartition, int],
+    *,
+    read_committed: bool = False,
+    log_end: bool = False,
 ) -> dict[TopicPartition, FoundOffset]:
-    """For each partition the offset at a time in milliseconds, or at EARLIEST, LATEST, MAX_TIMESTAMP."""
+    """For each partition the offset at a time in milliseconds, or at EARLIEST, LATEST, MAX_TIMESTAMP.
+
+    With `log_end`, LATEST is the end of the leader's log, also above what is committed.
+    """
     found: dict[TopicPartition, FoundOffset] = {}
 
     async def ask_the_rest() -> None:
         groups = await cluster.by_leader(partition for partition in wanted if partition not in found)
         for broker_id, partitions in groups.items():
             request = ListOffsetsRequest(
-                replica_id=-1,
+                replica_id=_TOOL if log_end else _CONSUMER,
                 isolation_level=int(read_committed),
                 topics=_topics({partition: wanted[partition] for partition in partitions}),
             )

@@ -101,6 +101,40 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
         "topics cannot be deleted in this cluster",
         "set delete.topic.enable=true in the configuration of the controller",
     ),
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: (
+        "{subject} has no coordinator",
+        "`headrace cluster status` shows partitions without a leader; those of __consumer_offsets and of"
+        " __transaction_state need one",
+    ),
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: (
+        "the coordinator of {subject} is still loading",
+        "ask again in a moment",
+    ),
+    ErrorCode.INVALID_GROUP_ID: ("{subject}: this is not a name that a group can have", ""),
+    ErrorCode.GROUP_ID_NOT_FOUND: (
+        "{subject} does not exist",
+        "`headrace group list` shows what is there",
+    ),
+    ErrorCode.NON_EMPTY_GROUP: (
+        "{subject} has members",
+        "stop its consumers first; `headrace group describe GROUP` names them and their hosts",
+    ),
+    ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: (
+        "members of the group are subscribed to {subject}",
+        "stop those consumers first; `headrace group describe GROUP` names them",
+    ),
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: (
+        "{subject} is not known",
+        "`headrace txn list` shows what is; an id is forgotten a week after its last use",
+    ),
+    ErrorCode.INVALID_PRODUCER_EPOCH: (
+        "{subject}: the producer has a newer epoch",
+        "the transaction has ended meanwhile, or another began: look again with `headrace txn find-hanging`",
+    ),
+    ErrorCode.TRANSACTION_COORDINATOR_FENCED: (
+        "{subject}: a newer coordinator has written there",
+        "look again with `headrace txn find-hanging`",
+    ),
     ErrorCode.KAFKA_STORAGE_ERROR: ("the disk under {subject} failed", "look at the log of the broker"),
 }
 

@@ -8,17 +8,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.config.broker import BROKER_PROPERTIES
-from headrace.config.broker_properties.cluster import (
-    CoordinatorProperties,
-    ReplicationProperties,
-    TopicCreationProperties,
-)
+from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
+from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
+from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.values import DOUBLE_MAX, INT_MAX, LONG_MAX
@@ -34,9 +32,10 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("The cleaner", CleanerProperties),
     ("Creating topics", TopicCreationProperties),
     ("Replication", ReplicationProperties),
-    ("Groups and transactions", CoordinatorProperties),
     ("Groups", GroupProperties),
+    ("Groups of the server-side protocol", ConsumerGroupProperties),
     ("Offsets of groups", OffsetProperties),
+    ("Transactions", TransactionProperties),
     ("Internal topics", InternalTopicProperties),
 )
 

@@ -7,17 +7,16 @@ from collections.abc import Mapping
 from typing import Any, NoReturn, Self
 
 from headrace.config import listeners as addresses
-from headrace.config.broker_properties.cluster import (
-    CoordinatorProperties,
-    ReplicationProperties,
-    TopicCreationProperties,
-)
+from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
+from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
+from headrace.config.broker_properties.transactions import TransactionProperties
+from headrace.config.consumer_group_bounds import check_consumer_groups
 from headrace.config.listeners import Listener
 from headrace.config.property import Property, Status, UpdateMode
 from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
@@ -30,10 +29,11 @@ _GROUPS: tuple[type, ...] = (
     CleanerProperties,
     TopicCreationProperties,
     ReplicationProperties,
-    CoordinatorProperties,
     InternalTopicProperties,
     GroupProperties,
+    ConsumerGroupProperties,
     OffsetProperties,
+    TransactionProperties,
 )
 
 BROKER_PROPERTIES: dict[str, Property[object]] = {
@@ -55,10 +55,11 @@ class BrokerConfig(
     CleanerProperties,
     TopicCreationProperties,
     ReplicationProperties,
-    CoordinatorProperties,
     InternalTopicProperties,
     GroupProperties,
+    ConsumerGroupProperties,
     OffsetProperties,
+    TransactionProperties,
 ):
     """Values as attributes (`config.log_segment_bytes`) and by name (`config["log.segment.bytes"]`).
 
@@ -256,6 +257,9 @@ def _check_together(config: BrokerConfig) -> None:
         raise ConfigError(
             f"log.cleaner.min.compaction.lag.ms={least} is above log.cleaner.max.compaction.lag.ms={most}"
         )
+    complaint = check_consumer_groups(config)
+    if complaint is not None:
+        raise ConfigError(complaint)
 
 
 def _exposure(config: BrokerConfig) -> list[str]:

@@ -15,6 +15,7 @@ from headrace.controller.topic_image import DirectoryTable, TopicImage
 from headrace.core.ids import BrokerEpoch, BrokerId
 
 METADATA_VERSION = "metadata.version"
+TRANSACTION_VERSION = "transaction.version"
 
 
 class ResourceType(IntEnum):

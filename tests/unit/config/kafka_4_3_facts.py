@@ -45,6 +45,8 @@ TOPIC: dict[str, Row] = {
 }
 
 BROKER: dict[str, Row] = {
+    "add.partitions.to.txn.retry.backoff.max.ms": ("INT", "100", "0", None),
+    "add.partitions.to.txn.retry.backoff.ms": ("INT", "20", "1", None),
     "advertised.listeners": ("LIST", None, None, None),
     "auto.create.topics.enable": ("BOOLEAN", "true", None, None),
     "auto.leader.rebalance.enable": ("BOOLEAN", "true", None, None),
@@ -61,6 +63,19 @@ BROKER: dict[str, Row] = {
     "delete.topic.enable": ("BOOLEAN", "true", None, None),
     "fetch.max.bytes": ("INT", "57671680", "1024", None),
     "follower.replication.throttled.rate": ("LONG", "9223372036854775807", "0", None),
+    "group.consumer.assignment.interval.ms": ("INT", "1000", "0", None),
+    "group.consumer.assignors": ("LIST", "uniform,range", None, None),
+    "group.consumer.heartbeat.interval.ms": ("INT", "5000", "1", None),
+    "group.consumer.max.assignment.interval.ms": ("INT", "15000", "0", None),
+    "group.consumer.max.heartbeat.interval.ms": ("INT", "15000", "1", None),
+    "group.consumer.max.session.timeout.ms": ("INT", "60000", "1", None),
+    "group.consumer.max.size": ("INT", "2147483647", "1", None),
+    "group.consumer.migration.policy": ("STRING", "bidirectional", None, None),
+    "group.consumer.min.assignment.interval.ms": ("INT", "0", "0", None),
+    "group.consumer.min.heartbeat.interval.ms": ("INT", "5000", "1", None),
+    "group.consumer.min.session.timeout.ms": ("INT", "45000", "1", None),
+    "group.consumer.regex.refresh.interval.ms": ("INT", "600000", "10000", None),
+    "group.consumer.session.timeout.ms": ("INT", "45000", "1", None),
     "group.initial.rebalance.delay.ms": ("INT", "3000", None, None),
     "group.max.session.timeout.ms": ("INT", "1800000", None, None),
     "group.max.size": ("INT", "2147483647", "1", None),
@@ -156,12 +171,16 @@ BROKER: dict[str, Row] = {
     "socket.receive.buffer.bytes": ("INT", "102400", None, None),
     "socket.request.max.bytes": ("INT", "104857600", "1", None),
     "socket.send.buffer.bytes": ("INT", "102400", None, None),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": ("INT", "10000", "1", None),
     "transaction.max.timeout.ms": ("INT", "900000", "1", None),
+    "transaction.partition.verification.enable": ("BOOLEAN", "true", None, None),
+    "transaction.remove.expired.transaction.cleanup.interval.ms": ("INT", "3600000", "1", None),
     "transaction.state.log.load.buffer.size": ("INT", "5242880", "1", None),
     "transaction.state.log.min.isr": ("INT", "2", "1", None),
     "transaction.state.log.num.partitions": ("INT", "50", "1", None),
     "transaction.state.log.replication.factor": ("SHORT", "3", "1", None),
     "transaction.state.log.segment.bytes": ("INT", "104857600", "1", None),
+    "transaction.two.phase.commit.enable": ("BOOLEAN", "false", None, None),
     "transactional.id.expiration.ms": ("INT", "604800000", "1", None),
     "unclean.leader.election.enable": ("BOOLEAN", "false", None, None),
 }
@@ -220,6 +239,7 @@ CLUSTER_WIDE = frozenset(
         "num.recovery.threads.per.data.dir",
         "num.replica.fetchers",
         "producer.id.expiration.ms",
+        "transaction.partition.verification.enable",
         "unclean.leader.election.enable",
     }
 )

@@ -1,4 +1,4 @@
-"""Topics, replication, and the coordinators of groups and transactions."""
+"""Topics and replication."""
 
 from __future__ import annotations
 
@@ -130,23 +130,4 @@ class ReplicationProperties:
         at_least=0,
         update=UpdateMode.CLUSTER_WIDE,
         internal=True,
-    )
-
-
-class CoordinatorProperties:
-    """Groups and transactions do not exist yet; a file that sets these is still accepted."""
-
-    transaction_max_timeout_ms = int32(
-        "transaction.max.timeout.ms",
-        900_000,
-        "The longest transaction that a producer may ask for.",
-        at_least=1,
-        status=Status.LATER,
-    )
-    transactional_id_expiration_ms = int32(
-        "transactional.id.expiration.ms",
-        604_800_000,
-        "How long a transactional id that is not used is remembered.",
-        at_least=1,
-        status=Status.LATER,
     )

@@ -1,0 +1,58 @@
+"""JoinGroup: become a member of a group, or join its next generation. Parked until that begins.
+
+Versions 0-9. 1: rebalance timeout. 4: a new member gets an id first, and joins with it (KIP-394). 5: static
+members (KIP-345). 6: flexible. 7: protocol type in the answer (KIP-559). 8: reason (KIP-800). 9: a leader may be
+told to skip the assignment (KIP-814).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.promise import Promise
+from headrace.groups.classic.answers import join_refused
+from headrace.groups.classic.joins import Client
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.join_group_request import JoinGroupRequest
+from headrace.protocol.messages.join_group_response import JoinGroupResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+NULLABLE_PROTOCOL_FROM: Final = 7
+
+
+def handle(
+    broker: Broker, request: JoinGroupRequest, call: Call
+) -> JoinGroupResponse | Promise[JoinGroupResponse]:
+    if not request.group_id:
+        return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
+    config = broker.config
+    least_ms, most_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if not least_ms <= request.session_timeout_ms <= most_ms:
+        return join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+    if call.version == 0:
+        request.rebalance_timeout_ms = request.session_timeout_ms
+    client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
+    asked = broker.coordinators.groups.ask(
+        request.group_id, lambda shard, ticket, now_ms: shard.join(request, client, ticket, now_ms)
+    )
+    return asked.then(
+        _as_it_is if call.version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name,
+        lambda error: join_refused(refusal_code(error)),
+    )
+
+
+def _as_it_is(response: JoinGroupResponse) -> JoinGroupResponse:
+    return response
+
+
+def _with_protocol_name(response: JoinGroupResponse) -> JoinGroupResponse:
+    response.protocol_name = response.protocol_name or ""
+    return response
+
+
+API: Final = Api(ApiKey.JOIN_GROUP, 0, 9, JoinGroupRequest, handle)

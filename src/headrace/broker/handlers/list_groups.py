@@ -1,0 +1,45 @@
+"""ListGroups: every group that this broker coordinates, of any type.
+
+Versions 0-5. 3: flexible. 4: states, and a filter by them (KIP-518). 5: types, and a
+filter by them (KIP-848).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.refusals import refusal_code
+from headrace.core.errors import HeadraceError, NotCoordinator
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.list_groups_request import ListGroupsRequest
+from headrace.protocol.messages.list_groups_response import ListedGroup, ListGroupsResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle(broker: Broker, request: ListGroupsRequest, call: Call) -> ListGroupsResponse:  # noqa: ARG001 - every handler has this shape
+    coordinator = broker.coordinators.groups
+    if coordinator.is_loading:
+        # Half a list would look like a whole one.
+        return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    groups: list[ListedGroup] = []
+    for index, _ in list(coordinator.loaded()):
+        try:
+            groups += await coordinator.ask_partition(
+                index,
+                lambda shard, _ticket, _now_ms: shard.list_groups(
+                    request.states_filter, request.types_filter
+                ),
+                writes=False,
+            )
+        except NotCoordinator:
+            continue
+        except HeadraceError as error:
+            return ListGroupsResponse(error_code=refusal_code(error))
+    return ListGroupsResponse(groups=groups)
+
+
+API: Final = Api(ApiKey.LIST_GROUPS, 0, 5, ListGroupsRequest, handle)

@@ -1,0 +1,46 @@
+"""SyncGroup: the leader of a generation brings the assignment, and every member gets its part.
+
+A member that asks before is parked until then.
+
+Versions 0-5. 3: static members (KIP-345). 4: flexible. 5: protocol type and name are checked (KIP-559).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.promise import Promise
+from headrace.groups.classic.answers import sync_refused
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.sync_group_request import SyncGroupRequest
+from headrace.protocol.messages.sync_group_response import SyncGroupResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+CHECKED_PROTOCOL_FROM: Final = 5
+
+
+def handle(
+    broker: Broker, request: SyncGroupRequest, call: Call
+) -> SyncGroupResponse | Promise[SyncGroupResponse]:
+    if call.version >= CHECKED_PROTOCOL_FROM and (
+        request.protocol_type is None or request.protocol_name is None
+    ):
+        return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not request.group_id:
+        return sync_refused(ErrorCode.INVALID_GROUP_ID)
+    asked = broker.coordinators.groups.ask(
+        request.group_id, lambda shard, ticket, now_ms: shard.sync(request, ticket, now_ms)
+    )
+    return asked.then(_as_it_is, lambda error: sync_refused(refusal_code(error)))
+
+
+def _as_it_is(response: SyncGroupResponse) -> SyncGroupResponse:
+    return response
+
+
+API: Final = Api(ApiKey.SYNC_GROUP, 0, 5, SyncGroupRequest, handle)

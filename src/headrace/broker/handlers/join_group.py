@@ -1,8 +1,8 @@
 """JoinGroup: become a member of a group, or join its next generation. Parked until that begins.
 
 Versions 0-9. 1: rebalance timeout. 4: a new member gets an id first, and joins with it (KIP-394). 5: static
-members (KIP-345). 6: flexible. 7: protocol type in the answer (KIP-559). 8: reason (KIP-800). 9: a leader may be
-told to skip the assignment (KIP-814).
+members (KIP-345). 6: flexible. 7: protocol type in the answer (KIP-559). 8: reason (KIP-800). 9: a leader may
+be told to skip the assignment (KIP-814).
 """
 
 from __future__ import annotations

@@ -6,6 +6,8 @@ from typing import Final
 
 from headrace.broker.api import Api
 from headrace.broker.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     allocate_producer_ids,
     alter_configs,
     alter_partition,
@@ -24,7 +26,9 @@ from headrace.broker.handlers import (
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     envelope,
     fetch,
     find_coordinator,
@@ -36,6 +40,7 @@ from headrace.broker.handlers import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -44,6 +49,7 @@ from headrace.broker.handlers import (
     produce,
     sync_group,
     unregister_broker,
+    write_txn_markers,
 )
 
 APIS: Final[tuple[Api, ...]] = (
@@ -59,6 +65,12 @@ APIS: Final[tuple[Api, ...]] = (
     delete_topics.API,
     delete_records.API,
     init_producer_id.API,
+    add_partitions_to_txn.API,
+    add_offsets_to_txn.API,
+    end_txn.API,
+    write_txn_markers.API,
+    describe_transactions.API,
+    list_transactions.API,
     offset_for_leader_epoch.API,
     describe_configs.API,
     alter_configs.API,

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 from headrace.broker.coordinators.coordinator import Coordinator
 from headrace.broker.coordinators.hosted_shard import Terms
 from headrace.broker.coordinators.image_topics import ImageTopics
-from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, InternalTopics
+from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC, InternalTopics
 from headrace.broker.coordinators.markers import end_batch
 from headrace.broker.promise import Promise
+from headrace.broker.transactions.ends import TransactionEnds
+from headrace.broker.transactions.requests import TransactionRequests
+from headrace.broker.transactions.terms import transaction_terms
 from headrace.coordinators.kinds import GROUP_KINDS
 from headrace.coordinators.shard import Timers
 from headrace.core.errors import HeadraceError
@@ -17,6 +20,7 @@ from headrace.groups.group_config import GroupConfig
 from headrace.groups.shard import GroupShard
 from headrace.protocol.batch import read_header
 from headrace.replication.partition import ACKS_ALL, Partition
+from headrace.transactions.shard import TransactionShard
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -28,6 +32,11 @@ class Coordinators:
         self._by_topic: dict[str, Coordinator[Any]] = {}
         self.internal_topics = InternalTopics(broker)
         self.groups: Coordinator[GroupShard] = self._add(GROUPS_TOPIC, self._group_terms())
+        self.transaction_ends = TransactionEnds(broker)
+        self.transaction_requests = TransactionRequests(broker)
+        self.transactions: Coordinator[TransactionShard] = self._add(
+            TRANSACTIONS_TOPIC, transaction_terms(broker, self.transaction_ends.begin)
+        )
 
     def _add(self, topic: str, terms: Terms[Any]) -> Coordinator[Any]:
         made = self._by_topic[topic] = Coordinator(self._broker, topic, terms)
@@ -88,6 +97,8 @@ class Coordinators:
     def stop(self) -> None:
         """On a clean stop, and on one that is not: what is held is refused, so that nothing waits on it."""
         self.internal_topics.stop()
+        self.transaction_ends.stop()
+        self.transaction_requests.stop()
         for coordinator in self._by_topic.values():
             coordinator.stop()
 

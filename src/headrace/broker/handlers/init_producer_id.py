@@ -1,7 +1,8 @@
-"""InitProducerId: an identity for an idempotent producer.
+"""InitProducerId: an identity for a producer.
 
-Versions 0-5. 3: a producer may name the id and epoch it has. Without transactions nothing is lost by giving
-it a new id. Not done: transactional ids, which answer COORDINATOR_NOT_AVAILABLE until transactions exist.
+Versions 0-6. 3: a producer may name the id and epoch it has (KIP-360). 4: PRODUCER_FENCED. 5: the client
+knows TRANSACTION_ABORTABLE. 6: two-phase transactions, and keeping an open one (KIP-939), which Kafka 4.3
+does not advertise. Without a transactional id nothing is lost by giving a producer a new id, whatever it names.
 """
 
 from __future__ import annotations
@@ -11,25 +12,33 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
+from headrace.broker.promise import Promise
+from headrace.broker.transactions.requests import told_to
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from headrace.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from headrace.transactions.initialising import InitRequest
+from headrace.transactions.shard import Initialised
+from headrace.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, Producer
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+
+_KNOWS_FENCING: Final = 4
 
 
 def handle(
     broker: Broker, request: InitProducerIdRequest, call: Call
 ) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
-    if request.transactional_id is not None:
-        code = ErrorCode.COORDINATOR_NOT_AVAILABLE if request.transactional_id else ErrorCode.INVALID_REQUEST
-        return _refused(code)
     if call.version >= 3 and (request.producer_id >= 0) != (request.producer_epoch >= 0):
         return _refused(ErrorCode.INVALID_REQUEST)
-    return _allocate(broker)
+    if request.transactional_id is None:
+        return _allocate(broker)
+    if not request.transactional_id:
+        return _refused(ErrorCode.INVALID_REQUEST)
+    return _initialise(broker, request, request.transactional_id, call.version)
 
 
 def _refused(code: ErrorCode) -> InitProducerIdResponse:
@@ -44,4 +53,40 @@ async def _allocate(broker: Broker) -> InitProducerIdResponse:
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
-API: Final = Api(ApiKey.INIT_PRODUCER_ID, 0, 5, InitProducerIdRequest, handle)
+def _initialise(
+    broker: Broker, request: InitProducerIdRequest, transactional_id: str, version: int
+) -> Promise[InitProducerIdResponse]:
+    has = Producer(request.producer_id, request.producer_epoch)
+    wanted = InitRequest(
+        transactional_id,
+        request.transaction_timeout_ms,
+        has if has.producer_id >= 0 else None,
+        request.keep_prepared_txn,
+    )
+    two_phase = request.enable2_pc
+
+    def answer(outcome: Initialised | HeadraceError) -> InitProducerIdResponse:
+        if isinstance(outcome, HeadraceError):
+            return refuse(outcome)
+        ongoing = outcome.ongoing or Producer(NO_PRODUCER_ID, NO_EPOCH)
+        return InitProducerIdResponse(
+            producer_id=outcome.producer.producer_id,
+            producer_epoch=outcome.producer.epoch,
+            ongoing_txn_producer_id=ongoing.producer_id,
+            ongoing_txn_producer_epoch=ongoing.epoch,
+        )
+
+    def refuse(error: Exception) -> InitProducerIdResponse:
+        return _refused(told_to(version, _KNOWS_FENCING, code_of(error)))
+
+    return broker.coordinators.transaction_requests.ask(
+        transactional_id,
+        lambda new_id: (
+            lambda shard, _ticket, now_ms: shard.initialise(
+                wanted._replace(new_producer_id=new_id), now_ms, two_phase=two_phase
+            )
+        ),
+    ).then(answer, refuse)
+
+
+API: Final = Api(ApiKey.INIT_PRODUCER_ID, 0, 6, InitProducerIdRequest, handle)

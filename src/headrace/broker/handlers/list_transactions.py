@@ -1,0 +1,69 @@
+"""ListTransactions: the transactional ids that this broker coordinates.
+
+Versions 0-2. 1: only those that are open for longer than a time (KIP-994). 2: only ids that fit a pattern
+(KIP-1152).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.errors import code_of
+from headrace.core.errors import HeadraceError, InvalidRegularExpression, NotCoordinator
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.list_transactions_request import ListTransactionsRequest
+from headrace.protocol.messages.list_transactions_response import ListTransactionsResponse, TransactionState
+from headrace.transactions.listing import Filter, parse_filter
+from headrace.transactions.transaction import Transaction
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle(
+    broker: Broker,
+    request: ListTransactionsRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> ListTransactionsResponse:
+    coordinator = broker.coordinators.transactions
+    if coordinator.is_loading:
+        return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    try:
+        wanted, unknown = parse_filter(
+            request.state_filters,
+            request.producer_id_filters,
+            request.duration_filter,
+            request.transactional_id_pattern,
+        )
+    except InvalidRegularExpression as error:
+        return ListTransactionsResponse(error_code=code_of(error))
+    response = ListTransactionsResponse(unknown_state_filters=unknown)
+    try:
+        for index, _ in list(coordinator.loaded()):
+            response.transaction_states += [_row(each) for each in await _listed(broker, index, wanted)]
+    except HeadraceError as error:
+        return ListTransactionsResponse(error_code=code_of(error))
+    return response
+
+
+async def _listed(broker: Broker, index: int, wanted: Filter) -> list[Transaction]:
+    try:
+        found: list[Transaction] = await broker.coordinators.transactions.ask_partition(
+            index, lambda shard, _ticket, now_ms: shard.list(wanted, now_ms), writes=False
+        )
+    except NotCoordinator:
+        return []  # another broker leads it by now, and lists it
+    return found
+
+
+def _row(transaction: Transaction) -> TransactionState:
+    return TransactionState(
+        transactional_id=transaction.transactional_id,
+        producer_id=transaction.producer_id,
+        transaction_state=transaction.state.shown,
+    )
+
+
+API: Final = Api(ApiKey.LIST_TRANSACTIONS, 0, 2, ListTransactionsRequest, handle)

@@ -1,0 +1,30 @@
+"""WriteTxnMarkers: end transactions in partitions that this broker leads.
+
+Versions 1-2. 1: flexible. 2: the rules that the producer's epoch is checked by. Sent by coordinators, and by
+an administrator who aborts a transaction that no coordinator knows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.promise import Promise
+from headrace.broker.transactions.writing import MarkerWrites
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
+from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+def handle(
+    broker: Broker,
+    request: WriteTxnMarkersRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> Promise[WriteTxnMarkersResponse]:
+    return MarkerWrites(broker, request).response
+
+
+API: Final = Api(ApiKey.WRITE_TXN_MARKERS, 1, 2, WriteTxnMarkersRequest, handle)

@@ -1,0 +1,169 @@
+"""Carries out what the transaction coordinator has decided: markers to every partition, then the completion.
+
+A decision stands once it is committed, so this goes on until every partition has its marker: through lost
+answers, changes of leaders and missing replicas. A partition that was deleted needs none. When this broker no
+longer leads the partition that holds the decision, whoever does begins again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
+from headrace.broker.errors import code_of
+from headrace.broker.promise import Promise
+from headrace.broker.transactions.marker_sender import MarkerSender
+from headrace.broker.transactions.pending_markers import MarkerPlace, PendingMarkers
+from headrace.broker.transactions.writing import append_marker
+from headrace.core.errors import CoordinatorNotAvailable, RequestTimedOut
+from headrace.core.ids import NO_BROKER
+from headrace.protocol.error_codes import ErrorCode
+from headrace.transactions.ending import Markers
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+FIRST_PAUSE: Final = 0.02
+LONGEST_PAUSE: Final = 1.0
+_LONGEST_DOUBLING: Final = 6
+
+
+class TransactionEnds:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._pending: dict[tuple[int, str], PendingMarkers] = {}
+        """By partition of __transaction_state and transactional id, which has one transaction at a time."""
+        self._senders: dict[int, MarkerSender] = {}
+        self._pauses: dict[object, asyncio.TimerHandle] = {}
+        self._stopped = False
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def begin(self, partition: int, coordinator_epoch: int, markers: Markers) -> None:
+        """A prepared transaction is committed, or was found so by a coordinator that took over."""
+        if self._stopped:
+            return
+        key = (partition, markers.transactional_id)
+        earlier = self._pending.get(key)
+        if earlier is not None:
+            earlier.is_over = True
+        pending = self._pending[key] = PendingMarkers(partition, coordinator_epoch, markers)
+        for place in list(pending.left.values()):
+            self._route(place)
+        if not markers.partitions:
+            self._complete(pending)
+
+    def stop(self) -> None:
+        self._stopped = True
+        for pause in self._pauses.values():
+            pause.cancel()
+        self._pauses.clear()
+        for sender in self._senders.values():
+            sender.stop()
+        for pending in self._pending.values():
+            pending.is_over = True
+        self._pending.clear()
+
+    # --- places ------------------------------------------------------------------------------------------
+
+    def _route(self, place: MarkerPlace) -> None:
+        """To whoever leads the partition now."""
+        pending = place.pending
+        if not place.is_due:
+            return
+        if not self._is_ours(pending):
+            self._forget(pending)
+            return
+        topic = self._broker.image.topic(place.topic)
+        if topic is None or place.index not in topic:
+            self._settle(place)
+            return
+        leader = topic.leader(place.index)
+        if leader == NO_BROKER or not self._broker.is_alive(leader):
+            self._route_later(place)
+            return
+        if leader == self._broker.broker_id:
+            append_marker(self._broker, place.topic, place.index, pending.marker()).listen(
+                lambda decided: self._on_result(place, code_of(decided.error))
+            )
+            return
+        sender = self._senders.get(leader)
+        if sender is None:
+            sender = self._senders[leader] = MarkerSender(self._broker, leader, self._on_result)
+        sender.add(place)
+
+    def _route_later(self, place: MarkerPlace) -> None:
+        pause = min(FIRST_PAUSE * 2 ** min(place.failures, _LONGEST_DOUBLING), LONGEST_PAUSE)
+        place.failures += 1
+        self._later(place, pause)
+
+    def _later(self, what: MarkerPlace | PendingMarkers, pause: float) -> None:
+        if not self._stopped:
+            self._pauses[what] = self._broker.loop.call_later(pause, self._on_paused, what)
+
+    def _on_paused(self, what: MarkerPlace | PendingMarkers) -> None:
+        del self._pauses[what]
+        if isinstance(what, MarkerPlace):
+            self._route(what)
+        else:
+            self._complete(what)
+
+    def _on_result(self, place: MarkerPlace, code: ErrorCode) -> None:
+        pending = place.pending
+        if not place.is_due:
+            return
+        if code == ErrorCode.NONE:
+            self._settle(place)
+        elif code == ErrorCode.INVALID_PRODUCER_EPOCH:
+            # The partition has seen a later epoch, which the coordinator gives only when this is done.
+            self._log("a marker came too late", place, code)
+            self._settle(place)
+        elif code == ErrorCode.TRANSACTION_COORDINATOR_FENCED:
+            self._log("another coordinator has taken over", place, code)
+            self._forget(pending)
+        else:
+            self._route_later(place)
+
+    def _settle(self, place: MarkerPlace) -> None:
+        left = place.pending.left
+        del left[place.topic, place.index]
+        if not left:
+            self._complete(place.pending)
+
+    def _log(self, what: str, place: MarkerPlace, code: ErrorCode) -> None:
+        self._broker.log.warning(
+            what,
+            transactional_id=place.pending.markers.transactional_id,
+            partition=f"{place.topic}-{place.index}",
+            code=code.name,
+        )
+
+    # --- transactions ------------------------------------------------------------------------------------
+
+    def _is_ours(self, pending: PendingMarkers) -> bool:
+        held = self._broker.partitions.find(TRANSACTIONS_TOPIC, pending.partition)
+        return held is not None and held.is_leader and held.leader_epoch == pending.coordinator_epoch
+
+    def _forget(self, pending: PendingMarkers) -> None:
+        pending.is_over = True
+        key = (pending.partition, pending.markers.transactional_id)
+        if self._pending.get(key) is pending:
+            del self._pending[key]
+
+    def _complete(self, pending: PendingMarkers) -> None:
+        """Every partition has its marker: write that down."""
+        if pending.is_over:
+            return
+        markers = pending.markers
+        self._broker.coordinators.transactions.ask_partition(
+            pending.partition,
+            lambda shard, _ticket, now_ms: shard.complete(markers.transactional_id, markers.producer, now_ms),
+        ).listen(lambda decided: self._on_completed(pending, decided))
+
+    def _on_completed(self, pending: PendingMarkers, decided: Promise[bool]) -> None:
+        if isinstance(decided.error, (CoordinatorNotAvailable, RequestTimedOut)) and self._is_ours(pending):
+            self._later(pending, LONGEST_PAUSE)  # replicas are missing
+        else:
+            self._forget(pending)

@@ -1,0 +1,122 @@
+"""Sends markers to one other broker, all that wait for it in one request."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.cluster.asking import ask
+from headrace.broker.transactions.pending_markers import MarkerPlace
+from headrace.core.ports_network import Link, PeerSilent, PeerUnavailable
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.limits import ProtocolError
+from headrace.protocol.messages.write_txn_markers_request import (
+    WritableTxnMarker,
+    WritableTxnMarkerTopic,
+    WriteTxnMarkersRequest,
+)
+from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+DIAL_SECONDS: Final = 2.0
+REQUEST_SECONDS: Final = 30.0
+PLACES_AT_ONCE: Final = 2_000
+VERSION: Final = 2
+
+OnResult = Callable[[MarkerPlace, ErrorCode], None]
+
+
+class MarkerSender:
+    """Invariant: while something waits, a task is at work; at most one request is on its way."""
+
+    def __init__(self, broker: Broker, broker_id: int, on_result: OnResult) -> None:
+        self._broker = broker
+        self._broker_id = broker_id
+        self._on_result = on_result
+        self._waiting: dict[MarkerPlace, None] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._link: Link | None = None
+        self._address: tuple[str, int] | None = None
+
+    def add(self, place: MarkerPlace) -> None:
+        self._waiting[place] = None
+        if self._task is None:
+            self._task = self._broker.loop.create_task(
+                self._run(), name=f"markers for broker {self._broker_id}"
+            )
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._close()
+
+    async def _run(self) -> None:
+        try:
+            while self._waiting:
+                places = list(self._waiting)[:PLACES_AT_ONCE]
+                for place in places:
+                    del self._waiting[place]
+                await self._send([place for place in places if place.is_due])
+        finally:
+            self._task = None
+
+    async def _send(self, places: Sequence[MarkerPlace]) -> None:
+        if not places:
+            return
+        request = request_of(places)
+        try:
+            link = await self._open()
+            answer = await ask(
+                link, request, WriteTxnMarkersResponse, version=VERSION, timeout=REQUEST_SECONDS
+            )
+        except (PeerUnavailable, ProtocolError) as error:
+            self._close()
+            self._broker.log.info("markers not delivered", to=self._broker_id, error=str(error))
+            for place in places:
+                self._on_result(place, ErrorCode.NETWORK_EXCEPTION)
+            return
+        codes = {
+            (marker.producer_id, topic.name, row.partition_index): row.error_code
+            for marker in answer.markers
+            for topic in marker.topics
+            for row in topic.partitions
+        }
+        for place in places:
+            code = codes.get((place.producer_id, place.topic, place.index), ErrorCode.NETWORK_EXCEPTION)
+            self._on_result(place, ErrorCode(code))
+
+    async def _open(self) -> Link:
+        address = self._broker.address_of(self._broker_id)
+        if address is None:
+            raise PeerSilent(f"broker {self._broker_id} is not registered")
+        if self._link is None or not self._link.is_open or self._address != address:
+            self._close()
+            self._link = await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+            self._address = address
+        return self._link
+
+    def _close(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+
+def request_of(places: Sequence[MarkerPlace]) -> WriteTxnMarkersRequest:
+    request = WriteTxnMarkersRequest()
+    known: dict[tuple[int, str], WritableTxnMarker] = {}
+    topics: dict[tuple[int, str, str], WritableTxnMarkerTopic] = {}
+    for place in places:
+        name = (place.pending.partition, place.pending.markers.transactional_id)
+        marker = known.get(name)
+        if marker is None:
+            marker = known[name] = place.pending.marker()
+            request.markers.append(marker)
+        topic = topics.get((*name, place.topic))
+        if topic is None:
+            topic = topics[(*name, place.topic)] = WritableTxnMarkerTopic(name=place.topic)
+            marker.topics.append(topic)
+        topic.partition_indexes.append(place.index)
+    return request

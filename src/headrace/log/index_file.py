@@ -75,10 +75,11 @@ class IndexFile:
         first, second = self.ENTRY.unpack(file.pread(size, index * size))
         return first, second
 
-    def search(self, target: int) -> tuple[int, int, int]:
-        """(place, first, second) of the last entry whose first number is at most `target`; place -1: none."""
-        if self._tail and self.ENTRY.unpack_from(self._tail, 0)[0] <= target:
-            return self._search_block(self._tail, self._written, target)
+    def search(self, target: int, field: int = 0) -> tuple[int, int, int]:
+        """(place, first, second) of the last entry whose first number (or, with `field` 1, its second, where
+        that ascends too) is at most `target`; place -1: none."""
+        if self._tail and self.ENTRY.unpack_from(self._tail, 0)[field] <= target:
+            return self._search_block(self._tail, self._written, target, field)
         if not self._written:
             return -1, 0, 0
         size = self.ENTRY.size
@@ -87,21 +88,23 @@ class IndexFile:
         try:
             while high - low > _BLOCK_ENTRIES:
                 middle = (low + high) // 2
-                if self._read(file, middle)[0] <= target:
+                if self._read(file, middle)[field] <= target:
                     low = middle
                 else:
                     high = middle
             block = file.pread((high - low) * size, low * size)
         finally:
             file.close()
-        return self._search_block(block, low, target)
+        return self._search_block(block, low, target, field)
 
-    def _search_block(self, block: bytes | bytearray, first_place: int, target: int) -> tuple[int, int, int]:
+    def _search_block(
+        self, block: bytes | bytearray, first_place: int, target: int, field: int
+    ) -> tuple[int, int, int]:
         unpack, size = self.ENTRY.unpack_from, self.ENTRY.size
         low, high = 0, len(block) // size
         while low < high:
             middle = (low + high) // 2
-            if unpack(block, middle * size)[0] <= target:
+            if unpack(block, middle * size)[field] <= target:
                 low = middle + 1
             else:
                 high = middle

@@ -25,6 +25,11 @@ class OffsetIndex(IndexFile):
         place, relative, position = self.search(offset - self.base_offset)
         return (0, None) if place < 0 else (position, self.base_offset + relative)
 
+    def offset_from(self, position: int) -> int | None:
+        """The offset of the first entry whose batch begins at `position` or behind; None if there is none."""
+        place = self.search(position - 1, field=1)[0] + 1
+        return self.base_offset + self.entry(place)[0] if place < self.count else None
+
     def last(self) -> tuple[int, int]:
         """(offset, position) of the last entry, or the beginning of the segment."""
         if not self.count:

@@ -15,12 +15,13 @@ from typing import Final, NamedTuple
 
 from headrace.core.errors import CorruptBatch, FencedLeaderEpoch, OffsetOutOfRange
 from headrace.core.ports import Buffer, FileRange
-from headrace.log import lookup, retention, truncation
+from headrace.log import aborted, lookup, retention, truncation
 from headrace.log.empty_file import EMPTY_FILE
 from headrace.log.lookup import TimestampOffset
 from headrace.log.producer_replay import take_over
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
 from headrace.log.segment_chain import SegmentChain
+from headrace.log.transaction_index import AbortedTransaction
 from headrace.protocol.batch import CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, check
 
 LogSlice = FileRange
@@ -71,6 +72,8 @@ class PartitionLog(SegmentChain):
                 return AppendResult(
                     known.first_offset, known.last_offset, -1, self.log_start_offset, duplicate=True
                 )
+        elif has_producer and not header[5] & CONTROL_FLAG:
+            self.producers.check_own(header)
         size = header[1] + LOG_OVERHEAD
         delta = header[6]
         max_timestamp = header[8]
@@ -263,6 +266,13 @@ class PartitionLog(SegmentChain):
         if length <= 0:
             return EMPTY_SLICE
         return LogSlice(file, position, length)
+
+    def aborted_in(self, offset: int, records: LogSlice) -> list[AbortedTransaction]:
+        """The aborted transactions that `records`, read from `offset` on, may hold records of."""
+        try:
+            return aborted.aborted_in(self, offset, records)
+        except OSError as error:
+            raise self.directory.fail(error, f"read {self.topic_partition}") from error
 
     def _out_of_range(self, offset: int) -> OffsetOutOfRange:
         return OffsetOutOfRange(

@@ -21,7 +21,7 @@ def take_over(
     """Apply one batch; an aborted transaction is also entered into the segment's transaction index."""
     completed = apply_batch(states, header, load)
     if completed is not None and completed.aborted:
-        stable = states.first_unstable_offset
+        stable = states.first_undecided_offset
         segment.transactions.append(
             AbortedTransaction(
                 completed.producer_id,

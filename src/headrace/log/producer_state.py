@@ -1,25 +1,36 @@
-"""What a partition remembers of each idempotent producer: its epoch and its last five batches.
+"""What a partition remembers of each producer: its epoch, its last five batches, its open transaction.
 
-`check` decides about a batch that a client sent, and changes nothing; `apply` takes over a batch that is in
-the log, whoever wrote it. The state at an offset is a function of the log before it, so a snapshot plus the
-batches after it give it back.
+`check`, `check_own` and `check_marker` decide about what is to be appended, and change nothing; `apply` and
+`apply_marker` take over what is in the log, whoever wrote it. The state at an offset is a function of the log
+before it, so a snapshot plus the batches after it give it back.
 
 A producer that is not known may begin with any sequence: its state may have expired. A new epoch of a known
-producer begins with sequence 0.
+producer begins with sequence 0. The first batch of a transaction needs a verification
+(producer_verification.py), which lives in memory only.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from headrace.core.errors import InvalidProducerEpoch, OutOfOrderSequence
+from headrace.core.errors import (
+    InvalidProducerEpoch,
+    InvalidTransactionState,
+    OutOfOrderSequence,
+    TransactionCoordinatorFenced,
+)
 from headrace.log.producer_snapshot import SnapshotEntry
+from headrace.log.producer_verification import Verification
 from headrace.protocol.batch import TRANSACTIONAL_FLAG, BatchHeader
 
 BATCHES_REMEMBERED: Final = 5
 NO_SEQUENCE: Final = -1
 _SEQUENCES: Final = 0x7FFFFFFF
+_LAST_EPOCH: Final = 0x7FFF
+EPOCH_RAISED_AT_END: Final = 2
+"""From this transaction.version on a marker carries a higher epoch than the records that it ends."""
 
 
 class RememberedBatch(NamedTuple):
@@ -85,12 +96,17 @@ class ProducerEntry:
 class ProducerStates:
     """All producers of one partition, as of `end_offset`."""
 
-    __slots__ = ("_producers", "_transactions", "end_offset")
+    __slots__ = ("_ended", "_producers", "_transactions", "_verifications", "end_offset")
 
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEntry] = {}
         self._transactions: dict[int, int] = {}
         """Open transactions: first offset to producer id, in ascending order of offsets."""
+        self._ended: deque[tuple[int, int]] = deque()
+        """(offset of the marker, first offset) of transactions whose end may not be committed yet, in the
+        order of their markers. `settle` drops those that are."""
+        self._verifications: dict[int, Verification] = {}
+        """By producer: questions to coordinators, and their answers until the first append."""
         self.end_offset = 0
         """The state includes every batch before it."""
 
@@ -103,31 +119,151 @@ class ProducerStates:
     def get(self, producer_id: int) -> ProducerEntry | None:
         return self._producers.get(producer_id)
 
+    # --- may it be appended? ---
+
     def check(self, header: BatchHeader) -> RememberedBatch | None:
         """Whether a client's batch may be appended; the remembered batch if it is there already."""
-        entry = self._producers.get(header.producer_id)
-        if entry is None:
-            return None
-        epoch, first = header.producer_epoch, header.base_sequence
-        if epoch == entry.epoch:
-            last = entry.last_sequence
-            if first == (last + 1 if last != _SEQUENCES else 0):
-                return None
-            known = entry.duplicate_of(header)
+        entry = self._producers.get(header[9])
+        if header[5] & TRANSACTIONAL_FLAG:
+            known = entry.duplicate_of(header) if entry is not None else None
             if known is not None:
                 return known
+            self._require_verified(header, entry)
+        if entry is None:
+            if self._verifications:
+                self._check_first_of_many(header, None)
+            return None
+        epoch, first = header[10], header[11]
+        if self._verifications:
+            self._check_first_of_many(header, entry)
+        if epoch == entry.epoch:
+            last = entry.last_sequence
+            if first != (last + 1 if last != _SEQUENCES else 0):
+                known = entry.duplicate_of(header)
+                if known is not None:
+                    return known
+                raise OutOfOrderSequence(
+                    f"producer {entry.producer_id} epoch {epoch} sent sequence {first} after {last}"
+                )
+        elif epoch < entry.epoch:
+            raise _fenced(entry, epoch)
+        elif first != 0 and entry.epoch >= 0:
             raise OutOfOrderSequence(
-                f"producer {header.producer_id} epoch {epoch} sent sequence {first} after {last}"
+                f"producer {entry.producer_id} began its epoch {epoch} with sequence {first} instead of 0"
             )
-        if epoch < entry.epoch:
-            raise InvalidProducerEpoch(
-                f"producer {header.producer_id} has epoch {entry.epoch}, the batch was sent with {epoch}"
-            )
-        if first != 0 and entry.epoch >= 0:
-            raise OutOfOrderSequence(
-                f"producer {header.producer_id} began its epoch {epoch} with sequence {first} instead of 0"
+        if entry.txn_first_offset >= 0 and not header[5] & TRANSACTIONAL_FLAG:
+            raise InvalidTransactionState(
+                f"producer {entry.producer_id} has a transaction open here and sent a batch outside of it"
             )
         return None
+
+    def check_own(self, header: BatchHeader) -> None:
+        """The same for a batch that a coordinator on this broker writes for a producer's transaction: it has
+        no sequence."""
+        entry = self._producers.get(header[9])
+        self._require_verified(header, entry)
+        if entry is not None and header[10] < entry.epoch:
+            raise _fenced(entry, header[10])
+
+    def check_marker(
+        self, producer_id: int, epoch: int, coordinator_epoch: int, transaction_version: int
+    ) -> None:
+        """Whether a marker may be appended.
+
+        Where the epoch is raised at every end, a marker of the epoch that is known belongs to an earlier
+        transaction; unless none is open: then it is the same marker once more, which does no harm. Nor can
+        the last epoch of all be raised.
+        """
+        entry = self._producers.get(producer_id)
+        if entry is None:
+            return
+        if epoch < entry.epoch:
+            raise _fenced(entry, epoch)
+        if (
+            epoch == entry.epoch
+            and transaction_version >= EPOCH_RAISED_AT_END
+            and entry.txn_first_offset >= 0
+            and epoch != _LAST_EPOCH
+        ):
+            raise InvalidProducerEpoch(
+                f"the transaction of producer {producer_id} has epoch {epoch}, and so has its marker"
+            )
+        if coordinator_epoch < entry.coordinator_epoch:
+            raise TransactionCoordinatorFenced(
+                f"a coordinator of epoch {entry.coordinator_epoch} has decided about producer {producer_id},"
+                f" the marker comes from one of epoch {coordinator_epoch}"
+            )
+
+    def _require_verified(self, header: BatchHeader, entry: ProducerEntry | None) -> None:
+        """A transaction is open here, or is known to the coordinator to have this partition."""
+        epoch = header[10]
+        if entry is not None:
+            if entry.txn_first_offset >= 0 and entry.epoch == epoch:
+                return
+            if epoch < entry.epoch:
+                raise _fenced(entry, epoch)
+        verification = self._verifications.get(header[9])
+        if verification is None or not verification.is_verified or verification.epoch != epoch:
+            raise InvalidTransactionState(
+                f"this partition is not known to be in a transaction of producer {header[9]} epoch {epoch}"
+            )
+
+    def _check_first_of_many(self, header: BatchHeader, entry: ProducerEntry | None) -> None:
+        """Batches that were sent together with the first of a transaction keep their order."""
+        verification = self._verifications.get(header[9])
+        if verification is None:
+            return
+        first = header[11]
+        is_new = entry is None or not entry.batches
+        if first > verification.lowest_sequence or (first and is_new and verification.raises_epochs):
+            raise OutOfOrderSequence(
+                f"producer {header[9]} sent sequence {first} before the first batch of its transaction"
+            )
+
+    # --- verification of a transaction's first batch ---
+
+    def needs_verification(self, producer_id: int, epoch: int) -> bool:
+        """Whether a transactional batch has to wait until the coordinator was asked."""
+        entry = self._producers.get(producer_id)
+        if entry is not None and entry.txn_first_offset >= 0 and entry.epoch == epoch:
+            return False
+        verification = self._verifications.get(producer_id)
+        return verification is None or not verification.is_verified or verification.epoch != epoch
+
+    def begin_verification(
+        self, producer_id: int, epoch: int, sequence: int, *, raises_epochs: bool, now_ms: int
+    ) -> Verification | None:
+        """Note that the coordinator is asked; None if it need not be, for the transaction is open here."""
+        entry = self._producers.get(producer_id)
+        if entry is not None:
+            if epoch < entry.epoch:
+                raise _fenced(entry, epoch)
+            if entry.txn_first_offset >= 0 and entry.epoch == epoch:
+                return None
+        found = self._verifications.get(producer_id)
+        if found is not None and epoch < found.epoch:
+            raise InvalidProducerEpoch(
+                f"producer {producer_id} has epoch {found.epoch}, the batch was sent with {epoch}"
+            )
+        if found is None or epoch > found.epoch:
+            found = self._verifications[producer_id] = Verification(epoch, sequence, raises_epochs, now_ms)
+        elif sequence < found.lowest_sequence:
+            found.lowest_sequence = sequence
+        return found
+
+    def end_verification(self, producer_id: int, verification: Verification) -> bool:
+        """The coordinator knows of the partition. False if the answer comes too late: a marker, or a newer
+        epoch, has come in between."""
+        if self._verifications.get(producer_id) is not verification:
+            return False
+        verification.is_verified = True
+        return True
+
+    def forget_verifications(self) -> None:
+        """Another leader may have written markers meanwhile."""
+        self._verifications.clear()
+
+    # --- what is in the log ---
 
     def apply(self, header: BatchHeader, base_offset: int) -> None:
         """Take over a data batch of a producer that is now in the log at `base_offset`."""
@@ -140,9 +276,9 @@ class ProducerStates:
             entry.batches = []
         last_offset = base_offset + delta
         batches = entry.batches
-        batches.append(
-            RememberedBatch(header[11], (header[11] + delta) & _SEQUENCES, last_offset, delta, header[8])
-        )
+        first = header[11]
+        last = (first + delta) & _SEQUENCES if first >= 0 else NO_SEQUENCE
+        batches.append(RememberedBatch(first, last, last_offset, delta, header[8]))
         if len(batches) > BATCHES_REMEMBERED:
             del batches[0]
         entry.last_timestamp = header[8]
@@ -150,9 +286,8 @@ class ProducerStates:
             if entry.txn_first_offset < 0:
                 entry.txn_first_offset = base_offset
                 self._transactions[base_offset] = producer_id
-        elif entry.txn_first_offset >= 0:
-            self._transactions.pop(entry.txn_first_offset, None)
-            entry.txn_first_offset = -1
+            if self._verifications:
+                self._verifications.pop(producer_id, None)
         self.end_offset = last_offset + 1
 
     def apply_marker(
@@ -169,16 +304,36 @@ class ProducerStates:
         entry.last_timestamp = header.max_timestamp
         first = entry.txn_first_offset
         entry.txn_first_offset = -1
+        self._verifications.pop(header.producer_id, None)
         self.end_offset = base_offset + header.last_offset_delta + 1
         if first < 0:
             return None
         self._transactions.pop(first, None)
-        return CompletedTransaction(header.producer_id, first, self.end_offset - 1, not commit)
+        self._ended.append((base_offset, first))
+        return CompletedTransaction(header.producer_id, first, base_offset, not commit)
+
+    # --- what is decided ---
 
     @property
-    def first_unstable_offset(self) -> int | None:
+    def first_undecided_offset(self) -> int | None:
         """Where the oldest open transaction begins."""
         return next(iter(self._transactions), None)
+
+    def first_unstable_offset(self, high_watermark: int) -> int | None:
+        """Where the oldest transaction begins that is open, or whose end is not committed."""
+        first = next(iter(self._transactions), None)
+        if self._ended:
+            self.settle(high_watermark)
+            for _, begins in self._ended:
+                if first is None or begins < first:
+                    first = begins
+        return first
+
+    def settle(self, high_watermark: int) -> None:
+        """Markers below the high watermark are final."""
+        ended = self._ended
+        while ended and ended[0][0] < high_watermark:
+            ended.popleft()
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
         """Forget producers that have been silent for long; never one with an open transaction."""
@@ -189,6 +344,9 @@ class ProducerStates:
         ]
         for producer_id in gone:
             del self._producers[producer_id]
+        for producer_id, asked in list(self._verifications.items()):
+            if now_ms - asked.began_ms >= expiration_ms:
+                del self._verifications[producer_id]
         return len(gone)
 
     def snapshot(self) -> list[SnapshotEntry]:
@@ -202,8 +360,10 @@ class ProducerStates:
             entry.coordinator_epoch = found.coordinator_epoch
             entry.last_timestamp = found.timestamp
             entry.txn_first_offset = found.txn_first_offset
-            if found.last_sequence != NO_SEQUENCE:
-                first = (found.last_sequence - found.offset_delta) & _SEQUENCES
+            if found.last_offset >= 0:
+                first = NO_SEQUENCE
+                if found.last_sequence != NO_SEQUENCE:
+                    first = (found.last_sequence - found.offset_delta) & _SEQUENCES
                 entry.batches.append(
                     RememberedBatch(
                         first, found.last_sequence, found.last_offset, found.offset_delta, found.timestamp
@@ -215,4 +375,12 @@ class ProducerStates:
     def clear(self, end_offset: int) -> None:
         self._producers.clear()
         self._transactions.clear()
+        self._ended.clear()
+        self._verifications.clear()
         self.end_offset = end_offset
+
+
+def _fenced(entry: ProducerEntry, epoch: int) -> InvalidProducerEpoch:
+    return InvalidProducerEpoch(
+        f"producer {entry.producer_id} has epoch {entry.epoch}, this was sent with {epoch}"
+    )

@@ -18,7 +18,7 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import checkpoints, files, leftovers, producer_replay, scan
 from headrace.log.directory import LogDirectory
-from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
@@ -146,8 +146,6 @@ class _Loader:
         producer_replay.rebuild(
             self.disk, self.producers, self.segments[:first], self.path, self.snapshots, begin
         )
-        if self.has_epochs:
-            self.epochs.truncate_from_end(begin)
         self.end_offset = begin
         for place in range(first, len(self.segments)):
             segment = self.segments[place]
@@ -159,6 +157,7 @@ class _Loader:
                 break
         self.snapshots = [at for at in self.snapshots if self._keep_snapshot(at)]
         if self.has_epochs:
+            self.epochs.truncate_from_end(self.end_offset)
             self.epochs.write()
 
     def _require_nothing_promised(self) -> None:
@@ -219,12 +218,14 @@ class _Loader:
             )
 
     def _checked(self, segment: Segment, size: int) -> scan.CheckedWalk:
+        """A gap before the last batch, as compaction leaves it, is confirmed by where the next one begins."""
+        following = [each.base_offset for each in self.segments if each.base_offset > segment.base_offset]
         return scan.CheckedWalk(
             segment.file(),
             0,
             size,
             segment.base_offset,
-            confirmed=None if self.foreign else self.recovery_point,
+            confirmed=None if self.foreign else max(self.recovery_point, min(following, default=0)),
             highest=segment.highest_offset,
         )
 
@@ -246,6 +247,7 @@ class _Loader:
             file.sync()
             segment.index.sync()
             segment.times.sync()
+            files.sync_path(self.disk, segment.transactions.path)
         return walk.fault is None
 
     def _drop_after(self, place: int) -> None:
@@ -328,21 +330,28 @@ class _Loader:
             at = max(begins, start)
             if at >= self.end_offset:
                 return begins == self.end_offset and (epoch, begins) == entries[-1]
-            if begins >= start and self._epoch_at(at) != epoch:
+            if begins >= start and not self._epoch_is_told(at):
                 return False
-            if begins > start and self._epoch_at(begins - 1, exactly=True) >= epoch:
+            if begins > start and self._epoch_at(begins - 1, exactly=True)[1] >= epoch:
                 return False
-        return self._epoch_at(start) in (self.epochs.epoch_of(start), -1)
+        return self._epoch_is_told(start)
 
-    def _epoch_at(self, offset: int, *, exactly: bool = False) -> int:
-        """The epoch of the batch that holds `offset`, or else of the next one; -1 if there is none."""
+    def _epoch_is_told(self, offset: int) -> bool:
+        """Whether the epochs know that of the first batch from `offset` on. Of an epoch whose batches were
+        all compacted away nothing but its entry is left, so it may be a later one."""
+        begins, epoch = self._epoch_at(offset)
+        return epoch == NO_EPOCH or self.epochs.epoch_of(max(begins, offset)) == epoch
+
+    def _epoch_at(self, offset: int, *, exactly: bool = False) -> tuple[int, int]:
+        """(first offset, epoch) of the batch that holds `offset`, or else of the next one in its segment."""
         segment = next(
             (each for each in reversed(self.segments) if each.base_offset <= offset), self.segments[0]
         )
         found = segment.locate(offset) if segment.size else None
         if found is None or (exactly and found.base_offset > offset):
-            return -1
-        return read_header(segment.file().pread(HEADER_SIZE, found.position)).leader_epoch
+            return offset, NO_EPOCH
+        header = read_header(segment.file().pread(HEADER_SIZE, found.position))
+        return found.base_offset, header.leader_epoch
 
     def _rebuild_epochs(self) -> None:
         self.epochs.entries = []

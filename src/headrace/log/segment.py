@@ -30,6 +30,7 @@ class Segment:
         "_older",
         "_recent",
         "_since_entry",
+        "_transactions",
         "base_offset",
         "clock_start",
         "created_ms",
@@ -68,6 +69,7 @@ class Segment:
         self.index = OffsetIndex(directory.disk, self.path(files.INDEX), base_offset)
         self.times = TimeIndex(directory.disk, self.path(files.TIME_INDEX), base_offset)
         self.times.last_timestamp = NO_TIMESTAMP
+        self._transactions: TransactionIndex | None = None
         self.max_timestamp = NO_TIMESTAMP
         """The largest so far; UNKNOWN_TIMESTAMP until somebody asks for that of a sealed segment."""
         self.max_timestamp_offset = base_offset
@@ -93,7 +95,11 @@ class Segment:
 
     @property
     def transactions(self) -> TransactionIndex:
-        return TransactionIndex(self._directory.disk, self.path(files.TXN_INDEX))
+        """Made when it is asked for: most segments of most logs never are."""
+        index = self._transactions
+        if index is None:
+            index = self._transactions = TransactionIndex(self._directory.disk, self.path(files.TXN_INDEX))
+        return index
 
     def file(self) -> File:
         file = self.open_file

@@ -138,13 +138,12 @@ class SegmentChain:
         return iter(self.producers)
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """What a reader of committed transactions may see: up to the oldest open transaction.
-
-        This is the place where transactions will also hold back those whose marker is above the high
-        watermark.
-        """
-        unstable = self.producers.first_unstable_offset
-        return high_watermark if unstable is None else min(unstable, high_watermark)
+        """What a reader of committed transactions may see: up to the oldest one that is open, or whose marker
+        is not committed. What was deleted of it no longer counts."""
+        unstable = self.producers.first_unstable_offset(high_watermark)
+        if unstable is None:
+            return high_watermark
+        return min(max(unstable, self.log_start_offset), high_watermark)
 
     def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
         return self.producers.expire(now_ms, expiration_ms)
@@ -199,13 +198,16 @@ class SegmentChain:
         segment.start_clock(max_timestamp, now_ms, self._segment_ms())
 
     def _segment_ms(self) -> int:
-        """segment.ms, less up to segment.jitter.ms: partitions that began together do not roll together."""
-        jitter = self.config.segment_jitter_ms
+        """segment.ms, less up to segment.jitter.ms: partitions that began together do not roll together.
+
+        Only sealed segments are compacted, so max.compaction.lag.ms is a limit too.
+        """
+        segment_ms, jitter = self.config.segment_ms, self.config.segment_jitter_ms
+        if "compact" in self.config.cleanup_policy:
+            segment_ms = min(segment_ms, self.config.max_compaction_lag_ms)
         if not jitter:
-            return self.config.segment_ms
-        return self.config.segment_ms - min(
-            crc32c(str(self.topic_partition).encode()) % jitter, self.config.segment_ms
-        )
+            return segment_ms
+        return segment_ms - min(crc32c(str(self.topic_partition).encode()) % jitter, segment_ms)
 
     def resume_clock(self, now_ms: int) -> None:
         """After a restart, the first batch of the active segment says when it began."""
@@ -357,11 +359,21 @@ class SegmentChain:
             if self._active in self._unsynced:
                 self._unsynced.remove(self._active)
 
-    def expire_segment(self, segment: Segment, when_ms: int) -> None:
+    def replace_segments(self, place: int, count: int, segment: Segment) -> None:
+        """Compaction made one sealed segment of several."""
+        gone = self.segments[place : place + count]
+        self.segments[place : place + count] = [segment]
+        self._bases[place : place + count] = [segment.base_offset]
+        self._unsynced = [sealed for sealed in self._unsynced if sealed not in gone]
+
+    def expire_segment(
+        self, segment: Segment, when_ms: int, suffixes: Sequence[str] = files.SEGMENT_SUFFIXES
+    ) -> None:
+        """The `.log` first: a segment without its transaction index must not come back after a crash."""
         disk = self.directory.disk
         if self._expired_files is None:
             self._expired_files = []
-        for suffix in files.SEGMENT_SUFFIXES:
+        for suffix in suffixes:
             path = segment.path(suffix)
             try:
                 disk.rename(path, path + files.DELETED)

@@ -22,13 +22,15 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex:
-    """Stateless: the file is the state. Aborts are rare, and readers of it are too."""
+    """The file is the state. Who reads committed transactions asks it with every fetch, so what it says is
+    kept from the first question on; most segments have no such file."""
 
-    __slots__ = ("_disk", "path")
+    __slots__ = ("_disk", "_known", "path")
 
     def __init__(self, disk: Disk, path: str) -> None:
         self._disk = disk
         self.path = path
+        self._known: list[AbortedTransaction] | None = None
 
     def append(self, aborted: AbortedTransaction) -> None:
         file = self._disk.open(self.path, create=True)
@@ -37,8 +39,16 @@ class TransactionIndex:
             file.pwrite(_ENTRY.pack(0, *aborted), end)
         finally:
             file.close()
+        if self._known is not None:
+            self._known.append(aborted)
 
     def entries(self) -> list[AbortedTransaction]:
+        """In the order of their markers. Not to be changed by the caller."""
+        if self._known is None:
+            self._known = self._load()
+        return self._known
+
+    def _load(self) -> list[AbortedTransaction]:
         try:
             content = files.read_all(self._disk, self.path)
         except FileNotFoundError:
@@ -46,9 +56,20 @@ class TransactionIndex:
         whole = len(content) // _ENTRY.size * _ENTRY.size
         return [AbortedTransaction(*fields[1:]) for fields in _ENTRY.iter_unpack(content[:whole])]
 
+    def collect(self, offset: int, end: int, found: list[AbortedTransaction]) -> bool:
+        """Add those that a reader of the offsets from `offset` to before `end` has to know. True if no later
+        segment can hold another: everything before `end` was decided when the last of these was."""
+        for entry in self.entries():
+            if entry.last_offset >= offset and entry.first_offset < end:
+                found.append(entry)
+            if entry.last_stable_offset >= end:
+                return True
+        return False
+
     def truncate_to(self, offset: int) -> None:
         """Drop what was aborted by markers at `offset` or beyond."""
-        kept = [entry for entry in self.entries() if entry.last_offset < offset]
+        self._known = None
+        kept = [entry for entry in self._load() if entry.last_offset < offset]
         if self._disk.exists(self.path):
             file = self._disk.open(self.path)
             try:
@@ -57,5 +78,6 @@ class TransactionIndex:
                 file.close()
 
     def reset(self) -> None:
+        self._known = None
         if self._disk.exists(self.path):
             self._disk.remove(self.path)

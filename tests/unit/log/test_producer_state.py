@@ -14,7 +14,7 @@ from headrace.log.producer_snapshot import CorruptSnapshot, SnapshotEntry
 from headrace.log.producer_state import ProducerEntry, ProducerStates
 from headrace.log.transaction_index import AbortedTransaction
 from tests.unit.log.material import NOW, append, batch_of, open_at
-from tests.unit.log.written_partition import write_transaction
+from tests.unit.log.written_partition import verify, write_transaction
 
 LAST = 0x7FFFFFFF
 
@@ -161,6 +161,7 @@ def test_a_changed_snapshot_is_refused(position: int) -> None:
 
 def test_transactions_hold_back_the_stable_offset_and_aborts_are_indexed(log: PartitionLog) -> None:
     append(log, b"plain")
+    verify(log, 8)
     append(log, b"open", producer_id=8, producer_epoch=0, base_sequence=0, transactional=True)
     assert log.last_stable_offset(log.end_offset) == 1
     write_transaction(log, producer_id=9, sequence=0, commit=False)
@@ -175,6 +176,7 @@ def test_transactions_hold_back_the_stable_offset_and_aborts_are_indexed(log: Pa
 def test_aborts_are_indexed_again_by_recovery(tmp_path: Path) -> None:
     log = open_at(OsDisk(), str(tmp_path))
     write_transaction(log, producer_id=9, sequence=0, commit=False)
+    verify(log, 8)
     append(log, b"open", leader_epoch=1, producer_id=8, producer_epoch=0, base_sequence=0, transactional=True)
     before = log.active_segment.transactions.entries()
     log.truncate_to(3)
@@ -190,4 +192,5 @@ def test_a_state_knows_nothing_at_first() -> None:
     states = ProducerStates()
     assert states.check(batch_of(b"a", producer_id=1, producer_epoch=3, base_sequence=9)[1]) is None
     assert len(states) == 0
-    assert states.first_unstable_offset is None
+    assert states.first_undecided_offset is None
+    assert states.first_unstable_offset(0) is None

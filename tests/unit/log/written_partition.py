@@ -40,7 +40,14 @@ def write_partition(root: str, *, batches: int = 400, segment_bytes: int = 40_00
     return log
 
 
+def verify(log: PartitionLog, producer_id: int, *, epoch: int = 0, sequence: int = 0) -> None:
+    """As if the coordinator had said that the partition is in the producer's transaction."""
+    asked = log.producers.begin_verification(producer_id, epoch, sequence, raises_epochs=False, now_ms=NOW)
+    assert asked is None or log.producers.end_verification(producer_id, asked)
+
+
 def write_transaction(log: PartitionLog, *, producer_id: int, sequence: int, commit: bool) -> None:
+    verify(log, producer_id, sequence=sequence)
     data = encode_batch(
         records(b"in a transaction", timestamp=NOW),
         producer_id=producer_id,

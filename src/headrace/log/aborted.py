@@ -1,0 +1,52 @@
+"""Which aborted transactions a reader of a range has to know, to pass over their records.
+
+An aborted transaction stands in the index of the segment that holds its marker. So those after the range are
+looked at too, until one says that everything in the range was decided when it was written.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from headrace.core.ports import FileRange
+from headrace.log.transaction_index import AbortedTransaction
+
+if TYPE_CHECKING:
+    from headrace.log.partition_log import PartitionLog
+    from headrace.log.segment import Segment
+
+
+def aborted_in(log: PartitionLog, offset: int, records: FileRange) -> list[AbortedTransaction]:
+    """Those of `records`, which `log.read` has found for `offset`. Perhaps a few more: where the records end
+    is only known as well as the offset index knows it."""
+    place = max(bisect_right(log.segments, offset, key=_base_offset) - 1, 0)
+    if not any(segment.transactions.entries() for segment in log.segments[place:]):
+        return []
+    while place + 1 < len(log.segments) and not _holds(log.segments[place], offset, records):
+        place += 1
+    end = _end_of(log, place, records)
+    found: list[AbortedTransaction] = []
+    for segment in log.segments[place:]:
+        if segment.transactions.collect(offset, end, found):
+            break
+    return found
+
+
+def _base_offset(segment: Segment) -> int:
+    return segment.base_offset
+
+
+def _holds(segment: Segment, offset: int, records: FileRange) -> bool:
+    """A segment whose end was compacted away answers nothing for its last offsets: the next one does."""
+    return segment.position_of(offset) == records.position and records.position < segment.size
+
+
+def _end_of(log: PartitionLog, place: int, records: FileRange) -> int:
+    """An offset at or behind the last record of the range."""
+    segment = log.segments[place]
+    end = records.position + records.length
+    offset = segment.index.offset_from(end) if end < segment.size else None
+    if offset is not None:
+        return offset
+    return log.segments[place + 1].base_offset if place + 1 < len(log.segments) else log.end_offset

@@ -31,6 +31,7 @@ from headrace.broker.partitions import PartitionTable
 from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID, Storage, open_storage
+from headrace.broker.transactions.verification import Verifications
 from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
 from headrace.controller.checkpoint_files import CheckpointFiles
@@ -125,6 +126,7 @@ class Broker:
         self.channel = ControllerChannel(self)
         self.suspicions = Suspicions(self)
         self.integrity = Integrity(self)
+        self.verification = Verifications(self)
         self.alone = True
         self._shared: Coordination | None = None
         self.open_to_clients = False
@@ -299,6 +301,7 @@ class Broker:
         await self.node.hand_over()
         self.network.stop_listening()
         self.coordinators.stop()  # refuses what it holds: a member may wait for others for minutes
+        self.verification.stop()
         await self.dispatcher.drain()  # also refuses what would have to wait from now on
         for waiting in self.waiting_fetches:
             waiting.finish()
@@ -320,6 +323,7 @@ class Broker:
         self.network.close()
         if hasattr(self, "node"):
             self.coordinators.stop()
+            self.verification.stop()
             self.hosting.stop()
             await self.replicas.stop()
             self.dead_directories.stop()

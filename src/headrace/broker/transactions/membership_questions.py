@@ -1,0 +1,217 @@
+"""Asking coordinators whether partitions are in a transaction, or putting them into it (AddPartitionsToTxn).
+
+One request at a time goes to each broker, with all questions that have come meanwhile. This broker itself is
+asked without a socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Call
+from headrace.broker.cluster.asking import ask
+from headrace.broker.promise import Promise
+from headrace.core.errors import HeadraceError
+from headrace.core.ids import TopicPartition
+from headrace.core.ports_network import Link, PeerSilent
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from headrace.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+VERSION: Final = 5
+DIAL_SECONDS: Final = 2.0
+REQUEST_SECONDS: Final = 10.0
+
+Codes = dict[TopicPartition, ErrorCode]
+
+
+class Question:
+    """One transaction, and which partitions it is about. The promise gives a code for each of them."""
+
+    __slots__ = ("add", "epoch", "partitions", "producer_id", "promise", "transactional_id")
+
+    def __init__(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: Sequence[TopicPartition],
+        add: bool,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.producer_id = producer_id
+        self.epoch = epoch
+        self.partitions = partitions
+        self.add = add
+        self.promise: Promise[Codes] = Promise()
+
+    def answer(self, code: ErrorCode) -> None:
+        """The same for all partitions."""
+        self.promise.resolve(dict.fromkeys(self.partitions, code))
+
+    def goes_with(self, other: Question) -> bool:
+        return (self.producer_id, self.epoch, self.add) == (other.producer_id, other.epoch, other.add)
+
+
+class CoordinatorQuestions:
+    """All for one broker. Invariant: while something waits, a task is at work."""
+
+    __slots__ = ("_address", "_broker", "_broker_id", "_link", "_task", "_waiting")
+
+    def __init__(self, broker: Broker, broker_id: int) -> None:
+        self._broker = broker
+        self._broker_id = broker_id
+        self._waiting: list[Question] = []
+        self._task: asyncio.Task[None] | None = None
+        self._link: Link | None = None
+        self._address: tuple[str, int] | None = None
+
+    def add(self, question: Question) -> None:
+        self._waiting.append(question)
+        if self._task is None:
+            self._task = self._broker.loop.create_task(
+                self._run(), name=f"transactions of broker {self._broker_id}"
+            )
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self._hang_up()
+        waiting, self._waiting = self._waiting, []
+        for question in waiting:
+            question.answer(ErrorCode.NETWORK_EXCEPTION)
+
+    async def _run(self) -> None:
+        sent: list[Question] = []
+        try:
+            while self._waiting:
+                sent = self._take()
+                try:
+                    link = await self._open()
+                    response = await ask(
+                        link,
+                        request_of(sent),
+                        AddPartitionsToTxnResponse,
+                        version=VERSION,
+                        timeout=REQUEST_SECONDS,
+                    )
+                except HeadraceError as error:
+                    self._hang_up()
+                    self._broker.log.info(
+                        "a coordinator was not asked", broker=self._broker_id, error=str(error)
+                    )
+                    for question in sent:
+                        question.answer(ErrorCode.NETWORK_EXCEPTION)
+                else:
+                    tell(sent, response)
+        finally:
+            self._task = None
+            for question in sent:
+                question.answer(ErrorCode.NETWORK_EXCEPTION)  # cancelled: nobody will hear more
+
+    def _take(self) -> list[Question]:
+        """What can go into one request, where a transactional id stands once."""
+        taken: dict[str, Question] = {}
+        sent, left = [], []
+        for question in self._waiting:
+            first = taken.setdefault(question.transactional_id, question)
+            (sent if first is question or first.goes_with(question) else left).append(question)
+        self._waiting = left
+        return sent
+
+    async def _open(self) -> Link:
+        address = self._broker.address_of(self._broker_id)
+        if address is None:
+            raise PeerSilent(f"broker {self._broker_id} is not registered")
+        if self._link is None or not self._link.is_open or self._address != address:
+            self._hang_up()
+            self._link = await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+            self._address = address
+        return self._link
+
+    def _hang_up(self) -> None:
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+
+def ask_itself(broker: Broker, question: Question) -> None:
+    """This broker is the coordinator."""
+    api = broker.apis[AddPartitionsToTxnRequest.API_KEY]
+    assert api.handle is not None, "it is served by a handler"
+    result = api.handle(broker, request_of([question]), Call(VERSION, None, broker.to_itself))
+    if isinstance(result, Promise):
+        result.listen(lambda decided: _hear(question, decided))
+    elif inspect.isawaitable(result):
+        task = asyncio.ensure_future(result)
+        task.add_done_callback(lambda done: _hear_task(question, done))
+    else:
+        tell([question], result)
+
+
+def _hear(question: Question, decided: Promise[AddPartitionsToTxnResponse]) -> None:
+    if decided.error is None:
+        tell([question], decided.result())
+    else:
+        question.answer(ErrorCode.NETWORK_EXCEPTION)
+
+
+def _hear_task(question: Question, done: asyncio.Future[AddPartitionsToTxnResponse]) -> None:
+    if done.cancelled() or done.exception() is not None:
+        question.answer(ErrorCode.NETWORK_EXCEPTION)
+    else:
+        tell([question], done.result())
+
+
+def request_of(questions: Sequence[Question]) -> AddPartitionsToTxnRequest:
+    transactions: dict[str, AddPartitionsToTxnTransaction] = {}
+    topics: dict[tuple[str, str], dict[int, None]] = {}
+    for question in questions:
+        name = question.transactional_id
+        if name not in transactions:
+            transactions[name] = AddPartitionsToTxnTransaction(
+                transactional_id=name,
+                producer_id=question.producer_id,
+                producer_epoch=question.epoch,
+                verify_only=not question.add,
+            )
+        for topic, partition in question.partitions:
+            topics.setdefault((name, topic), {})[partition] = None
+    for (name, topic), partitions in topics.items():
+        transactions[name].topics.append(AddPartitionsToTxnTopic(name=topic, partitions=list(partitions)))
+    return AddPartitionsToTxnRequest(transactions=list(transactions.values()))
+
+
+def tell(questions: Sequence[Question], response: AddPartitionsToTxnResponse) -> None:
+    """Hand the answers out. What an answer leaves out was not carried out."""
+    if response.error_code != ErrorCode.NONE:
+        refused = ErrorCode(response.error_code)
+        if refused == ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
+            refused = ErrorCode.INVALID_TXN_STATE  # between brokers only: the client has done nothing wrong
+        for question in questions:
+            question.answer(refused)
+        return
+    codes = {
+        (result.transactional_id, topic.name, each.partition_index): each.partition_error_code
+        for result in response.results_by_transaction
+        for topic in result.topic_results
+        for each in topic.results_by_partition
+    }
+    for question in questions:
+        name = question.transactional_id
+        question.promise.resolve(
+            {
+                each: ErrorCode(codes.get((name, each.topic, each.partition), ErrorCode.NETWORK_EXCEPTION))
+                for each in question.partitions
+            }
+        )

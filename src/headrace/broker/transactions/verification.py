@@ -1,0 +1,197 @@
+"""Is this partition in that transaction? Asked before a transaction's first records are taken (KIP-890).
+
+Without the question, records that arrive after their transaction has ended would begin one that nobody ever
+ends, and readers of committed records would wait for ever. A client of transaction.version 2 does not name
+its partitions beforehand: then the coordinator is not asked whether, but told that the partition is in it.
+
+What is proved is noted in the log's producer state (log/producer_verification.py). A marker that comes
+between the question and the append takes the proof away again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
+from headrace.broker.errors import code_of
+from headrace.broker.promise import Promise
+from headrace.broker.transactions.membership_questions import (
+    Codes,
+    CoordinatorQuestions,
+    Question,
+    ask_itself,
+)
+from headrace.coordinators.partitioning import partition_for
+from headrace.core.errors import HeadraceError, NotLeader
+from headrace.core.ids import TopicPartition
+from headrace.protocol.error_codes import ErrorCode
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+    from headrace.log.producer_verification import Verification
+    from headrace.replication.partition import Partition
+
+NO_SEQUENCE: Final = -1
+"""Of what a coordinator writes into a client's transaction."""
+
+
+class Verifications:
+    """`broker.verification`."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._askers: dict[int, CoordinatorQuestions] = {}
+        self._stopped = False
+
+    def verify(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        partitions: Iterable[TopicPartition],
+        *,
+        add: bool,
+        knows_abortable: bool = True,
+        sequences: Mapping[TopicPartition, int] | None = None,
+    ) -> Promise[Codes]:
+        """Promise a code for each partition, all of them led by this broker; to be awaited, or listened to.
+
+        Where it is NONE, transactional batches of that producer and epoch are taken from now on until a
+        marker comes. Otherwise it is what a client may be told, unless it is one of the codes that say that
+        the coordinator could not be asked; those are the caller's to translate. With `add` the partitions are
+        put into the transaction. `knows_abortable`: the client's version has TRANSACTION_ABORTABLE.
+        """
+        if sequences is None:
+            sequences = dict.fromkeys(partitions, NO_SEQUENCE)
+        step = _Step(self, transactional_id, producer_id, epoch, sequences, add, knows_abortable)
+        step.begin(sequences)
+        return step.promise
+
+    def ask(self, question: Question) -> None:
+        broker = self._broker
+        topic = broker.image.topic(TRANSACTIONS_TOPIC)
+        leader = -1
+        if topic is not None:
+            leader = topic.leader(partition_for(question.transactional_id, len(topic)))
+        if leader == broker.broker_id:
+            ask_itself(broker, question)
+        elif leader < 0 or self._stopped or not broker.is_alive(leader):
+            question.answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        else:
+            asker = self._askers.get(leader)
+            if asker is None:
+                asker = self._askers[leader] = CoordinatorQuestions(broker, leader)
+            asker.add(question)
+
+    @property
+    def broker(self) -> Broker:
+        return self._broker
+
+    def stop(self) -> None:
+        self._stopped = True
+        while self._askers:
+            self._askers.popitem()[1].stop()
+
+
+class _Step:
+    """From one call of `verify` to its answer."""
+
+    __slots__ = (
+        "_abortable",
+        "_add",
+        "_asked",
+        "_codes",
+        "_deadline",
+        "_epoch",
+        "_owner",
+        "_producer_id",
+        "_sequences",
+        "_transactional_id",
+        "promise",
+    )
+
+    def __init__(
+        self,
+        owner: Verifications,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        sequences: Mapping[TopicPartition, int],
+        add: bool,
+        knows_abortable: bool,
+    ) -> None:
+        self._owner = owner
+        self._transactional_id = transactional_id
+        self._producer_id = producer_id
+        self._epoch = epoch
+        self._sequences = sequences
+        self._add = add
+        self._abortable = knows_abortable
+        self._codes: Codes = {}
+        self._asked: dict[TopicPartition, tuple[Partition, Verification]] = {}
+        self.promise: Promise[Codes] = Promise()
+        broker = owner.broker
+        self._deadline = broker.loop.time() + broker.config.add_partitions_to_txn_retry_backoff_max_ms / 1000
+
+    def begin(self, partitions: Iterable[TopicPartition]) -> None:
+        self._asked = {}
+        for name in partitions:
+            try:
+                self._codes[name] = ErrorCode.NONE
+                self._begin_one(name)
+            except HeadraceError as error:
+                self._codes[name] = code_of(error)
+        if not self._asked:
+            self.promise.resolve(self._codes)
+            return
+        question = Question(
+            self._transactional_id, self._producer_id, self._epoch, list(self._asked), self._add
+        )
+        question.promise.listen(self._hear)
+        self._owner.ask(question)
+
+    def _begin_one(self, name: TopicPartition) -> None:
+        broker = self._owner.broker
+        partition = broker.partitions.get(name.topic, name.partition)
+        if not partition.is_leader:
+            raise NotLeader(f"this broker does not lead {name}")
+        verification = partition.log.producers.begin_verification(
+            self._producer_id,
+            self._epoch,
+            self._sequences[name],
+            raises_epochs=self._add,
+            now_ms=broker.clock.wall_ms(),
+        )
+        if verification is None or verification.is_verified:
+            return
+        if broker.config.transaction_partition_verification_enable:
+            self._asked[name] = (partition, verification)
+        else:
+            verification.is_verified = True
+
+    def _hear(self, answered: Promise[Codes]) -> None:
+        for name, code in answered.result().items():
+            self._codes[name] = self._translated(name, code)
+        if self._add and ErrorCode.CONCURRENT_TRANSACTIONS in self._codes.values():
+            # The producer has gone on to its next transaction while markers of the last one are written.
+            loop, config = self._owner.broker.loop, self._owner.broker.config
+            if loop.time() < self._deadline:
+                pause = config.add_partitions_to_txn_retry_backoff_ms / 1000
+                loop.call_later(pause, self.begin, list(self._asked))
+                return
+        self.promise.resolve(self._codes)
+
+    def _translated(self, name: TopicPartition, code: ErrorCode) -> ErrorCode:
+        if code == ErrorCode.NONE:
+            partition, verification = self._asked[name]
+            if partition.log.producers.end_verification(self._producer_id, verification):
+                return code
+            # A marker came in between. Of a producer whose epoch is raised with every transaction it may have
+            # been that of the one before, and to ask again is safe: the epoch says which one is meant.
+            return ErrorCode.CONCURRENT_TRANSACTIONS if self._add else ErrorCode.INVALID_TXN_STATE
+        if code == ErrorCode.PRODUCER_FENCED:
+            return ErrorCode.INVALID_PRODUCER_EPOCH
+        if code == ErrorCode.TRANSACTION_ABORTABLE and not self._abortable:
+            return ErrorCode.INVALID_TXN_STATE
+        return code

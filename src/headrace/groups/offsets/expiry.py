@@ -32,6 +32,8 @@ class OffsetExpiry:
         self._retention_ms = config.offsets_retention_minutes * _MS_PER_MINUTE
         self._round: list[str] = []
         """Groups that this round has still to look at, last first."""
+        self.latest_ms = 0
+        """The latest time that a request brought. A timer knows only when it was due, and may come late."""
 
     def begin(self, now_ms: int) -> None:
         """The first round is one interval away: a new coordinator has more urgent work."""
@@ -41,7 +43,7 @@ class OffsetExpiry:
     def _begin_round(self, now_ms: int) -> Decision[None]:
         self._round = [group.group_id for group in self._groups]
         self._round.reverse()
-        return self._go_on(now_ms)
+        return self._go_on(max(now_ms, self.latest_ms))
 
     def _go_on(self, now_ms: int) -> Decision[None]:
         records: list[CoordinatorRecord] = []

@@ -56,6 +56,7 @@ class GroupOffsets:
     def commit(
         self, request: OffsetCommitRequest, version: int, now_ms: int
     ) -> Decision[OffsetCommitResponse]:
+        self._expiry.latest_ms = now_ms
         return self._commits.commit(request, version, now_ms)
 
     def commit_in_transaction(

@@ -18,6 +18,13 @@ class GroupConfig:
     group_max_size: int = INT_MAX
 
     # groups of the server-side protocol
+    group_consumer_session_timeout_ms: int = 45_000
+    group_consumer_heartbeat_interval_ms: int = 5_000
+    group_consumer_max_size: int = INT_MAX
+    group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
+    group_consumer_assignment_interval_ms: int = 1_000
+    group_consumer_regex_refresh_interval_ms: int = 600_000
+    group_consumer_migration_policy: str = "bidirectional"
 
     # offsets
     offsets_retention_minutes: int = 10_080

@@ -90,3 +90,20 @@ def test_the_old_name_of_controlled_shutdown_still_counts() -> None:
     config = BrokerConfig.parse({"controlled.shutdown.enabled": "false", "log.dirs": "/data"})
     assert not config.controlled_shutdown_enable
     assert config.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "complaint"),
+    [
+        ({"group.consumer.session.timeout.ms": "44999"}, "session.timeout.ms=44999 is not between"),
+        ({"group.consumer.heartbeat.interval.ms": "15001"}, "heartbeat.interval.ms=15001 is not between"),
+        ({"group.consumer.assignment.interval.ms": "15001"}, "assignment.interval.ms=15001 is not between"),
+        (
+            {"group.consumer.session.timeout.ms": "5000", "group.consumer.min.session.timeout.ms": "1"},
+            "every member would be taken for dead",
+        ),
+    ],
+)
+def test_times_of_consumer_groups_must_fit_together(given: dict[str, str], complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        BrokerConfig.parse(given)

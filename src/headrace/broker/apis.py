@@ -48,6 +48,7 @@ from headrace.broker.handlers import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
     unregister_broker,
     write_txn_markers,
 )
@@ -72,6 +73,7 @@ APIS: Final[tuple[Api, ...]] = (
     describe_transactions.API,
     list_transactions.API,
     offset_for_leader_epoch.API,
+    txn_offset_commit.API,
     describe_configs.API,
     alter_configs.API,
     describe_log_dirs.API,

@@ -22,5 +22,8 @@ _TOLD_AS: Final[dict[ErrorCode, ErrorCode]] = {
 
 
 def refusal_code(error: Exception) -> ErrorCode:
-    code = code_of(error)
+    return told_as(code_of(error))
+
+
+def told_as(code: ErrorCode) -> ErrorCode:
     return _TOLD_AS.get(code, code)

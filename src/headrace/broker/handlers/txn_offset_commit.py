@@ -1,0 +1,162 @@
+"""TxnOffsetCommit: how far a group has come, if the transaction is committed.
+
+Versions 0-5. 2: leader epoch; COORDINATOR_LOAD_IN_PROGRESS is understood. 3: flexible; member and generation,
+so that a consumer that was replaced is fenced (KIP-447). 4: TRANSACTION_ABORTABLE is understood. 5: the
+group's partition is put into the transaction by this very request (KIP-890). Not done: 6, topics by id, which
+Kafka 4.3 does not serve either.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.refusals import refusal_code, told_as
+from headrace.broker.promise import Promise
+from headrace.broker.transactions.membership_questions import Codes
+from headrace.controller.image import MetadataImage
+from headrace.core.errors import HeadraceError
+from headrace.core.ids import PartitionIndex, TopicPartition
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.txn_offset_commit_request import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
+from headrace.protocol.messages.txn_offset_commit_response import (
+    TxnOffsetCommitResponse,
+    TxnOffsetCommitResponsePartition,
+    TxnOffsetCommitResponseTopic,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+FIRST_THAT_KNOWS_LOADING: Final = 2
+FIRST_THAT_KNOWS_ABORTABLE: Final = 4
+FIRST_THAT_ADDS_THE_PARTITION: Final = 5
+
+
+def handle(
+    broker: Broker, request: TxnOffsetCommitRequest, call: Call
+) -> TxnOffsetCommitResponse | Promise[TxnOffsetCommitResponse]:
+    unknown = _take_unknown(broker.image, request)
+    if not request.topics:
+        return TxnOffsetCommitResponse(topics=unknown)
+    return _Commit(broker, request, unknown, call.version).begin()
+
+
+class _Commit:
+    """One request: first its partition is verified to be in the transaction, then the group is asked."""
+
+    __slots__ = ("_broker", "_index", "_promise", "_request", "_unknown", "_version")
+
+    def __init__(
+        self,
+        broker: Broker,
+        request: TxnOffsetCommitRequest,
+        unknown: list[TxnOffsetCommitResponseTopic],
+        version: int,
+    ) -> None:
+        self._broker = broker
+        self._request = request
+        self._unknown = unknown
+        self._version = version
+        self._index = -1
+        self._promise: Promise[TxnOffsetCommitResponse] = Promise()
+
+    def begin(self) -> Promise[TxnOffsetCommitResponse]:
+        request, groups = self._request, self._broker.coordinators.groups
+        if not request.group_id:
+            return self._refuse(ErrorCode.INVALID_GROUP_ID)
+        try:
+            self._index = groups.partition_for(request.group_id)
+        except HeadraceError as error:
+            return self._refuse(refusal_code(error))
+        verified = self._broker.verification.verify(
+            request.transactional_id,
+            request.producer_id,
+            request.producer_epoch,
+            [TopicPartition(groups.topic, PartitionIndex(self._index))],
+            add=self._version >= FIRST_THAT_ADDS_THE_PARTITION,
+            knows_abortable=self._version >= FIRST_THAT_KNOWS_ABORTABLE,
+        )
+        verified.listen(self._on_verified)
+        return self._promise
+
+    def _on_verified(self, verified: Promise[Codes]) -> None:
+        if verified.error is not None:
+            self._refuse(refusal_code(verified.error))
+            return
+        for code in verified.result().values():
+            if code != ErrorCode.NONE:
+                self._refuse(told_as(code))
+                return
+        request, version = self._request, self._version
+        asked = self._broker.coordinators.groups.ask_partition(
+            self._index,
+            lambda shard, _ticket, now_ms: shard.offsets.commit_in_transaction(request, version, now_ms),
+            producer=(request.producer_id, request.producer_epoch),
+        )
+        asked.listen(self._on_decided)
+
+    def _on_decided(self, decided: Promise[TxnOffsetCommitResponse]) -> None:
+        if decided.error is not None:
+            self._refuse(refusal_code(decided.error))
+        else:
+            topics = _merged(self._unknown, decided.result().topics)
+            self._promise.resolve(TxnOffsetCommitResponse(topics=topics))
+
+    def _refuse(self, code: ErrorCode) -> Promise[TxnOffsetCommitResponse]:
+        if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self._version < FIRST_THAT_KNOWS_LOADING:
+            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+        answered = [_answer(topic.name, topic.partitions, code) for topic in self._request.topics]
+        self._promise.resolve(TxnOffsetCommitResponse(topics=_merged(self._unknown, answered)))
+        return self._promise
+
+
+def _take_unknown(
+    image: MetadataImage, request: TxnOffsetCommitRequest
+) -> list[TxnOffsetCommitResponseTopic]:
+    """What does not exist is taken out of the request, and answered."""
+    unknown: list[TxnOffsetCommitResponseTopic] = []
+    known: list[TxnOffsetCommitRequestTopic] = []
+    for topic in request.topics:
+        found = image.topic(topic.name)
+        count = 0 if found is None else len(found)
+        missing = [each for each in topic.partitions if not 0 <= each.partition_index < count]
+        if missing or found is None:
+            unknown.append(_answer(topic.name, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
+        if topic.partitions:
+            known.append(topic)
+    request.topics = known
+    return unknown
+
+
+def _answer(
+    name: str, partitions: list[TxnOffsetCommitRequestPartition], code: ErrorCode
+) -> TxnOffsetCommitResponseTopic:
+    return TxnOffsetCommitResponseTopic(
+        name=name,
+        partitions=[
+            TxnOffsetCommitResponsePartition(partition_index=each.partition_index, error_code=code)
+            for each in partitions
+        ],
+    )
+
+
+def _merged(
+    unknown: list[TxnOffsetCommitResponseTopic], decided: list[TxnOffsetCommitResponseTopic]
+) -> list[TxnOffsetCommitResponseTopic]:
+    """Each topic once, as a client may count on."""
+    topics: dict[str, TxnOffsetCommitResponseTopic] = {}
+    for topic in (*unknown, *decided):
+        first = topics.setdefault(topic.name, topic)
+        if first is not topic:
+            first.partitions += topic.partitions
+    return list(topics.values())
+
+
+API: Final = Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5, TxnOffsetCommitRequest, handle)

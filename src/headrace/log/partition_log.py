@@ -267,6 +267,15 @@ class PartitionLog(SegmentChain):
             return EMPTY_SLICE
         return LogSlice(file, position, length)
 
+    def size_from(self, offset: int) -> int:
+        """About how many bytes lie from `offset` on: exactly, if that is in the active segment."""
+        size = 0
+        for segment in reversed(self.segments):
+            size += segment.size
+            if segment.base_offset <= offset:
+                return size - (segment.position_of(offset) if segment is self._active else 0)
+        return size
+
     def aborted_in(self, offset: int, records: LogSlice) -> list[AbortedTransaction]:
         """The aborted transactions that `records`, read from `offset` on, may hold records of."""
         try:

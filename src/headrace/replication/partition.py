@@ -21,7 +21,7 @@ from headrace.core.errors import (
 from headrace.core.ids import TopicPartition
 from headrace.log.partition_log import AppendResult, PartitionLog
 from headrace.metrics.registry import TopicMetrics
-from headrace.protocol.batch import BatchHeader
+from headrace.protocol.batch import CONTROL_FLAG, BatchHeader
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import NO_LEADER, Assignment, IsrProposal
 from headrace.replication.following import FetchOutcome, FetchPosition, Following
@@ -101,6 +101,7 @@ class Partition(Replica):
         self.role = Role.LEADER
         self.is_leader = True
         self._term = LeaderTerm(row, local_id, self.log.end_offset, now, self._safeguards)
+        self.log.producers.forget_verifications()
         if not self._safeguards.new_term_forgets and self._earlier_term is not None:
             self._term.inherit(self._earlier_term)
         self._tell_changed()
@@ -173,11 +174,13 @@ class Partition(Replica):
         ):
             # What `_advance` would find, in short: this is every append where there is no other replica.
             self.high_watermark = log.end_offset
-            if self._readers or self._replica_readers or len(term.held):
+            if self._readers or self._replica_readers or self._stable_readers or len(term.held):
                 self._on_advanced(term, len(batch))
         else:
             term.uncommitted_bytes += len(batch)
             self._advance()
+        if header[5] & CONTROL_FLAG:
+            log.producers.settle(self.high_watermark)
         return result
 
     def await_commit(self, end_offset: int, waiter: CommitWaiter, token: int = 0) -> None:
@@ -341,6 +344,7 @@ class Partition(Replica):
             size = committed_bytes(following.uncommitted_bytes, offset - before, self.log.end_offset - before)
             following.uncommitted_bytes -= size
             self.high_watermark = offset
+            self.log.producers.settle(offset)
             self._tell_committed(size or 1)
 
     def on_extended(self, size: int) -> None:

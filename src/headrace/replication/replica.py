@@ -13,6 +13,7 @@ from headrace.core.ids import TopicPartition
 from headrace.log.partition_log import LogSlice, PartitionLog
 from headrace.metrics.registry import TopicMetrics
 from headrace.replication.assignment import NO_LEADER
+from headrace.replication.high_watermark import committed_bytes
 from headrace.replication.safeguards import Safeguards
 from headrace.replication.waiting import Watcher
 
@@ -32,6 +33,9 @@ class Replica:
         "_readers",
         "_replica_readers",
         "_safeguards",
+        "_stable_readers",
+        "_told_stable",
+        "_unstable_bytes",
         "high_watermark",
         "is_leader",
         "isr",
@@ -69,9 +73,16 @@ class Replica:
         self.high_watermark = log.log_start_offset
         if high_watermark is not None:
             self.high_watermark = max(self.high_watermark, min(high_watermark, log.end_offset))
+        log.producers.settle(self.high_watermark)
         self._safeguards = safeguards
         self._readers: dict[Watcher, None] = {}
         self._replica_readers: dict[Watcher, None] = {}
+        self._stable_readers: dict[Watcher, None] = {}
+        """Those who see only what is decided. They are woken by the last stable offset."""
+        self._told_stable = 0
+        """The last stable offset when they were last told; what it is while there are none means nothing."""
+        self._unstable_bytes = 0
+        """About how many bytes are committed and not decided, for those who wait for a number of bytes."""
 
     @property
     def is_offline(self) -> bool:
@@ -161,21 +172,49 @@ class Replica:
         """Up to the end: a follower copies what is not committed yet."""
         return self.log.read(offset, max_bytes, limit=self.log.end_offset, min_one=min_one)
 
-    def watch(self, watcher: Watcher, *, as_replica: bool = False) -> None:
-        (self._replica_readers if as_replica else self._readers)[watcher] = None
+    def aborted_in(self, offset: int, records: LogSlice) -> list[tuple[int, int]]:
+        """Producer and first offset of the transactions whose records a reader of `records` passes over."""
+        return [(found[0], found[1]) for found in self.log.aborted_in(offset, records)]
+
+    def watch(self, watcher: Watcher, *, as_replica: bool = False, read_committed: bool = False) -> None:
+        if as_replica:
+            self._replica_readers[watcher] = None
+        elif read_committed:
+            if not self._stable_readers:
+                self._told_stable = self.last_stable_offset
+                self._unstable_bytes = 0
+                if self._told_stable < self.high_watermark:
+                    self._unstable_bytes = self.log.size_from(self._told_stable)
+            self._stable_readers[watcher] = None
+        else:
+            self._readers[watcher] = None
 
     def unwatch(self, watcher: Watcher) -> None:
         self._readers.pop(watcher, None)
+        self._stable_readers.pop(watcher, None)
         self._replica_readers.pop(watcher, None)
 
     def _tell_committed(self, size: int) -> None:
         if self._readers:
             for reader in tuple(self._readers):
                 reader.on_commit(size)
+        if self._stable_readers:
+            self._tell_stable(size)
         if self._replica_readers:
             for reader in tuple(self._replica_readers):
                 reader.on_commit(size)
 
+    def _tell_stable(self, size: int) -> None:
+        """The high watermark moved, and perhaps the last stable offset with it."""
+        before, stable, told = self._told_stable, self.last_stable_offset, 0
+        self._unstable_bytes += size
+        if stable > before:
+            told = committed_bytes(self._unstable_bytes, stable - before, self.high_watermark - before) or 1
+            self._unstable_bytes = max(0, self._unstable_bytes - told)
+            self._told_stable = stable
+        for reader in tuple(self._stable_readers):
+            reader.on_commit(told)
+
     def _tell_changed(self) -> None:
-        for reader in (*self._readers, *self._replica_readers):
+        for reader in (*self._readers, *self._stable_readers, *self._replica_readers):
             reader.on_change()

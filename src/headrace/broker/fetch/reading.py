@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.errors import code_of
@@ -88,6 +88,7 @@ class PartitionAnswer:
     """What is said about one partition; `records` is None where there are none."""
 
     __slots__ = (
+        "aborted",
         "current_leader",
         "diverging",
         "error_code",
@@ -108,6 +109,9 @@ class PartitionAnswer:
         self.last_stable_offset = UNKNOWN_OFFSET
         self.log_start_offset = UNKNOWN_OFFSET
         self.records: FileRange | None = None
+        self.aborted: Sequence[tuple[int, int]] = ()
+        """Producer and first offset of the aborted transactions in the records; only for whoever asked to
+        be spared them."""
         self.metrics: TopicMetrics | None = None
         self.preferred_replica = NO_REPLICA
         self.is_exhausted = False
@@ -272,6 +276,8 @@ def _read_as_consumer(
     )
     if records.length:
         answer.records = records
+        if reader.read_committed:
+            answer.aborted = partition.aborted_in(want.fetch_offset, records)
     else:
         limit = partition.readable_limit(reader.read_committed)
         answer.is_exhausted = min_one or want.fetch_offset >= limit

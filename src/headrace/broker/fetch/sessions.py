@@ -49,6 +49,13 @@ class Session(Interest):
         self.news[known] = None
         return known
 
+    def isolate(self, read_committed: bool) -> None:
+        """Each request says it anew. From now on other offsets decide what there is to say."""
+        self.read_committed = read_committed
+        for want in self.partitions.values():
+            want.unbind()
+            self.news[want] = None
+
     def forget(self, key: FetchKey) -> None:
         want = self.partitions.pop(key, None)
         if want is not None:

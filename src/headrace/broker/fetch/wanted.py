@@ -28,11 +28,13 @@ class FetchKey(NamedTuple):
 class Interest:
     """Whoever reads: a session, or one fetch that has none."""
 
-    __slots__ = ("as_replica", "hears_commits", "news", "waiting")
+    __slots__ = ("as_replica", "hears_commits", "news", "read_committed", "waiting")
 
-    def __init__(self, as_replica: bool) -> None:
+    def __init__(self, as_replica: bool, read_committed: bool = False) -> None:
         self.as_replica = as_replica
         """Reads up to the end of the log, and so is woken by appends; a consumer by the high watermark."""
+        self.read_committed = read_committed
+        """A consumer that sees only what transactions have decided is woken by the last stable offset."""
         self.hears_commits = not as_replica
         """A follower that consumers read from is woken by the high watermark too: theirs moves with it."""
         self.news: dict[Wanted, None] = {}
@@ -49,8 +51,8 @@ class LoneInterest(Interest):
 
     __slots__ = ("_wanted",)
 
-    def __init__(self, as_replica: bool, wanted: Collection[Wanted]) -> None:
-        super().__init__(as_replica)
+    def __init__(self, as_replica: bool, read_committed: bool, wanted: Collection[Wanted]) -> None:
+        super().__init__(as_replica, read_committed)
         self._wanted = wanted
 
     def on_wait_over(self) -> None:
@@ -133,7 +135,7 @@ class Wanted:
         if interest is not None and self.partition is not partition:
             self.unbind()
             self.partition = partition
-            partition.watch(self, as_replica=interest.as_replica)
+            partition.watch(self, as_replica=interest.as_replica, read_committed=interest.read_committed)
 
     def unbind(self) -> None:
         if self.partition is not None:

@@ -71,6 +71,9 @@ def serve(
         return list(chunks)
     if as_replica:
         _note_metadata_fetch(broker, request, context, connection)
+    session, read_committed = context.session, request.isolation_level == READ_COMMITTED
+    if session is not None and session.read_committed != read_committed:
+        session.isolate(read_committed)
     fetch = _Fetch(broker, version, correlation_id, request, context, connection)
     result = fetch.read()
     if (
@@ -193,7 +196,7 @@ class _Fetch:
 
     def _listen(self) -> Interest:
         wanted = self._context.wanted
-        interest = LoneInterest(self._request.replica_id >= 0, wanted)
+        interest = LoneInterest(self._request.replica_id >= 0, self._reader.read_committed, wanted)
         for want in wanted:
             want.interest = interest
             want.bind(find(self._broker, want))  # it was found a moment ago, or nobody would wait
@@ -256,9 +259,7 @@ class _Fetch:
         return endpoints_of(self._broker, leaders, self._connection.listener) if leaders else []
 
     def _by_topic(self, answers: list[PartitionAnswer]) -> list[tuple[Topic, list[FetchedPartition]]]:
-        aborted: list[tuple[int, int]] | None = None
-        if self._request.isolation_level == READ_COMMITTED:
-            aborted = []
+        read_committed = self._reader.read_committed
         topics: list[tuple[Topic, list[FetchedPartition]]] = []
         for answer in answers:
             key = answer.want.key
@@ -273,7 +274,7 @@ class _Fetch:
                     answer.last_stable_offset,
                     answer.log_start_offset,
                     0 if answer.records is None else answer.records.length,
-                    aborted if answer.error_code == 0 else None,
+                    answer.aborted if read_committed and answer.error_code == 0 else None,
                     answer.preferred_replica,
                     answer.diverging,
                     answer.current_leader,

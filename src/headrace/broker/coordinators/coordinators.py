@@ -13,10 +13,12 @@ from headrace.broker.promise import Promise
 from headrace.broker.transactions.ends import TransactionEnds
 from headrace.broker.transactions.requests import TransactionRequests
 from headrace.broker.transactions.terms import transaction_terms
+from headrace.controller.delta import MetadataDelta
 from headrace.coordinators.kinds import GROUP_KINDS
 from headrace.coordinators.shard import Timers
 from headrace.core.errors import HeadraceError
 from headrace.groups.group_config import GroupConfig
+from headrace.groups.offsets.removals import RemovedTopicName
 from headrace.groups.shard import GroupShard
 from headrace.protocol.batch import read_header
 from headrace.replication.partition import ACKS_ALL, Partition
@@ -38,6 +40,8 @@ class Coordinators:
             TRANSACTIONS_TOPIC, transaction_terms(broker, self.transaction_ends.begin)
         )
 
+        broker.store.subscribe(self._on_delta)
+
     def _add(self, topic: str, terms: Terms[Any]) -> Coordinator[Any]:
         made = self._by_topic[topic] = Coordinator(self._broker, topic, terms)
         return made
@@ -56,6 +60,13 @@ class Coordinators:
             broker.config.offsets_topic_compression_codec,
             broker.config.offsets_commit_timeout_ms / 1000,
         )
+
+    def _on_delta(self, delta: MetadataDelta) -> None:
+        """Offsets in topics that are gone go as well, or they would hold for the next topic of that name."""
+        if delta.removed_topics:
+            removed = [RemovedTopicName(topic.name, topic.topic_id) for topic in delta.removed_topics]
+            for index, _ in self.groups.loaded():
+                self.groups.ask_partition(index, lambda shard, *_: shard.offsets.on_topics_removed(removed))
 
     # --- the partitions ----------------------------------------------------------------------------------
 

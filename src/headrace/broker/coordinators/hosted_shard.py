@@ -163,6 +163,7 @@ class HostedShard(Generic[S]):
             for record in records:
                 shard.replay_transactional(record, offset, now_ms, producer[0])
                 offset += 1
+            self._settle()
             return
         offset = writer.add(encoded)
         if not self._flush_is_due:
@@ -205,6 +206,7 @@ class HostedShard(Generic[S]):
             ticket.reject(error)
         else:
             self._hold(Held(self._writer.end, ticket, None, None, (), ()))
+            self._settle()
         return ticket
 
     # --- holding -----------------------------------------------------------------------------------------
@@ -216,7 +218,6 @@ class HostedShard(Generic[S]):
         self._held.append(held)
         if self._patience is None:
             self._be_patient()
-        self._settle()
 
     def _settle(self) -> None:
         """Tell those who wait for nothing any more. Telling may add others, behind them."""

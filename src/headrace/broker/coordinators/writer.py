@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.coordinators.codec import encode
 from headrace.coordinators.decision import CoordinatorRecord
-from headrace.core.errors import InvalidProducerEpoch, MessageTooLarge, NotLeader
+from headrace.core.errors import MessageTooLarge, NotLeader
 from headrace.protocol.batch import HEADER_SIZE, read_header
 from headrace.protocol.records import NewRecord, encode_batch
 from headrace.replication.partition import ACKS_ALL, Partition
@@ -90,12 +90,10 @@ class ShardWriter:
         self._append(encode_batch(pending, compression=self._compression))
 
     def append_transactional(self, encoded: Sequence[NewRecord], producer: Producer) -> int:
-        """As a batch of its own, in a producer's transaction; the offset of the first."""
+        """As a batch of its own, in a producer's transaction; the offset of the first. The log knows whether
+        the producer may."""
         assert not self._pending, "what was decided before is written before"
         producer_id, epoch = producer
-        known = self._partition.log.producers.get(producer_id)
-        if known is not None and epoch < known.epoch:
-            raise InvalidProducerEpoch(f"producer {producer_id} has epoch {known.epoch}, not {epoch}")
         batch = encode_batch(
             encoded,
             compression=self._compression,

@@ -9,6 +9,7 @@ from headrace.core.errors import GroupNotFound
 from headrace.groups.group_table import GroupTable
 from headrace.groups.offsets.stored_offset import StoredOffset
 from headrace.groups.offsets.table import OffsetTable
+from headrace.groups.topics_view import TopicsView
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup
 from headrace.protocol.messages.offset_fetch_response import (
@@ -33,29 +34,33 @@ def missing(partition: int, error: ErrorCode = ErrorCode.NONE) -> OffsetFetchRes
 
 
 class OffsetFetches:
-    def __init__(self, groups: GroupTable, table: OffsetTable) -> None:
+    def __init__(self, groups: GroupTable, table: OffsetTable, topics: TopicsView) -> None:
         self._groups = groups
         self._table = table
+        self._topics = topics
 
     def fetch(self, request: OffsetFetchRequestGroup, *, require_stable: bool) -> OffsetFetchResponseGroup:
         """Every topic that is asked for has a name. Topics of an answer to "all" have no id."""
         group_id = request.group_id
         offsets = self._table.of_group(group_id) if self._exists(request) else {}
+        watched = require_stable and self._table.pending.has_group(group_id)
         wanted: Iterable[tuple[str, UUID, Iterable[int]]]
         if request.topics is None:
-            wanted = [(name, ZERO_UUID, list(partitions)) for name, partitions in offsets.items()]
+            wanted = [(name, ZERO_UUID, partitions) for name, partitions in offsets.items()]
         else:
             wanted = [(topic.name, topic.topic_id, topic.partition_indexes) for topic in request.topics]
-        watched = require_stable and self._table.pending.has_group(group_id)
         topics = []
         for name, topic_id, partitions in wanted:
             stored = offsets.get(name, {})
+            # Whoever asks by name means the topic that has it now. A coordinator that was moving when the
+            # last one was deleted may still hold that one's offsets.
+            meant = topic_id if topic_id != ZERO_UUID else self._topics.id_of(name) or ZERO_UUID
             rows = []
             for partition in partitions:
                 if watched and self._table.pending.has(group_id, name, partition):
                     rows.append(missing(partition, ErrorCode.UNSTABLE_OFFSET_COMMIT))
                 else:
-                    rows.append(_row(partition, stored.get(partition), topic_id))
+                    rows.append(_row(partition, stored.get(partition), meant))
             topics.append(OffsetFetchResponseTopics(name=name, topic_id=topic_id, partitions=rows))
         return OffsetFetchResponseGroup(group_id=group_id, topics=topics)
 

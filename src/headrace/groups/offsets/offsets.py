@@ -39,7 +39,7 @@ class GroupOffsets:
         groups: GroupTable,
         classic: SimpleGroups,
         timers: Timers,
-        topics: TopicsView,  # noqa: ARG002 - the handlers know which topics exist
+        topics: TopicsView,
         config: GroupConfig,
     ) -> None:
         self._groups = groups
@@ -47,7 +47,7 @@ class GroupOffsets:
         self._timers = timers
         self.table = OffsetTable()
         self._commits = OffsetCommits(groups, classic, config.offset_metadata_max_bytes)
-        self._fetches = OffsetFetches(groups, self.table)
+        self._fetches = OffsetFetches(groups, self.table, topics)
         self._removals = OffsetRemovals(groups, self.table)
         self._expiry = OffsetExpiry(groups, self.table, timers, config)
 

@@ -117,16 +117,19 @@ class ManualTimers:
         return self.armed.pop(due[0])[1] if due else None
 
 
-class NoTopics:
-    """Implements groups.topics_view.TopicsView of a cluster without topics."""
+class StubTopics:
+    """Implements groups.topics_view.TopicsView of topics that have only ids."""
 
     version = 0
+
+    def __init__(self) -> None:
+        self.ids: dict[str, UUID] = {}
 
     def names(self) -> Sequence[str]:
         return ()
 
     def id_of(self, name: str) -> UUID | None:
-        return None
+        return self.ids.get(name)
 
     def name_of(self, topic_id: UUID) -> str | None:
         return None
@@ -147,10 +150,11 @@ class LoggedOffsets:
         self.groups = GroupTable()
         self.classic = StubClassicGroups(self.groups)
         self.timers = ManualTimers()
+        self.topics = StubTopics()
         self.offsets = self._make()
 
     def _make(self) -> GroupOffsets:
-        return GroupOffsets(self.groups, self.classic, self.timers, NoTopics(), self.config)
+        return GroupOffsets(self.groups, self.classic, self.timers, self.topics, self.config)
 
     def reread(self) -> GroupOffsets:
         """What another broker would make of the log."""

@@ -101,6 +101,17 @@ def test_offsets_of_a_topic_that_was_made_again_are_not_told(
     assert response.topics[0].partitions[0].committed_offset == seen
 
 
+def test_by_name_only_the_topic_that_has_it_now_is_meant(logged: LoggedOffsets) -> None:
+    logged.write(logged.offsets.commit(commit_request("g", [("t", 0, 5, "")], topic_id=OLD), 10, NOW))
+    logged.topics.ids["t"] = OLD
+    assert logged.offset("g", "t", 0) == 5
+    logged.topics.ids["t"] = NEW
+    assert logged.offset("g", "t", 0) == -1
+    assert fetch_all(logged, "g") == {"t": {0: -1}}
+    del logged.topics.ids["t"]
+    assert logged.offset("g", "t", 0) == 5, "metadata that is behind says nothing"
+
+
 def test_a_fetch_tells_of_state_so_it_waits_for_its_commit(logged: LoggedOffsets) -> None:
     decision = logged.offsets.fetch(OffsetFetchRequestGroup(group_id="g", topics=None), require_stable=False)
     assert decision.reveals

@@ -1,4 +1,4 @@
-"""The three offset checkpoints of one log directory."""
+"""The four offset checkpoints of one log directory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ class DirectoryCheckpoints:
     """What the files hold, and the only writer of them.
 
     Invariant: the recovery point of a partition on the disk is never above what has been synced and is still
-    there. A ticket that was taken before a truncation may be run after it, so what `lower` and `forget`
-    said since stands above what the ticket says.
+    there, and nothing below its clean offset is in want of compaction. A ticket that was taken before a
+    truncation may be run after it, so what `lower` and `forget` said since stands above what the ticket says.
     """
 
     __slots__ = (
+        "_cuts",
         "_lock",
         "_lowered",
+        "clean_offsets",
         "directory",
         "high_watermarks",
         "kept",
@@ -34,6 +36,10 @@ class DirectoryCheckpoints:
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self.clean_offsets: dict[TopicPartition, int] = {}
+        """Up to where each compacted log is clean."""
+        self._cuts: dict[TopicPartition, int] = {}
+        """How often `lower` or `forget` was called: a clean offset from before is void."""
         self._lowered: dict[TopicPartition, tuple[int, int] | None] = {}
         """Recovery points and log starts, since the last ticket was taken; None: the partition is gone."""
         self.kept: set[TopicPartition] = set()
@@ -46,6 +52,7 @@ class DirectoryCheckpoints:
         self.recovery_points = checkpoints.load_offsets(disk, f"{path}/{checkpoints.RECOVERY_POINTS}")
         self.log_start_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.LOG_START_OFFSETS}")
         self.high_watermarks = checkpoints.load_offsets(disk, f"{path}/{checkpoints.HIGH_WATERMARKS}")
+        self.clean_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.CLEAN_OFFSETS}")
 
     def take(
         self, logs: Iterable[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
@@ -68,6 +75,9 @@ class DirectoryCheckpoints:
         """Durably, before the log is cut. OSError if that cannot be done."""
         with self._lock:
             self._lowered[partition] = recovery_point, log_start
+            self._cuts[partition] = self._cuts.get(partition, 0) + 1
+            if self.clean_offsets.get(partition, 0) > recovery_point:
+                self._write_clean_offsets({**self.clean_offsets, partition: recovery_point})
             if self.recovery_points.get(partition, 0) > recovery_point:
                 self._write_recovery_points({**self.recovery_points, partition: recovery_point})
             if self.log_start_offsets.get(partition, 0) > log_start:
@@ -79,6 +89,10 @@ class DirectoryCheckpoints:
         with self._lock:
             for partition in gone:
                 self._lowered[partition] = None
+                self._cuts[partition] = self._cuts.get(partition, 0) + 1
+            if not gone.isdisjoint(self.clean_offsets):
+                rest = {known: at for known, at in self.clean_offsets.items() if known not in gone}
+                self._write_clean_offsets(rest)
             if not gone.isdisjoint(self.recovery_points):
                 rest = {known: at for known, at in self.recovery_points.items() if known not in gone}
                 self._write_recovery_points(rest)
@@ -104,6 +118,22 @@ class DirectoryCheckpoints:
                 self._write(checkpoints.HIGH_WATERMARKS, offsets)
                 self.high_watermarks = offsets
 
+    def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetTicket:
+        """Everything below `offset` is compacted. To be run once what the cleaner has swapped is in place."""
+        return CleanOffsetTicket(self, log, offset, self._cuts.get(log.topic_partition, 0))
+
+    def write_clean_offset(self, partition: TopicPartition, offset: int, cuts: int) -> None:
+        with self._lock:
+            if cuts == self._cuts.get(partition, 0):
+                self._write_clean_offsets({**self.clean_offsets, partition: offset})
+
+    def drop_clean_offsets_beyond(self, logs: Iterable[PartitionLog]) -> None:
+        """At the start: a log that has lost its end may come to have other records there."""
+        ends = {log.topic_partition: log.end_offset for log in logs}
+        with self._lock:
+            kept = {known: at for known, at in self.clean_offsets.items() if at <= ends.get(known, at)}
+            self._write_clean_offsets(kept)
+
     def _keep(self, offsets: dict[TopicPartition, int], known: Mapping[TopicPartition, int]) -> None:
         for partition in self.kept:
             if partition in known:
@@ -126,6 +156,11 @@ class DirectoryCheckpoints:
         if offsets != self.log_start_offsets:
             self._write(checkpoints.LOG_START_OFFSETS, offsets)
             self.log_start_offsets = offsets
+
+    def _write_clean_offsets(self, offsets: dict[TopicPartition, int]) -> None:
+        if offsets != self.clean_offsets:
+            self._write(checkpoints.CLEAN_OFFSETS, offsets)
+            self.clean_offsets = offsets
 
     def _write(self, name: str, offsets: Mapping[TopicPartition, int]) -> None:
         path = f"{self.directory.path}/{name}"
@@ -159,3 +194,26 @@ class CheckpointTicket:
                 owner.write_high_watermarks(self._watermarks)
         except OSError as error:
             raise owner.directory.fail(error, "write its checkpoint") from error
+
+
+class CleanOffsetTicket:
+    """Up to where a log is clean, to be written by a thread."""
+
+    __slots__ = ("_cuts", "_log", "_offset", "_owner")
+
+    def __init__(self, owner: DirectoryCheckpoints, log: PartitionLog, offset: int, cuts: int) -> None:
+        self._owner = owner
+        self._log = log
+        self._offset = offset
+        self._cuts = cuts
+
+    def run(self) -> None:
+        """The folder first: if the swaps were lost, what they removed would be back, and count as clean."""
+        directory, log = self._owner.directory, self._log
+        try:
+            directory.disk.sync_dir(log.path)
+            self._owner.write_clean_offset(log.topic_partition, self._offset, self._cuts)
+        except FileNotFoundError:
+            return  # the partition was deleted meanwhile
+        except OSError as error:
+            raise directory.fail(error, "write its checkpoint") from error

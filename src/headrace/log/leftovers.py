@@ -12,26 +12,23 @@ def tidy(disk: Disk, folder: str) -> None:
     """Finish what was interrupted.
 
     `.deleted` and `.cleaned` files and temporary ones hold nothing that is needed. A `.log.swap` is the
-    finished result of a compaction: it takes its place, and the segments that it replaces, up to the next
-    one that begins beyond its last batch, go. Its indexes are rebuilt.
+    finished result of a compaction: it takes its place, with its indexes, and the segments that it replaces,
+    up to the next one that begins beyond its last batch, go. Without it, other `.swap` files are too early.
     """
-    changed = False
-    swaps = []
     names = disk.list(folder)
-    for name in names:
-        if name.endswith((files.DELETED, files.CLEANED, files.TEMPORARY)):
-            disk.remove(f"{folder}/{name}")
-            changed = True
-        elif name.endswith(files.SWAP):
-            parsed = files.parse_numbered(name)
-            if parsed is not None and parsed[1] == files.LOG:
-                swaps.append(parsed[0])
-            else:
-                disk.remove(f"{folder}/{name}")
-                changed = True
-    for base_offset in swaps:
+    swaps = [name for name in names if name.endswith(files.SWAP)]
+    decided = [
+        parsed[0] for name in swaps if (parsed := files.parse_numbered(name)) and parsed[1] == files.LOG
+    ]
+    gone = [name for name in names if name.endswith((files.DELETED, files.CLEANED, files.TEMPORARY))]
+    gone += [
+        name for name in swaps if (parsed := files.parse_numbered(name)) is None or parsed[0] not in decided
+    ]
+    for name in gone:
+        disk.remove(f"{folder}/{name}")
+    for base_offset in decided:
         _complete_swap(disk, folder, base_offset)
-        changed = True
+    changed = bool(gone or decided)
     _remove_orphans(disk, folder)
     if changed:
         disk.sync_dir(folder)
@@ -48,14 +45,20 @@ def _complete_swap(disk: Disk, folder: str, base_offset: int) -> None:
             pass
     finally:
         file.close()
-    if walk.fault is not None:
-        disk.remove(swap)  # it was not finished: the segments it should have replaced are all there
+    old = offsets_of(disk.list(folder), files.LOG)
+    if walk.fault is not None and base_offset in old:
+        # It cannot be used, and the segments that it should have replaced are all there.
+        for suffix in files.SEGMENT_SUFFIXES:
+            remove(disk, f"{folder}/{files.numbered(base_offset)}{suffix}{files.SWAP}")
         return
-    for offset in offsets_of(disk.list(folder), files.LOG):
+    for offset in old if walk.fault is None else ():
         if base_offset <= offset < walk.next_offset:
-            for suffix in files.SEGMENT_SUFFIXES:
+            for suffix in reversed(files.SEGMENT_SUFFIXES):
                 remove(disk, f"{folder}/{files.numbered(offset)}{suffix}")
-    disk.rename(swap, swap.removesuffix(files.SWAP))
+    for suffix in reversed(files.SEGMENT_SUFFIXES):
+        path = f"{folder}/{files.numbered(base_offset)}{suffix}"
+        if disk.exists(path + files.SWAP):
+            disk.rename(path + files.SWAP, path)
 
 
 def _remove_orphans(disk: Disk, folder: str) -> None:

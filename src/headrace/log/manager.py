@@ -119,6 +119,7 @@ class LogManager:
             logs = [log for log in self.logs.values() if log.directory is directory]
             try:
                 saved.write_recovery_points({log.topic_partition: log.recovery_point for log in logs})
+                saved.drop_clean_offsets_beyond(logs)
                 self.disk.sync_dir(directory.path)
             except OSError as error:
                 directory.fail(error, "write its checkpoint")
@@ -343,6 +344,9 @@ class LogManager:
         ]
 
     # --- checkpoints and the end ---
+
+    def checkpoints_of(self, log: PartitionLog) -> DirectoryCheckpoints:
+        return self._checkpoints[log.directory.path]
 
     def take_checkpoint(
         self, high_watermarks: Mapping[TopicPartition, int] | None = None

@@ -240,7 +240,7 @@ def encode_batch(
         base_sequence=base_sequence,
         record_count=len(records),
     )
-    return _seal(header, compress(compression, body, level))
+    return seal(header, compress(compression, body, level))
 
 
 def rebuild_batch(
@@ -277,7 +277,7 @@ def rebuild_batch(
         max_timestamp=max_timestamp,
         record_count=len(records),
     )
-    return _seal(changed, compress(codec, body, level))
+    return seal(changed, compress(codec, body, level))
 
 
 def recompress(
@@ -286,10 +286,11 @@ def recompress(
     """The same batch under another codec. The records are opened but not decoded."""
     header, body = open_batch(batch, at, max_bytes=max_bytes)
     attributes = (header.attributes & ~batches.COMPRESSION_MASK) | int(codec)
-    return _seal(header._replace(attributes=attributes), compress(codec, body, level))
+    return seal(header._replace(attributes=attributes), compress(codec, body, level))
 
 
-def _seal(header: batches.BatchHeader, payload: bytes) -> bytearray:
+def seal(header: batches.BatchHeader, payload: bytes) -> bytearray:
+    """The batch of `header` around `payload`, with its length and checksum made right."""
     size = batches.HEADER_SIZE + len(payload)
     out = bytearray(size)
     out[batches.HEADER_SIZE :] = payload

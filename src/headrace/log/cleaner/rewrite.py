@@ -1,0 +1,218 @@
+"""Writing one group of segments anew, without what later records have made void.
+
+What stays, besides the latest record of each key:
+- tombstones, and markers of which nothing else is left, until their delete horizon;
+- the header of the batch that holds a producer's last sequence, and the last batch of the group: without it
+  the segment would end before the next one begins, and nobody could tell compaction from a loss;
+- a batch whose checksum is right and whose records cannot be read, just as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from headrace.core.errors import ClientError, CorruptBatch, CorruptLog
+from headrace.core.ports import Buffer, Disk, File
+from headrace.log import files, segments
+from headrace.log.cleaner.batch_filter import (
+    Opened,
+    delete_horizon,
+    empty_batch,
+    open_keys,
+    with_records,
+)
+from headrace.log.cleaner.job import CleanedGroup, CleaningJob, SourceSegment
+from headrace.log.cleaner.key_map import KeyMap
+from headrace.log.cleaner.segment_writer import SegmentWriter
+from headrace.log.cleaner.transactions import MetTransactions
+from headrace.protocol import record_spans as spans
+from headrace.protocol.batch import DELETE_HORIZON_FLAG, BatchHeader, check, read_header
+from headrace.protocol.records import open_batch
+
+Pace = Callable[[int], None]
+"""Told of bytes that were read or written; may wait."""
+
+
+class Rewriter:
+    """Takes the groups of a job one after the other: transactions reach from one into the next."""
+
+    __slots__ = (
+        "_changed",
+        "_disk",
+        "_ends",
+        "_job",
+        "_kept_records",
+        "_keys",
+        "_met",
+        "_pace",
+        "_unreadable",
+    )
+
+    def __init__(self, disk: Disk, job: CleaningJob, keys: KeyMap, pace: Pace) -> None:
+        self._disk = disk
+        self._job = job
+        self._ends = dict(job.sources())
+        self._keys = keys
+        self._pace = pace
+        self._met = MetTransactions(job.aborted)
+        self._changed = False
+        self._kept_records = 0
+        self._unreadable: list[int] = []
+
+    def rewrite(self, place: int, group: Sequence[SourceSegment]) -> CleanedGroup:
+        job, base_offset = self._job, group[0].base_offset
+        self._changed, self._kept_records, self._unreadable = len(group) > 1, 0, []
+        writer = SegmentWriter(self._disk, job.folder, base_offset, job.index_interval_bytes)
+        last = max((at for at, source in enumerate(group) if source.size), default=-1)
+        read_records = 0
+        for at, source in enumerate(group):
+            if source.size:
+                read_records += self._copy(source, writer, is_last=at == last)
+        entries = self._met.take_entries()
+        writer.finish(entries)
+        return CleanedGroup(
+            place=place,
+            segments=len(group),
+            base_offset=base_offset,
+            size=writer.size,
+            changed=self._changed or len(entries) != self._entries_of(group),
+            read_bytes=sum(source.size for source in group),
+            written_bytes=writer.size,
+            read_records=read_records,
+            kept_records=self._kept_records,
+            left_as_they_are=tuple(self._unreadable),
+        )
+
+    def _entries_of(self, group: Sequence[SourceSegment]) -> int:
+        """How many aborted transactions ended in these segments."""
+        begin, end = group[0].base_offset, self._ends[group[-1]]
+        return sum(begin <= entry.last_offset < end for entry in self._job.aborted)
+
+    def _copy(self, source: SourceSegment, writer: SegmentWriter, *, is_last: bool) -> int:
+        """One source segment; how many records were in it."""
+        read_records = 0
+        file = self._open(source)
+        try:
+            for position, header, batch in segments.batches(
+                file,
+                0,
+                source.size,
+                least=source.base_offset,
+                below=self._ends[source],
+                chunk_bytes=self._job.io_bytes,
+            ):
+                read_records += header.record_count
+                self._pace(header.size)
+                ends_here = is_last and position + header.size == source.size
+                try:
+                    left = self._filter(header, batch, ends_here)
+                except CorruptBatch as error:
+                    raise CorruptLog(f"offset {header.base_offset} of {self._job.folder}: {error}") from None
+                if left is None:
+                    self._changed = True
+                    continue
+                if left is batch:
+                    writer.add(header, batch)
+                    self._kept_records += header.record_count
+                else:
+                    changed = read_header(left)
+                    writer.add(changed, left)
+                    self._changed = True
+                    self._kept_records += changed.record_count
+                self._pace(len(left))
+        finally:
+            file.close()
+        return read_records
+
+    def _open(self, source: SourceSegment) -> File:
+        return self._disk.open(f"{self._job.folder}/{files.numbered(source.base_offset)}{files.LOG}")
+
+    # --- one batch ---
+
+    def _filter(self, header: BatchHeader, batch: memoryview, ends_here: bool) -> Buffer | None:
+        """What is to be written in its place: itself, another, or nothing. CorruptBatch by its checksum."""
+        stays = ends_here or self._is_last_of_producer(header)
+        if header.is_control:
+            return self._filter_marker(header, batch, stays)
+        if self._met.meet_data(header):
+            return self._without_records(header, batch, stays)
+        if header.record_count == 0:
+            return self._without_records(header, batch, stays)
+        if header.base_offset >= self._keys.end:
+            check(batch)
+            return batch
+        if not header.attributes & DELETE_HORIZON_FLAG and self._keys.knows(header.base_offset):
+            return self._filter_mapped(header, batch, stays)
+        return self._filter_by_key(header, batch, stays)
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        last = self._job.producers.get(header.producer_id) if header.producer_id >= 0 else None
+        if last is None:
+            return False
+        if last.last_offset >= 0:
+            return header.last_offset == last.last_offset
+        return header.is_control and header.producer_epoch == last.epoch
+
+    def _without_records(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
+        if not stays:
+            return None
+        check(batch)
+        return batch if header.record_count == 0 else empty_batch(header)
+
+    def _filter_mapped(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
+        """The map has seen every record of it, in order and without tombstones: its offsets are enough."""
+        left = self._keys.survivors(header.base_offset, header.last_offset)
+        if not left:
+            return self._without_records(header, batch, stays)
+        check(batch)
+        if len(left) == header.record_count:
+            return batch
+        _, body = open_batch(batch)
+        return with_records(header, body, [at - header.base_offset for at in left], self._job.levels)
+
+    def _filter_by_key(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
+        check(batch)
+        try:
+            opened = open_keys(batch)
+        except ClientError:
+            self._unreadable.append(header.base_offset)
+            return batch
+        if not opened.has_tombstones and not self._keys.touches(opened.keys):
+            return batch
+        base, is_latest = header.base_offset, self._keys.is_latest
+        kept = [place for place, key in enumerate(opened.keys) if is_latest(key, base + opened.delta(place))]
+        horizon = None
+        if opened.has_tombstones and kept:
+            kept, horizon = self._apply_horizon(opened, kept)
+        if not kept:
+            return self._without_records(header, batch, stays)
+        if len(kept) == header.record_count and horizon is None:
+            return batch
+        return with_records(header, opened.body, kept, self._job.levels, horizon_ms=horizon)
+
+    def _apply_horizon(self, opened: Opened, kept: list[int]) -> tuple[list[int], int | None]:
+        """Without tombstones whose time is over; or the horizon that the batch gets now."""
+        bounds = spans.read_bounds(opened.body, opened.header.record_count)
+        values = [place for place in kept if not spans.is_tombstone(opened.body, bounds[place])]
+        if len(values) == len(kept):
+            return kept, None
+        horizon = delete_horizon(opened.header)
+        if horizon is None:
+            return kept, self._job.now_ms + self._job.delete_retention_ms
+        return (values if horizon <= self._job.now_ms else kept), None
+
+    def _filter_marker(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
+        """Markers wait for their horizon like tombstones, once nothing else is left of their transaction."""
+        check(batch)
+        is_void = self._met.meet_marker(header, batch)
+        if header.record_count == 0:
+            return batch if stays else None
+        if not is_void:
+            return batch
+        horizon = delete_horizon(header)
+        if horizon is not None:
+            return batch if horizon > self._job.now_ms else self._without_records(header, batch, stays)
+        _, body = open_batch(batch)
+        places = range(header.record_count)
+        new_horizon = self._job.now_ms + self._job.delete_retention_ms
+        return with_records(header, body, places, self._job.levels, horizon_ms=new_horizon)

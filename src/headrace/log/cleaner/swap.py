@@ -1,0 +1,123 @@
+"""Putting a cleaned segment in the place of those that it was made from.
+
+Three rounds of renames, each in an order in which a crash leaves something that `leftovers.tidy` can finish:
+
+1. `.cleaned` becomes `.swap`, the `.log` last: with it the swap is decided, and all of its files are there.
+2. The old segments become `.deleted`, from the first on, of each the `.log` last: as long as there is a
+   `.log`, the indexes beside it are the old ones.
+3. `.swap` loses its suffix, the `.log` last.
+
+The content was synced before. Renames in one folder reach the disk in the order in which they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from headrace.core.errors import CorruptLog
+from headrace.log import files
+from headrace.log.cleaner.job import CleanedGroup
+from headrace.log.cleaner.segment_writer import cleaned_path
+from headrace.log.segment import Segment
+
+if TYPE_CHECKING:
+    from headrace.log.partition_log import PartitionLog
+
+LOG_LAST: Final = (files.TXN_INDEX, files.TIME_INDEX, files.INDEX, files.LOG)
+
+
+class SwapTicket:
+    """The state of a log when a pass began. Whatever changed its segments since makes the pass void."""
+
+    __slots__ = ("groups", "log", "truncations")
+
+    def __init__(self, log: PartitionLog, groups: tuple[tuple[Segment, ...], ...]) -> None:
+        self.log = log
+        self.groups = groups
+        self.truncations = log.truncations
+
+    def holds(self, cleaned: CleanedGroup) -> bool:
+        """Whether the segments that this was made from are still where they were, as they were."""
+        log = self.log
+        if log.closed or log.truncations != self.truncations or not log.directory.is_online:
+            return False
+        group = self._sources(cleaned)
+        place = self._place(group)
+        found = log.segments[place : place + len(group)] if place >= 0 else []
+        return (
+            len(found) == len(group)
+            and all(now is then for now, then in zip(found, group, strict=True))
+            and found[-1] is not log.active_segment
+        )
+
+    def _sources(self, cleaned: CleanedGroup) -> tuple[Segment, ...]:
+        return self.groups[cleaned.place][: cleaned.segments]
+
+    def _place(self, group: Sequence[Segment]) -> int:
+        for place, segment in enumerate(self.log.segments):
+            if segment is group[0]:
+                return place
+        return -1
+
+    def swap(self, cleaned: CleanedGroup, now_ms: int) -> None:
+        """After `holds` said yes, without anything in between. StorageError: the directory is offline."""
+        log, group = self.log, self._sources(cleaned)
+        try:
+            _swap(log, self._place(group), group, cleaned, now_ms)
+        except OSError as error:
+            raise log.directory.fail(error, f"swap a cleaned segment of {log.topic_partition}") from error
+
+    def discard(self, cleaned: CleanedGroup) -> None:
+        """Remove what was written for nothing. If the log is gone, its files are nobody's business here."""
+        log = self.log
+        if log.closed or not log.directory.is_online:
+            return
+        try:
+            for suffix in LOG_LAST:
+                log.remove_file(cleaned_path(log.path, cleaned.base_offset, suffix))
+        except OSError as error:
+            raise log.directory.fail(error, f"remove a cleaned segment of {log.topic_partition}") from error
+
+
+def _swap(
+    log: PartitionLog, place: int, group: Sequence[Segment], cleaned: CleanedGroup, now_ms: int
+) -> None:
+    disk = log.directory.disk
+    segment = Segment(
+        log.directory,
+        log.path,
+        cleaned.base_offset,
+        created_ms=now_ms,
+        index_interval=log.config.index_interval_bytes,
+        max_index_bytes=log.config.segment_index_bytes,
+    )
+    there = [
+        suffix for suffix in LOG_LAST if disk.exists(cleaned_path(log.path, cleaned.base_offset, suffix))
+    ]
+    if files.LOG not in there:
+        raise CorruptLog(f"a cleaned segment of {log.topic_partition} has no file")
+    for suffix in there:
+        disk.rename(cleaned_path(log.path, cleaned.base_offset, suffix), segment.path(suffix) + files.SWAP)
+    when = now_ms + log.config.file_delete_delay_ms
+    for old in group:
+        log.expire_segment(old, when, LOG_LAST)
+    for suffix in there:
+        disk.rename(segment.path(suffix) + files.SWAP, segment.path(suffix))
+    segment.size = cleaned.size
+    if not segment.load_indexes():
+        segment.rebuild_indexes()
+    segment.forget_timestamps()
+    segment.release()
+    log.replace_segments(place, len(group), segment)
+    _drop_snapshots_inside(log, place)
+    log.note_folder_changed()
+    log.mark_unsynced(now_ms)
+
+
+def _drop_snapshots_inside(log: PartitionLog, place: int) -> None:
+    """Snapshots belong to the beginnings of segments. Of those that are gone none is needed."""
+    begin, end = log.segments[place].base_offset, log.segments[place + 1].base_offset
+    for offset in [at for at in log.snapshot_offsets if begin < at < end]:
+        log.remove_file(log.snapshot_path(offset))
+        log.snapshot_offsets.remove(offset)

@@ -119,6 +119,8 @@ def _end_raising(
 
 def _is_repeated(transaction: Transaction, producer: Producer) -> bool:
     """Whether the end that the state is in came from this producer, with the epoch that it had then."""
+    if transaction.client_version < RAISES_EPOCH:
+        return False  # that end raised no epoch: the one before is another producer's
     raised = transaction.holder
     if raised.producer_id == producer.producer_id and raised.epoch == producer.epoch + 1:
         return True

@@ -76,7 +76,9 @@ class MemoryCoordinator:
             )
             assert replayed is not None
             self.shard.replay(record, len(self.log) - 1, self.now_ms)
-        self.markers.extend(decision.effects)
+        for effect in decision.effects:
+            assert isinstance(effect, Markers)
+            self.markers.append(effect)
         assert self._replayed()[0].transactions == self.shard.transactions
         if isinstance(decision.response, HeadraceError):
             raise decision.response
@@ -150,10 +152,11 @@ class MemoryCoordinator:
         """All markers that are due are written, and the transactions completed."""
         written, self.markers = self.markers, []
         for each in written:
-            self.decide(
-                lambda each=each: self.shard.complete(each.transactional_id, each.producer, self.now_ms)
-            )
+            self._complete(each)
         return written
+
+    def _complete(self, markers: Markers) -> None:
+        self.decide(lambda: self.shard.complete(markers.transactional_id, markers.producer, self.now_ms))
 
     def pass_time(self, milliseconds: int) -> None:
         self.now_ms += milliseconds

@@ -248,3 +248,17 @@ def test_records_of_level_0_are_those_of_the_first_version() -> None:
     coordinator.level = 1
     coordinator.add(producer, ORDERS)
     assert (coordinator.log[-1].value or b"")[:2] == b"\0\1"
+
+
+def test_a_zombie_is_not_taken_for_an_older_client_that_repeats_itself() -> None:
+    """The owner keeps its epoch at its end, so the epoch before belongs to somebody else."""
+    coordinator = MemoryCoordinator()
+    zombie = coordinator.producer()
+    owner = coordinator.producer()
+    coordinator.add(owner)
+    coordinator.end(owner, commit=True, version=4)
+    with pytest.raises(ProducerFenced):
+        coordinator.end(zombie, commit=True)
+    coordinator.write_markers()
+    with pytest.raises(ProducerFenced):
+        coordinator.end(zombie, commit=True)

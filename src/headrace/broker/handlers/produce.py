@@ -1,29 +1,39 @@
 """Produce: the hot path in. Served from the raw frame; no record is decoded.
 
-Versions 3-11 are served; 0-2 are advertised because librdkafka before 2.12 looks for them before it
+Versions 3-12 are served; 0-2 are advertised because librdkafka before 2.12 looks for them before it
 compresses, and refused as Apache Kafka refuses them. 7: zstd. 8: error details. 9: flexible. 11: the
-transactional client's newer errors. Not done: 12 and 13 (transactions, topic ids).
+transactional client's newer errors. 12: the partition is put into the transaction by this very request
+(KIP-890). Not done: 13 (topic ids).
+
+The first batch of a transaction in a partition waits until the coordinator knows of it
+(broker/transactions/unverified_produce.py); meanwhile its connection serves nothing else.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api
+from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
 from headrace.broker.errors import code_of, text_of
 from headrace.broker.held_produce import HeldProduce
 from headrace.broker.leader_endpoints import endpoints_of
+from headrace.broker.promise import Promise
+from headrace.broker.transactions.unverified_produce import Refusals, verify_partitions
 from headrace.core.errors import (
     CorruptBatch,
     HeadraceError,
     InvalidRecord,
     InvalidRequiredAcks,
-    InvalidTransactionState,
+    InvalidTopic,
     NotLeader,
+    TransactionalIdNotAuthorized,
     UnsupportedCompression,
     UnsupportedVersion,
 )
-from headrace.network.answer import NO_ANSWER, Answer
+from headrace.core.ids import TopicPartition
+from headrace.network.answer import NO_ANSWER, Answer, NoAnswer, Pending
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.batch import (
@@ -37,10 +47,12 @@ from headrace.protocol.batch import (
 )
 from headrace.protocol.compression import Compression
 from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.headers import read_request_header
 from headrace.protocol.messages.produce_request import ProduceRequest
 from headrace.protocol.produce_codec import (
     FIRST_WITH_LEADER,
     PartitionResult,
+    ProduceRequestView,
     encode_acknowledgement,
     encode_produce_response,
     parse_one,
@@ -57,6 +69,11 @@ FIRST_WITH_ZSTD: Final = 7
 ACKS_ALL: Final = -1
 ACKS: Final = (ACKS_ALL, 0, 1)
 
+INTERNAL_TOPICS: Final = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC))
+ADMIN_CLIENT: Final = "__admin_client"
+"""Whoever calls himself this may write to internal topics, as with Apache Kafka."""
+NO_REFUSALS: Final[Refusals] = {}
+
 Results = list[tuple[str, list[PartitionResult]]]
 
 
@@ -70,8 +87,17 @@ def serve(
         return _serve_many(broker, version, correlation_id, frame, at, connection)
     acks, timeout_ms, topic, index, start, end = one
     try:
+        if topic in INTERNAL_TOPICS:
+            _check_internal(broker, topic, index, frame)
         partition, result = _append(
-            broker, topic, index, frame[start:end], version, acks, broker.clock.wall_ms()
+            broker,
+            topic,
+            index,
+            frame[start:end],
+            version,
+            acks,
+            broker.clock.wall_ms(),
+            in_transaction=False,
         )
     except HeadraceError as error:
         answer = _refusal(broker, topic, index, version, error)
@@ -92,7 +118,80 @@ def _serve_many(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
 ) -> Answer:
     request = parse_produce(frame, at, version)
+    if request.transactional_id is None:
+        return _carry_out(broker, version, correlation_id, frame, request, connection, NO_REFUSALS)
+    try:
+        verified = verify_partitions(broker, request, frame, version)
+    except HeadraceError as error:
+        return _refuse_all(broker, version, correlation_id, request, connection, error)
+    if verified is None:
+        return _carry_out(broker, version, correlation_id, frame, request, connection, NO_REFUSALS)
+    if verified.is_decided:
+        return _carry_out(broker, version, correlation_id, frame, request, connection, verified.result())
+    kept = memoryview(bytearray(frame))  # the next read overwrites the frame
+    pending = Pending(exclusive=True)
+    verified.listen(partial(_go_on, broker, version, correlation_id, kept, request, connection, pending))
+    return pending
+
+
+def _go_on(
+    broker: Broker,
+    version: int,
+    correlation_id: int,
+    frame: memoryview,
+    request: ProduceRequestView,
+    connection: Connection,
+    pending: Pending,
+    verified: Promise[Refusals],
+) -> None:
+    """The coordinator has answered."""
+    try:
+        answer = _carry_out(broker, version, correlation_id, frame, request, connection, verified.result())
+    except Exception as error:  # nobody else would hear of it: the request is not on the stack any more
+        broker.log.warning("connection closed", peer=connection.peer_host, error=repr(error))
+        connection.close()
+        return
+    if isinstance(answer, Pending):
+        if answer.parts is None:
+            answer.attach(partial(_hand_on, answer, pending))
+        else:
+            pending.complete(answer.parts)
+    else:
+        pending.complete([] if isinstance(answer, NoAnswer) else answer)
+
+
+def _hand_on(held: Pending, pending: Pending) -> None:
+    pending.complete(held.parts or [])
+
+
+def _refuse_all(
+    broker: Broker,
+    version: int,
+    correlation_id: int,
+    request: ProduceRequestView,
+    connection: Connection,
+    error: HeadraceError,
+) -> Answer:
+    if request.acks == 0:
+        raise error
+    results: Results = [
+        (topic, [_refusal(broker, topic, index, version, error) for index, _, _ in partitions])
+        for topic, partitions in request.topics
+    ]
+    return [_encode(broker, version, correlation_id, results, connection)]
+
+
+def _carry_out(
+    broker: Broker,
+    version: int,
+    correlation_id: int,
+    frame: memoryview,
+    request: ProduceRequestView,
+    connection: Connection,
+    refused: Refusals,
+) -> Answer:
     acks = request.acks
+    in_transaction = request.transactional_id is not None
     now_ms = broker.clock.wall_ms()
     results: Results = []
     held = HeldProduce(broker, version, correlation_id, results)
@@ -101,9 +200,19 @@ def _serve_many(
         answers: list[PartitionResult] = []
         results.append((topic, answers))
         for index, start, end in partitions:
+            if refused and (topic, index) in refused:
+                code, text = refused[TopicPartition(topic, index)]
+                failed = HeadraceError(text)
+                _count_failure(broker, topic, version, code)
+                answers.append(PartitionResult(index, code, error_message=text))
+                continue
             try:
+                if topic in INTERNAL_TOPICS:
+                    _check_internal(broker, topic, index, frame)
                 records = frame[start:end] if start >= 0 else frame[:0]
-                partition, result = _append(broker, topic, index, records, version, acks, now_ms)
+                partition, result = _append(
+                    broker, topic, index, records, version, acks, now_ms, in_transaction=in_transaction
+                )
             except HeadraceError as error:
                 failed = error
                 answers.append(_refusal(broker, topic, index, version, error))
@@ -152,8 +261,23 @@ def _count_failure(broker: Broker, topic: str, version: int, code: ErrorCode) ->
     broker.metrics.request("Produce", version).error(code.name)
 
 
+def _check_internal(broker: Broker, topic: str, index: int, frame: memoryview) -> None:
+    """Clients may not write what coordinators keep their state in."""
+    image = broker.image.topic(topic)
+    if image is not None and index in image and read_request_header(frame)[0].client_id != ADMIN_CLIENT:
+        raise InvalidTopic(f"{topic} is written by brokers only")
+
+
 def _append(
-    broker: Broker, topic: str, index: int, records: memoryview, version: int, acks: int, now_ms: int
+    broker: Broker,
+    topic: str,
+    index: int,
+    records: memoryview,
+    version: int,
+    acks: int,
+    now_ms: int,
+    *,
+    in_transaction: bool,
 ) -> tuple[Partition, AppendResult]:
     if acks not in ACKS:
         raise InvalidRequiredAcks(f"acks={acks}: only -1, 0 and 1 mean something")
@@ -168,8 +292,8 @@ def _append(
         raise InvalidRecord("a produce request holds exactly one batch for each partition")
     if header[0] != 0:
         raise InvalidRecord(f"a producer's batch begins at offset 0, not {header[0]}")
-    if attributes & TRANSACTIONAL_FLAG:
-        raise InvalidTransactionState("transactions are not there yet")
+    if attributes & TRANSACTIONAL_FLAG and not in_transaction:
+        raise TransactionalIdNotAuthorized("a transactional batch in a request without a transactional id")
     if version < FIRST_WITH_ZSTD and attributes & 7 == Compression.ZSTD:
         raise UnsupportedCompression("zstd needs Produce 7 or later")
     result = partition.append(records, header, acks=acks, now_ms=now_ms)
@@ -195,4 +319,4 @@ def _told_as_kafka_does(records: memoryview, error: CorruptBatch) -> HeadraceErr
     return error
 
 
-API: Final = Api(ApiKey.PRODUCE, 0, 11, ProduceRequest, None)
+API: Final = Api(ApiKey.PRODUCE, 0, 12, ProduceRequest, None)

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.asking import ask
 from headrace.broker.transactions.pending_markers import MarkerPlace
-from headrace.core.ports_network import Link, PeerSilent, PeerUnavailable
+from headrace.core.ports_network import Link, PeerSilent
 from headrace.protocol.error_codes import ErrorCode
-from headrace.protocol.limits import ProtocolError
 from headrace.protocol.messages.write_txn_markers_request import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
@@ -66,27 +65,25 @@ class MarkerSender:
     async def _send(self, places: Sequence[MarkerPlace]) -> None:
         if not places:
             return
-        request = request_of(places)
         try:
-            link = await self._open()
-            answer = await ask(
-                link, request, WriteTxnMarkersResponse, version=VERSION, timeout=REQUEST_SECONDS
-            )
-        except (PeerUnavailable, ProtocolError) as error:
+            codes = await self._ask(request_of(places))
+        except Exception as error:  # whatever it is: a marker that is not sent again is missing for ever
             self._close()
             self._broker.log.info("markers not delivered", to=self._broker_id, error=str(error))
-            for place in places:
-                self._on_result(place, ErrorCode.NETWORK_EXCEPTION)
-            return
-        codes = {
-            (marker.producer_id, topic.name, row.partition_index): row.error_code
+            codes = {}
+        for place in places:
+            code = codes.get((place.producer_id, place.topic, place.index), ErrorCode.NETWORK_EXCEPTION)
+            self._on_result(place, code)
+
+    async def _ask(self, request: WriteTxnMarkersRequest) -> dict[tuple[int, str, int], ErrorCode]:
+        link = await self._open()
+        answer = await ask(link, request, WriteTxnMarkersResponse, version=VERSION, timeout=REQUEST_SECONDS)
+        return {
+            (marker.producer_id, topic.name, row.partition_index): ErrorCode(row.error_code)
             for marker in answer.markers
             for topic in marker.topics
             for row in topic.partitions
         }
-        for place in places:
-            code = codes.get((place.producer_id, place.topic, place.index), ErrorCode.NETWORK_EXCEPTION)
-            self._on_result(place, ErrorCode(code))
 
     async def _open(self) -> Link:
         address = self._broker.address_of(self._broker_id)

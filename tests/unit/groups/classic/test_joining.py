@@ -84,10 +84,10 @@ class TestTheInitialDelay:
         asked = coordinator.join(coordinator.new_id())
         coordinator.advance(DELAY_MS - 1)
         assert asked.is_parked
-        assert coordinator.group.state is ClassicState.PREPARING_REBALANCE
+        assert coordinator.group.state_name == "PreparingRebalance"
         coordinator.advance(1)
         assert asked.answer.generation_id == 1
-        assert coordinator.group.state is ClassicState.COMPLETING_REBALANCE
+        assert coordinator.group.state_name == "CompletingRebalance"
 
     def test_a_newcomer_prolongs_it(self) -> None:
         coordinator = Coordinator()

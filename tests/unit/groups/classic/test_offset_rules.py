@@ -102,7 +102,7 @@ class TestSubscriptions:
         joins = [coordinator.join(coordinator.new_id(protocols=each), protocols=each) for each in wishes]
         coordinator.advance(2 * DELAY_MS)
         coordinator.assign(joins)
-        assert coordinator.group.topics() == {"a", "b", "c"}
+        assert coordinator.group.topics() == frozenset({"a", "b", "c"})
         assert coordinator.group.is_subscribed_to("c")
         assert not coordinator.group.is_subscribed_to("d")
 
@@ -111,7 +111,7 @@ class TestSubscriptions:
         ids, _ = coordinator.stable_group(1, protocols=[("range", subscription("a"))])
         assert coordinator.group.is_subscribed_to("a")
         coordinator.assign([coordinator.join(ids[0], protocols=[("range", subscription("b"))])])
-        assert coordinator.group.topics() == {"b"}
+        assert coordinator.group.topics() == frozenset({"b"})
         coordinator.leave((ids[0], None))
         assert coordinator.group.topics() == frozenset()
         assert not coordinator.group.is_subscribed_to("b")

@@ -220,27 +220,27 @@ def encode_batch(
         attributes |= batches.TRANSACTIONAL_FLAG
     if control:
         attributes |= batches.CONTROL_FLAG
-    base_timestamp = records[0].timestamp
-    body = _encode_body(
-        (index, record.timestamp - base_timestamp, record.key, record.value, record.headers)
-        for index, record in enumerate(records)
-    )
-    header = batches.BatchHeader(
-        base_offset=base_offset,
-        batch_length=0,
-        leader_epoch=leader_epoch,
-        magic=batches.MAGIC,
-        crc=0,
-        attributes=attributes,
-        last_offset_delta=len(records) - 1,
-        base_timestamp=base_timestamp,
-        max_timestamp=max(record.timestamp for record in records),
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        base_sequence=base_sequence,
-        record_count=len(records),
-    )
-    return seal(header, compress(compression, body, level))
+    base_timestamp = max_timestamp = records[0].timestamp
+    body = bytearray(batches.HEADER_SIZE)
+    varint = _varint
+    for index, (value, key, timestamp, headers) in enumerate(records):
+        if timestamp > max_timestamp:
+            max_timestamp = timestamp
+        start = b"\x00" + varint(timestamp - base_timestamp) + varint(index)
+        keyed = b"\x01" if key is None else varint(len(key)) + key
+        valued = b"\x01" if value is None else varint(len(value)) + value
+        end = _headers(headers) if headers else b"\x00"
+        body += varint(len(start) + len(keyed) + len(valued) + len(end))
+        body += start + keyed + valued + end
+    if compression != Compression.NONE:
+        body[batches.HEADER_SIZE :] = compress(compression, bytes(body[batches.HEADER_SIZE :]), level)
+    size, count = len(body), len(records)
+    _HEADER.pack_into(
+        body, 0, base_offset, size - batches.LOG_OVERHEAD, leader_epoch, batches.MAGIC, 0, attributes,
+        count - 1, base_timestamp, max_timestamp, producer_id, producer_epoch, base_sequence, count,
+    )  # fmt: skip
+    batches.reseal(body, 0, size)
+    return body
 
 
 def rebuild_batch(

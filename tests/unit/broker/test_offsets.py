@@ -74,6 +74,17 @@ async def test_only_tools_ask_a_follower(server: Server) -> None:
     assert list_offset(server, LATEST, replica=-2).error_code == 0
 
 
+async def test_tools_are_told_where_the_log_itself_ends(server: Server) -> None:
+    server.append()
+    server.append()
+    fetch(server.partition, 2, 1)
+    fetch(server.partition, 3, 1)
+    assert list_offset(server, LATEST).offset == 1
+    assert list_offset(server, LATEST, replica=-2).offset == 2
+    server.partition.assign(row(LOCAL, 2, (1, 2)), LOCAL, 0.0)
+    assert list_offset(server, LATEST, replica=-2).offset == 2
+
+
 async def delete(server: Server, offset: int, timeout_ms: int = 5000) -> DeleteRecordsPartitionResult:
     asked = DeleteRecordsPartition(partition_index=0, offset=offset)
     request = DeleteRecordsRequest(

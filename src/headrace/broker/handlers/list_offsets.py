@@ -3,9 +3,10 @@
 Versions 1-9. 2: isolation level. 4: leader epochs. 7: -3, the largest timestamp. 8: -4, the earliest on
 local disk. 9: -5, the latest in remote storage (there is none: offset -1). Not done: 10 and 11.
 
-Only a leader answers, but to tools that compare replicas (replica -2). A new leader that does not yet know
-all that is committed cannot say where the end is, nor that no record is so young: OFFSET_NOT_AVAILABLE, or
-before version 5, which has no such error, LEADER_NOT_AVAILABLE (KIP-207).
+Only a leader answers, but to tools that compare replicas (replica -2): to those any replica tells how far
+its log reaches, committed or not. A new leader that does not yet know all that is committed cannot say where
+the end is, nor that no record is so young: OFFSET_NOT_AVAILABLE, or before version 5, which has no such
+error, LEADER_NOT_AVAILABLE (KIP-207).
 """
 
 from __future__ import annotations
@@ -68,14 +69,16 @@ def _look_up(
     broker: Broker, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
 ) -> ListOffsetsPartitionResponse:
     partition = broker.partitions.get(topic, asked.partition_index)
-    if request.replica_id == DEBUGGING_CONSUMER:
+    for_tool = request.replica_id == DEBUGGING_CONSUMER
+    if for_tool:
         partition.check_read(asked.current_leader_epoch)
     else:
         partition.check_epoch(asked.current_leader_epoch)
     if version < FIRST_VERSION.get(asked.timestamp, 0):
         raise UnsupportedVersion(f"timestamp {asked.timestamp} needs a newer version of ListOffsets")
-    found = _find(partition, asked.timestamp, request.isolation_level == READ_COMMITTED)
-    if not partition.knows_the_end and (
+    limit = partition.readable_limit(request.isolation_level == READ_COMMITTED)
+    found = _find(partition, asked.timestamp, partition.log.end_offset if for_tool else limit)
+    if not (for_tool or partition.knows_the_end) and (
         asked.timestamp == LATEST or (asked.timestamp >= 0 and found is None)
     ):
         if version < FIRST_WITH_OFFSET_NOT_AVAILABLE:
@@ -89,9 +92,9 @@ def _look_up(
     return answer
 
 
-def _find(partition: Partition, timestamp: int, read_committed: bool) -> TimestampOffset | None:
+def _find(partition: Partition, timestamp: int, limit: int) -> TimestampOffset | None:
+    """`limit` is where the log ends for whoever asks."""
     log = partition.log
-    limit = partition.readable_limit(read_committed)
     if timestamp >= 0:
         return log.offset_for_timestamp(timestamp, limit)
     if timestamp == LATEST:

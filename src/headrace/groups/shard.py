@@ -44,7 +44,7 @@ class GroupShard:
         self.groups = GroupTable()
         self.classic = ClassicGroups(self.groups, timers, config, random)
         self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config)
-        self.consumer = ConsumerGroups(self.groups, timers, topics, config, random)
+        self.consumer = ConsumerGroups(self.groups, self.classic, timers, topics, config, random)
 
     # --- operations on groups of either protocol ---------------------------------------------------------
 

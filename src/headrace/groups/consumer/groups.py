@@ -5,13 +5,22 @@ from __future__ import annotations
 from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
 from headrace.coordinators.shard import Timers
 from headrace.core.ports import Random
-from headrace.groups.classic.answers import join_refused, sync_refused
+from headrace.groups.classic.groups import ClassicGroups
 from headrace.groups.classic.joins import Client
-from headrace.groups.classic.leaves import leave_response
+from headrace.groups.consumer.classic_members import ClassicMembers
+from headrace.groups.consumer.context import Context
+from headrace.groups.consumer.conversion import Conversion
+from headrace.groups.consumer.describing import describe
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.consumer.heartbeats import Heartbeats
+from headrace.groups.consumer.leaving import Leaving, require_consumer_group
+from headrace.groups.consumer.replaying import replay
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
 from headrace.groups.topics_view import TopicsView
-from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.consumer_group_describe_response import DescribedGroup
+from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from headrace.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from headrace.protocol.messages.heartbeat_request import HeartbeatRequest
 from headrace.protocol.messages.heartbeat_response import HeartbeatResponse
 from headrace.protocol.messages.join_group_request import JoinGroupRequest
@@ -23,50 +32,60 @@ from headrace.protocol.messages.sync_group_response import SyncGroupResponse
 
 
 class ConsumerGroups:
+    __slots__ = ("_classic_members", "_context", "_heartbeats", "_leaving")
+
     def __init__(
-        self, groups: GroupTable, timers: Timers, topics: TopicsView, config: GroupConfig, random: Random
+        self,
+        groups: GroupTable,
+        classic: ClassicGroups,
+        timers: Timers,
+        topics: TopicsView,
+        config: GroupConfig,
+        random: Random,
     ) -> None:
-        self._groups = groups
-        self._timers = timers
-        self._topics = topics
-        self._config = config
-        self._random = random
+        self._context = Context(groups, timers, topics, config, random)
+        conversion = Conversion(self._context, classic)
+        self._leaving = Leaving(self._context, conversion)
+        self._heartbeats = Heartbeats(self._context, conversion, self._leaving)
+        self._classic_members = ClassicMembers(self._context, conversion, self._leaving, classic)
+
+    def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client: Client, now_ms: int
+    ) -> Decision[ConsumerGroupHeartbeatResponse]:
+        return self._heartbeats.heartbeat(request, client, now_ms)
+
+    # Requests of the classic protocol to a consumer group that has members
 
     def join_classic(
-        self,
-        request: JoinGroupRequest,
-        client: Client,  # noqa: ARG002 - members of the classic protocol are not taken yet
-        ticket: Ticket,  # noqa: ARG002 - see above
-        now_ms: int,  # noqa: ARG002 - see above
+        self, request: JoinGroupRequest, client: Client, ticket: Ticket, now_ms: int
     ) -> Decision[JoinGroupResponse]:
-        """JoinGroup of a member of the classic protocol, in a consumer group that has members."""
-        return Decision((), join_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+        return self._classic_members.join(request, client, ticket, now_ms)
 
     def sync_classic(
         self,
-        request: SyncGroupRequest,  # noqa: ARG002 - see above
-        ticket: Ticket,  # noqa: ARG002 - see above
-        now_ms: int,  # noqa: ARG002 - see above
+        request: SyncGroupRequest,
+        ticket: Ticket,  # noqa: ARG002 - never parked: the assignment is there before the member asks
+        now_ms: int,
     ) -> Decision[SyncGroupResponse]:
-        return Decision((), sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
+        return self._classic_members.sync(request, now_ms)
 
-    def heartbeat_classic(
-        self,
-        request: HeartbeatRequest,  # noqa: ARG002 - see above
-        now_ms: int,  # noqa: ARG002 - see above
-    ) -> Decision[HeartbeatResponse]:
-        return Decision((), HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID), reveals=False)
+    def heartbeat_classic(self, request: HeartbeatRequest, now_ms: int) -> Decision[HeartbeatResponse]:
+        return self._classic_members.heartbeat(request, now_ms)
 
-    def leave_classic(
-        self,
-        request: LeaveGroupRequest,
-        now_ms: int,  # noqa: ARG002 - see above
-    ) -> Decision[LeaveGroupResponse]:
-        codes = [ErrorCode.UNKNOWN_MEMBER_ID] * len(request.members)
-        return Decision((), leave_response(request, codes))
+    def leave_classic(self, request: LeaveGroupRequest, now_ms: int) -> Decision[LeaveGroupResponse]:
+        return self._classic_members.leave(request, now_ms)
 
-    def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:
+    def describe(self, group_id: str) -> Decision[DescribedGroup]:
+        group = require_consumer_group(self._context, group_id)
+        return Decision((), describe(group, self._context.default_assignor, self._context.topics))
+
+    def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:  # noqa: ARG002 - neither place nor time of a record matters here
         """Change the state by a record whose key is a ConsumerGroup*Key."""
+        replay(self._context.groups, record)
 
-    def on_loaded(self, now_ms: int) -> Decision[None]:  # noqa: ARG002 - no timers yet
+    def on_loaded(self, now_ms: int) -> Decision[None]:
+        """Members have a whole session from now on: they could not reach anybody before."""
+        for group in self._context.groups:
+            if isinstance(group, ConsumerGroup):
+                self._leaving.deadlines.resume(group, now_ms)
         return Decision((), None)

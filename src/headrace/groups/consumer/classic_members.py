@@ -1,0 +1,256 @@
+"""Members of a consumer group that speak the classic protocol.
+
+The broker assigns to them as to all others. JoinGroup takes the part of the heartbeat that changes something,
+SyncGroup fetches the assignment, and Heartbeat says when it is time to join again.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.core.errors import (
+    HeadraceError,
+    IllegalGeneration,
+    InconsistentGroupProtocol,
+    RebalanceInProgress,
+    UnknownMember,
+)
+from headrace.groups.classic.answers import join_refused
+from headrace.groups.classic.draft import Draft
+from headrace.groups.classic.groups import ClassicGroups
+from headrace.groups.classic.joins import Client
+from headrace.groups.consumer.classic_leaving import leave_response, leaving_classic
+from headrace.groups.consumer.context import Context
+from headrace.groups.consumer.conversion import Conversion
+from headrace.groups.consumer.embedded_protocol import owned_of, read_subscription, write_assignment
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.consumer.heartbeats import new_member_id, require_room
+from headrace.groups.consumer.leaving import Leaving, require_consumer_group
+from headrace.groups.consumer.member import ConsumerMember, MemberState
+from headrace.groups.consumer.static_members import joining_static, known_static
+from headrace.groups.consumer.updating import Update, update_member
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.heartbeat_request import HeartbeatRequest
+from headrace.protocol.messages.heartbeat_response import HeartbeatResponse
+from headrace.protocol.messages.join_group_request import JoinGroupRequest
+from headrace.protocol.messages.join_group_response import JoinGroupResponse
+from headrace.protocol.messages.leave_group_request import LeaveGroupRequest
+from headrace.protocol.messages.leave_group_response import LeaveGroupResponse
+from headrace.protocol.messages.sync_group_request import SyncGroupRequest
+from headrace.protocol.messages.sync_group_response import SyncGroupResponse
+from headrace.protocol.stored.consumer_group_member_metadata_value import (
+    ClassicMemberMetadata,
+    ClassicProtocol,
+)
+
+_ID_IS_REQUIRED_FROM: Final = 4
+
+
+class ClassicMembers:
+    __slots__ = ("_classic", "_context", "_conversion", "_leaving")
+
+    def __init__(
+        self, context: Context, conversion: Conversion, leaving: Leaving, classic: ClassicGroups
+    ) -> None:
+        self._context = context
+        self._conversion = conversion
+        self._leaving = leaving
+        self._classic = classic
+
+    def join(
+        self, request: JoinGroupRequest, client: Client, ticket: Ticket, now_ms: int
+    ) -> Decision[JoinGroupResponse]:
+        group = require_consumer_group(self._context, request.group_id)
+        member_id = request.member_id or new_member_id(self._context)
+        self._check_join(group, request, member_id)
+        instance_id = request.group_instance_id
+        if not request.member_id and instance_id is None and client.version >= _ID_IS_REQUIRED_FROM:
+            return Decision((), join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
+        replaced = group.static_member(instance_id)
+        if replaced is not None and replaced.classic is None and not request.member_id:
+            decision = self._replace_last(group, replaced, request, client, ticket, now_ms)
+            if decision is not None:
+                return decision
+        written: list[CoordinatorRecord] = []
+        member = self._joining(group, request, member_id, written)
+        subscription = read_subscription(request.protocols[0].metadata)
+        wanted = _as_wanted(member, request, client, frozenset(subscription.topics), subscription.rack_id)
+        owned = owned_of(subscription, self._context.topics)
+        moved = update_member(self._context, group, Update(member, wanted, owned, now_ms), written)
+        deadlines = self._leaving.deadlines
+        deadlines.session(group.group_id, member_id, request.session_timeout_ms, now_ms)
+        deadlines.joined(group.group_id, moved, now_ms)
+        answer = JoinGroupResponse(
+            member_id=member_id,
+            generation_id=moved.epoch,
+            protocol_type=group.protocol_type,
+            protocol_name=request.protocols[0].name,
+        )
+        return Decision(written, answer)
+
+    def _check_join(self, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
+        config = self._context.config
+        if config.group_consumer_migration_policy.lower() == "disabled":
+            raise InconsistentGroupProtocol(
+                f"Cannot join the consumer group {group.group_id} with the classic protocol because the "
+                "group migration is disabled."
+            )
+        require_room(group, member_id, config.group_consumer_max_size)
+        shared = any(
+            group.classic_protocols.get(each.name, 0) == group.classic_members for each in request.protocols
+        )
+        if request.protocol_type != group.protocol_type or not shared:
+            raise InconsistentGroupProtocol(f"Member {member_id}'s protocols are not supported.")
+
+    def _joining(
+        self,
+        group: ConsumerGroup,
+        request: JoinGroupRequest,
+        member_id: str,
+        written: list[CoordinatorRecord],
+    ) -> ConsumerMember:
+        instance_id = request.group_instance_id
+        if instance_id is None:
+            return group.members.get(member_id) or ConsumerMember(member_id)
+        if request.member_id:
+            return known_static(group, instance_id, member_id)
+        return joining_static(group, instance_id, member_id, written, classic=True)
+
+    def _replace_last(
+        self,
+        group: ConsumerGroup,
+        replaced: ConsumerMember,
+        request: JoinGroupRequest,
+        client: Client,
+        ticket: Ticket,
+        now_ms: int,
+    ) -> Decision[JoinGroupResponse] | None:
+        """A static member is restarted with the classic protocol, and was the last of the server-side one.
+        The group becomes a classic one, in which the instance is joined again."""
+        others = [member for member in group.members.values() if member is not replaced]
+        if not self._conversion.may_downgrade_to(others, 1):
+            return None
+        as_before = replaced.changed(classic=_classic_metadata(request))
+        for member_id in group.members:
+            self._leaving.deadlines.forget(group.group_id, member_id)
+        draft = Draft(now_ms)
+        self._conversion.downgrade_to(group, [*others, as_before], draft)
+        joined = self._classic.join(request, client, ticket, now_ms)
+        return Decision([*draft.records, *joined.records], joined.response, [*draft.answers, *joined.answers])
+
+    def sync(self, request: SyncGroupRequest, now_ms: int) -> Decision[SyncGroupResponse]:
+        group, member, classic = self._known(
+            request.group_id, request.member_id, request.group_instance_id, request.generation_id
+        )
+        protocol = classic.supported_protocols[0]
+        _check_protocol(member, protocol.name, request)
+        if group.epoch > member.epoch and member.state is not MemberState.UNREVOKED_PARTITIONS:
+            self._leaving.deadlines.join(group.group_id, member, now_ms)
+            raise RebalanceInProgress(
+                f"A new rebalance is triggered in group {group.group_id} and member {member.member_id} "
+                "should rejoin to catch up."
+            )
+        self._leaving.deadlines.synced(group.group_id, member.member_id)
+        self._leaving.deadlines.session(group.group_id, member.member_id, classic.session_timeout_ms, now_ms)
+        assignment = write_assignment(member.assigned, protocol.metadata, self._context.topics)
+        answer = SyncGroupResponse(
+            protocol_type=request.protocol_type, protocol_name=request.protocol_name, assignment=assignment
+        )
+        return Decision((), answer)
+
+    def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> Decision[HeartbeatResponse]:
+        group, member, classic = self._known(
+            request.group_id, request.member_id, request.group_instance_id, request.generation_id
+        )
+        self._leaving.deadlines.session(group.group_id, member.member_id, classic.session_timeout_ms, now_ms)
+        if not _has_to_join(group, member):
+            return Decision((), HeartbeatResponse())
+        self._leaving.deadlines.join(group.group_id, member, now_ms)
+        return Decision((), HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+
+    def leave(self, request: LeaveGroupRequest, now_ms: int) -> Decision[LeaveGroupResponse]:
+        group = require_consumer_group(self._context, request.group_id)
+        members: dict[str, ConsumerMember] = {}
+        outcomes: list[ConsumerMember | HeadraceError] = []
+        for identity in request.members:
+            try:
+                member = leaving_classic(group, identity)
+                members[member.member_id] = member
+                outcomes.append(member)
+            except HeadraceError as error:
+                outcomes.append(error)
+        answer = leave_response(request, outcomes)
+        if not members:
+            return Decision((), answer)
+        return self._leaving.remove(group, list(members.values()), answer, now_ms)
+
+    def _known(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
+    ) -> tuple[ConsumerGroup, ConsumerMember, ClassicMemberMetadata]:
+        group = require_consumer_group(self._context, group_id)
+        if instance_id is None:
+            member = group.member(member_id)
+        else:
+            member = known_static(group, instance_id, member_id)
+        if member.classic is None:
+            raise UnknownMember(f"Member {member_id} does not use the classic protocol.")
+        if generation != member.epoch:
+            raise IllegalGeneration(
+                f"The request generation id {generation} is not equal to the member epoch {member.epoch} of "
+                f"member {member_id}."
+            )
+        return group, member, member.classic
+
+
+def _has_to_join(group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Its group has moved on, or it has to confirm that it gave something up, or what it waits for is
+    free."""
+    if member.epoch < group.epoch or member.state is MemberState.UNREVOKED_PARTITIONS:
+        return True
+    return member.state is MemberState.UNRELEASED_PARTITIONS and not any(
+        number not in member.assigned.get(topic_id, {}) and group.is_owned(topic_id, number)
+        for topic_id, numbers in group.target_of(member).items()
+        for number in numbers
+    )
+
+
+def _check_protocol(member: ConsumerMember, name: str, request: SyncGroupRequest) -> None:
+    if request.protocol_type is not None and request.protocol_type != "consumer":
+        raise InconsistentGroupProtocol(
+            f"The protocol type {request.protocol_type} from member {member.member_id} request is not equal "
+            "to the group protocol type consumer."
+        )
+    if request.protocol_name is not None and request.protocol_name != name:
+        raise InconsistentGroupProtocol(
+            f"The protocol name {request.protocol_name} from member {member.member_id} request is not equal "
+            f"to the protocol name {name} returned in the join response."
+        )
+
+
+def _classic_metadata(request: JoinGroupRequest) -> ClassicMemberMetadata:
+    return ClassicMemberMetadata(
+        session_timeout_ms=request.session_timeout_ms,
+        supported_protocols=[
+            ClassicProtocol(name=each.name, metadata=each.metadata) for each in request.protocols
+        ],
+    )
+
+
+def _as_wanted(
+    member: ConsumerMember,
+    request: JoinGroupRequest,
+    client: Client,
+    topics: frozenset[str],
+    rack_id: str | None,
+) -> ConsumerMember:
+    timeout_ms = request.rebalance_timeout_ms
+    return member.changed(
+        instance_id=request.group_instance_id or member.instance_id,
+        rack_id=rack_id or member.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        subscribed_names=topics,
+        client_id=client.client_id,
+        client_host=client.host,
+        classic=_classic_metadata(request),
+    )

@@ -1,0 +1,155 @@
+"""The heartbeat of the server-side protocol: joining, staying, changing one's mind, leaving."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.core.errors import FencedMemberEpoch, GroupMaxSizeReached, GroupNotFound
+from headrace.groups.classic.group import ClassicGroup
+from headrace.groups.classic.joins import Client
+from headrace.groups.consumer.answers import heartbeat_answer
+from headrace.groups.consumer.context import Context
+from headrace.groups.consumer.conversion import Conversion
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.consumer.heartbeat_request import check_request, is_full, owned_of
+from headrace.groups.consumer.leaving import Leaving
+from headrace.groups.consumer.member import ConsumerMember, Held
+from headrace.groups.consumer.reconciliation import Owned
+from headrace.groups.consumer.static_members import joining_static, known_static
+from headrace.groups.consumer.updating import Update, update_member
+from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from headrace.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
+
+
+class Heartbeats:
+    __slots__ = ("_context", "_conversion", "_leaving")
+
+    def __init__(self, context: Context, conversion: Conversion, leaving: Leaving) -> None:
+        self._context = context
+        self._conversion = conversion
+        self._leaving = leaving
+
+    def heartbeat(
+        self, request: ConsumerGroupHeartbeatRequest, client: Client, now_ms: int
+    ) -> Decision[ConsumerGroupHeartbeatResponse]:
+        config = self._context.config
+        check_request(request, client.version, config.group_consumer_assignors)
+        if request.member_epoch < 0:
+            return self._leaving.leave(request, now_ms)
+        written: list[CoordinatorRecord] = []
+        answers: list[tuple[Ticket, object]] = []
+        group = self._group(request, written, answers, now_ms)
+        require_room(group, request.member_id, config.group_consumer_max_size)
+        member_id = request.member_id or new_member_id(self._context)
+        owned = owned_of(request)
+        member = self._member(group, request, member_id, owned, written)
+        wanted = _as_wanted(member, request, client)
+        moved = update_member(self._context, group, Update(member, wanted, owned, now_ms), written)
+        self._leaving.deadlines.session(
+            group.group_id, member_id, config.group_consumer_session_timeout_ms, now_ms
+        )
+        if moved is not wanted:
+            self._leaving.deadlines.rebalance(group.group_id, moved, now_ms)
+        answer = heartbeat_answer(
+            moved,
+            config.group_consumer_heartbeat_interval_ms,
+            with_assignment=is_full(request) or moved.assigned != member.assigned,
+        )
+        return Decision(written, answer, answers)
+
+    def _group(
+        self,
+        request: ConsumerGroupHeartbeatRequest,
+        written: list[CoordinatorRecord],
+        answers: list[tuple[Ticket, object]],
+        now_ms: int,
+    ) -> ConsumerGroup:
+        """The group, or one that is to be: a join makes it, or makes it of a classic group."""
+        group_id = request.group_id
+        group = self._context.groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if group is None:
+            if request.member_epoch != 0:
+                raise GroupNotFound(f"Consumer group {group_id} not found.")
+            return ConsumerGroup(group_id)
+        if request.member_epoch == 0 and isinstance(group, ClassicGroup):
+            upgraded = self._conversion.upgrade(group, written, answers)
+            self._leaving.deadlines.resume(upgraded, now_ms)
+            return upgraded
+        raise GroupNotFound(f"Group {group_id} is not a consumer group.")
+
+    def _member(
+        self,
+        group: ConsumerGroup,
+        request: ConsumerGroupHeartbeatRequest,
+        member_id: str,
+        owned: Owned | None,
+        written: list[CoordinatorRecord],
+    ) -> ConsumerMember:
+        joins, instance_id = request.member_epoch == 0, request.instance_id
+        if instance_id is None:
+            member = group.members.get(member_id) if joins else group.member(member_id)
+            member = member or ConsumerMember(member_id)
+        elif joins:
+            return joining_static(group, instance_id, member_id, written)
+        else:
+            member = known_static(group, instance_id, member_id)
+        _check_epoch(member, request.member_epoch, owned)
+        return member
+
+
+def require_room(group: ConsumerGroup, member_id: str, max_size: int) -> None:
+    if len(group.members) >= max_size and member_id not in group.members:
+        raise GroupMaxSizeReached(
+            f"The consumer group has reached its maximum capacity of {max_size} members."
+        )
+
+
+def new_member_id(context: Context) -> str:
+    """Random, in the form of Kafka's ids; one that began with a dash could be taken for an option."""
+    while True:
+        member_id = urlsafe_b64encode(context.random.randbytes(16)).decode().rstrip("=")
+        if not member_id.startswith("-"):
+            return member_id
+
+
+def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
+    """A member may begin anew at any time. It may also lag by one epoch, if it has nothing that it should not
+    have: the answer that told it may have been lost."""
+    if epoch == 0 or epoch == member.epoch:
+        return
+    if epoch < member.epoch and epoch == member.previous_epoch and _is_within(owned, member.assigned):
+        return
+    than = "greater" if epoch > member.epoch else "smaller"
+    raise FencedMemberEpoch(
+        f"The consumer group member has a {than} member epoch ({epoch}) than the one known by the group "
+        f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
+    )
+
+
+def _is_within(owned: Owned | None, held: Held) -> bool:
+    return owned is not None and all(
+        topic_id in held and all(partition in held[topic_id] for partition in partitions)
+        for topic_id, partitions in owned.items()
+    )
+
+
+def _as_wanted(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client
+) -> ConsumerMember:
+    """What the request leaves out stays as it is."""
+    names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
+    timeout_ms, assignor = request.rebalance_timeout_ms, request.server_assignor
+    return member.changed(
+        instance_id=request.instance_id or member.instance_id,
+        rack_id=request.rack_id or member.rack_id,
+        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        server_assignor=member.server_assignor if assignor is None else assignor,
+        subscribed_names=member.subscribed_names if names is None else frozenset(names),
+        subscribed_regex=member.subscribed_regex if regex is None else regex,
+        client_id=client.client_id,
+        client_host=client.host,
+        classic=None,
+    )

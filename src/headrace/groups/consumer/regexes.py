@@ -1,0 +1,132 @@
+"""Subscribed patterns: which topics they match, and when that is looked up again.
+
+A new pattern is looked up at once, in the heartbeat that brings it. All patterns of a group are looked up
+again when topics may have changed, but not more often than every ten seconds, and now and then without a
+change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from headrace.coordinators.decision import CoordinatorRecord
+from headrace.core.errors import InvalidRegularExpression
+from headrace.groups.consumer import records
+from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.consumer.member import ConsumerMember
+from headrace.groups.consumer.regex.pattern import compile_pattern
+from headrace.groups.consumer.resolved_regex import ResolvedRegex
+from headrace.groups.topics_view import TopicsView
+
+_LEAST_INTERVAL_MS: Final = 10_000
+_KEPT_LOOKUPS: Final = 256
+
+
+class RegexUpdate(NamedTuple):
+    resolved: Mapping[str, ResolvedRegex]
+    """All patterns of the group, once the records are replayed."""
+    records: list[CoordinatorRecord]
+    changed: bool
+    """The topics of the group may be others now."""
+
+
+class TopicPatterns:
+    """Looks patterns up, and remembers the answers while the metadata stays the same."""
+
+    __slots__ = ("_found", "_topics", "_version")
+
+    def __init__(self, topics: TopicsView) -> None:
+        self._topics = topics
+        self._version = -1
+        self._found: dict[str, frozenset[str]] = {}
+
+    def matching(self, regex: str) -> frozenset[str]:
+        """Raises InvalidRegularExpression. Whole names match, as in Kafka."""
+        if self._version != self._topics.version or len(self._found) >= _KEPT_LOOKUPS:
+            self._version = self._topics.version
+            self._found.clear()
+        found = self._found.get(regex)
+        if found is None:
+            pattern = compile_pattern(regex)
+            found = self._found[regex] = frozenset(
+                name for name in self._topics.names() if pattern.matches(name)
+            )
+        return found
+
+    def update(
+        self,
+        group: ConsumerGroup,
+        old: ConsumerMember,
+        new: ConsumerMember,
+        refresh_interval_ms: int,
+        now_ms: int,
+    ) -> RegexUpdate:
+        """For a heartbeat by which a member changes from `old` to `new`."""
+        before, after = old.subscribed_regex, new.subscribed_regex
+        if not group.regex_counts and not after:
+            return RegexUpdate(group.resolved, [], before != after)
+        resolved = dict(group.resolved)
+        written: list[CoordinatorRecord] = []
+        changed = before != after
+        if before and before != after and group.regex_counts.get(before, 0) == 1:
+            resolved.pop(before, None)
+            written.append(records.without_regex(group.group_id, before))
+        if after and after not in resolved:
+            changed = True
+            self._look_up(group, after, resolved, written, now_ms)
+        if self._is_due(group, refresh_interval_ms, now_ms):
+            # Set by what finds nothing to write, so that nothing is missed if the records are refused.
+            refreshed = [self._look_up(group, regex, resolved, written, now_ms) for regex in list(resolved)]
+            if any(refreshed):
+                changed = True
+            else:
+                group.regexes_version = self._topics.version
+                group.regexes_checked_ms = now_ms
+        return RegexUpdate(resolved, written, changed)
+
+    def _look_up(
+        self,
+        group: ConsumerGroup,
+        regex: str,
+        resolved: dict[str, ResolvedRegex],
+        written: list[CoordinatorRecord],
+        now_ms: int,
+    ) -> bool:
+        """Whether the topics are others than before. Only then they are written down."""
+        before = resolved.get(regex)
+        try:
+            topics = self.matching(regex)
+        except InvalidRegularExpression:
+            if before is None:
+                raise
+            # Another version of the broker took it. The group must live on all the same.
+            topics = frozenset()
+        if before is not None and before.topics == topics:
+            return False
+        resolved[regex] = ResolvedRegex(topics, self._topics.version, now_ms)
+        written.append(records.resolved(group.group_id, regex, resolved[regex]))
+        return True
+
+    def _is_due(self, group: ConsumerGroup, refresh_interval_ms: int, now_ms: int) -> bool:
+        if group.regexes_checked_ms < 0:
+            return True
+        waited_ms = now_ms - group.regexes_checked_ms
+        if group.regexes_version != self._topics.version:
+            return waited_ms > _LEAST_INTERVAL_MS
+        return waited_ms > refresh_interval_ms
+
+
+def regexes_without(group: ConsumerGroup, leaving: list[ConsumerMember]) -> RegexUpdate:
+    """For members that leave: what only they meant is forgotten."""
+    if not group.resolved:
+        return RegexUpdate(group.resolved, [], False)
+    resolved = dict(group.resolved)
+    left: dict[str, int] = {}
+    for member in leaving:
+        left[member.subscribed_regex] = left.get(member.subscribed_regex, 0) + 1
+    gone = [regex for regex in resolved if group.regex_counts.get(regex, 0) <= left.get(regex, 0)]
+    for regex in gone:
+        del resolved[regex]
+    written = [records.without_regex(group.group_id, regex) for regex in gone]
+    return RegexUpdate(resolved, written, bool(gone))

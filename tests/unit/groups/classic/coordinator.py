@@ -86,6 +86,8 @@ class Coordinator:
     config: GroupConfig = field(default_factory=GroupConfig)
     log: list[CoordinatorRecord] = field(default_factory=list)
     now_ms: int = START_MS
+    records_are_too_large: bool = False
+    """The runtime then refuses a decision as a whole, and the one who asked."""
 
     def __post_init__(self) -> None:
         self.timers: dict[object, tuple[int, int, Callable[[], Decision[Any]]]] = {}
@@ -124,6 +126,8 @@ class Coordinator:
     # --- decisions
 
     def _carry_out(self, decision: Decision[Any], ticket: Asked[Any] | None) -> None:
+        if decision.records and self.records_are_too_large:
+            return
         for record in decision.records:
             stored = _through_bytes(record, len(self.log), self.now_ms)
             self.shard.replay(stored, len(self.log), self.now_ms)

@@ -159,9 +159,9 @@ def test_an_assignment_that_could_not_be_written_changes_nothing() -> None:
     coordinator = Coordinator()
     leader, follower = (each.answer.member_id for each in joined(coordinator))
     waiting = coordinator.sync(follower, 1)
-    kept, coordinator._carry_out = coordinator._carry_out, lambda _decision, _ticket: None  # type: ignore[method-assign]  # as if refused
+    coordinator.records_are_too_large = True
     coordinator.sync(leader, 1, {leader: b"huge"})
-    coordinator._carry_out = kept  # type: ignore[method-assign]  # see above
+    coordinator.records_are_too_large = False
     assert waiting.is_parked
     assert coordinator.group.state is ClassicState.COMPLETING_REBALANCE
     for _ in range(REBALANCE_MS // (SESSION_MS - 1) + 1):

@@ -15,6 +15,8 @@ from headrace.broker.handlers import (
     api_versions,
     assign_replicas_to_dirs,
     broker_heartbeat,
+    consumer_group_describe,
+    consumer_group_heartbeat,
     create_partitions,
     create_topics,
     delete_groups,
@@ -92,6 +94,8 @@ APIS: Final[tuple[Api, ...]] = (
     heartbeat.API,
     leave_group.API,
     describe_groups.API,
+    consumer_group_heartbeat.API,
+    consumer_group_describe.API,
     list_groups.API,
     delete_groups.API,
     # between brokers

@@ -86,7 +86,9 @@ class ConsumerCoordinator(Coordinator):
         self._carry_out(self.shard.on_loaded(self.now_ms), None)
 
     def failover(self) -> ConsumerCoordinator:
-        return ConsumerCoordinator(self.config, list(self.log), self.now_ms, self.topics)
+        return ConsumerCoordinator(
+            config=self.config, log=list(self.log), now_ms=self.now_ms, topics=self.topics
+        )
 
     @property
     def consumers(self) -> ConsumerGroup:

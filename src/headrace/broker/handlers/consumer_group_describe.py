@@ -1,0 +1,49 @@
+"""ConsumerGroupDescribe: groups of the server-side protocol, with what their members have and should have.
+
+Versions 0-1. 1: which protocol each member speaks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.allowed_operations import ON_GROUP
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.errors import text_of
+from headrace.core.errors import HeadraceError
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from headrace.protocol.messages.consumer_group_describe_response import (
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+
+async def handle(
+    broker: Broker,
+    request: ConsumerGroupDescribeRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> ConsumerGroupDescribeResponse:
+    groups = [await _describe(broker, group_id) for group_id in request.group_ids]
+    if request.include_authorized_operations:
+        for group in groups:
+            if group.error_code == 0:
+                group.authorized_operations = ON_GROUP
+    return ConsumerGroupDescribeResponse(groups=groups)
+
+
+async def _describe(broker: Broker, group_id: str) -> DescribedGroup:
+    try:
+        described: DescribedGroup = await broker.coordinators.groups.ask(
+            group_id, lambda shard, _ticket, _now_ms: shard.consumer.describe(group_id), writes=False
+        )
+    except HeadraceError as error:
+        return DescribedGroup(group_id=group_id, error_code=refusal_code(error), error_message=text_of(error))
+    return described
+
+
+API: Final = Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, ConsumerGroupDescribeRequest, handle)

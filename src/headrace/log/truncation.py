@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from headrace.log import files, producer_replay
+from headrace.log import files, producer_replay, scan
 
 if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
@@ -43,10 +43,24 @@ def truncate_to(log: PartitionLog, offset: int) -> None:
 
 
 def _batch_boundary(log: PartitionLog, offset: int) -> int:
-    """The first offset of the batch that holds `offset`: a batch cannot be cut in two."""
+    """The first offset of the batch that holds `offset`: a batch cannot be cut in two.
+
+    In a gap, as compaction leaves it, the log ends with the batch before: a restart would find the same end.
+    """
     segment = next(each for each in reversed(log.segments) if each.base_offset <= offset)
     found = segment.locate(offset) if segment.size else None
-    return offset if found is None else min(offset, found.base_offset)
+    boundary = offset if found is None else min(found.base_offset, offset)
+    if boundary == segment.base_offset:
+        return boundary
+    before = segment.locate(boundary - 1)
+    if before is not None and before.base_offset < boundary:
+        return boundary
+    end = segment.base_offset
+    for _, header in scan.headers(segment.file(), 0, segment.size):
+        if header.base_offset >= boundary:
+            break
+        end = header.next_offset
+    return end
 
 
 def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:

@@ -37,10 +37,16 @@ class SwapTicket:
         self.groups = groups
         self.truncations = log.truncations
 
+    @property
+    def is_valid(self) -> bool:
+        """Whether what the pass has found out of the log as a whole still holds."""
+        log = self.log
+        return not log.closed and log.truncations == self.truncations and log.directory.is_online
+
     def holds(self, cleaned: CleanedGroup) -> bool:
         """Whether the segments that this was made from are still where they were, as they were."""
         log = self.log
-        if log.closed or log.truncations != self.truncations or not log.directory.is_online:
+        if not self.is_valid:
             return False
         group = self._sources(cleaned)
         place = self._place(group)

@@ -6,19 +6,21 @@ import sys
 
 import click
 
+from headrace.cli.completions import complete_groups, complete_topics
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.record_format import Formatter, compile_format
 from headrace.cli.render import print_json_line, printable
 from headrace.client import offsets
 from headrace.client.cluster import Cluster
 from headrace.client.consumer import Consumer
+from headrace.client.group_consumer import GroupConsumer
 from headrace.client.start import parse_start, resolve_starts
 from headrace.core.ids import TopicPartition
 from headrace.protocol.records import Record
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.option(
     "-o",
     "--offset",
@@ -29,6 +31,12 @@ from headrace.protocol.records import Record
 )
 @click.option(
     "-p", "--partition", type=click.IntRange(0), multiple=True, help="Only this one; may be repeated."
+)
+@click.option(
+    "-g",
+    "--group",
+    shell_complete=complete_groups,
+    help="Read as a member of this group, and commit; --offset is for where it has committed nothing.",
 )
 @click.option("-c", "--count", type=click.IntRange(1), default=None, help="Stop after so many records.")
 @click.option(
@@ -55,6 +63,7 @@ def consume(
     topic: str,
     offset: str,
     partition: tuple[int, ...],
+    group: str | None,
     count: int | None,
     at_end_exit: bool,
     template: str,
@@ -65,6 +74,16 @@ def consume(
     """Print the records of TOPIC, and wait for more."""
     start = parse_start(offset)
     write = None if as_json else compile_format(template)
+    if group is not None and partition:
+        raise click.UsageError("a group decides who reads which partition: leave --partition out")
+
+    async def as_member(cluster: Cluster) -> int:
+        await cluster.topic(topic)  # a wrong name is said before anybody waits for a rebalance
+        read_committed = isolation == "read_committed"
+        async with GroupConsumer(
+            cluster, group or "", [topic], start=start, read_committed=read_committed
+        ) as member:
+            return await _follow_group(member, count, at_end_exit, write)
 
     async def operation(cluster: Cluster) -> int:
         partitions = [TopicPartition(topic, index) for index in dict.fromkeys(partition)]
@@ -77,7 +96,7 @@ def consume(
             await consumer.close()
 
     try:
-        with_cluster(bootstrap, operation)
+        with_cluster(bootstrap, operation if group is None else as_member)
     except KeyboardInterrupt:
         return 0  # the usual way to stop following
     return 0
@@ -97,6 +116,27 @@ async def _follow(consumer: Consumer, count: int | None, at_end_exit: bool, writ
                 consumer.drop(fetched.partition)
         sys.stdout.flush()
     return printed
+
+
+async def _follow_group(
+    member: GroupConsumer, count: int | None, at_end_exit: bool, write: Formatter | None
+) -> int:
+    """As `_follow`. What was printed is committed, and nothing else."""
+    printed = 0
+    while True:
+        for fetched in await member.poll():
+            for record in fetched.records:
+                _print(fetched.partition, record, write)
+                printed += 1
+                if printed == count:
+                    member.processed(fetched.partition, record.offset + 1)
+                    return printed
+            member.processed(fetched.partition, fetched.next_offset)
+            if at_end_exit and fetched.next_offset >= fetched.end_offset:
+                member.drop(fetched.partition)
+        sys.stdout.flush()
+        if at_end_exit and not member.reading:
+            return printed
 
 
 def _print(partition: TopicPartition, record: Record, write: Formatter | None) -> None:

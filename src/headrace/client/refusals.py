@@ -111,6 +111,10 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
         "ask again in a moment",
     ),
     ErrorCode.INVALID_GROUP_ID: ("{subject}: this is not a name that a group can have", ""),
+    ErrorCode.INCONSISTENT_GROUP_PROTOCOL: (
+        "the members of {subject} share partitions in another way",
+        "choose another group, or stop them; `headrace group describe GROUP` shows their assignor",
+    ),
     ErrorCode.GROUP_ID_NOT_FOUND: (
         "{subject} does not exist",
         "`headrace group list` shows what is there",

@@ -47,7 +47,7 @@ def parse_start(text: str) -> Start:
             Start(StartKind.BEFORE_END, -number) if text.startswith("-") else Start(StartKind.OFFSET, number)
         )
     if text == "stored":
-        raise ClientFailure("stored offsets belong to groups, which are not there yet", "begin at an offset")
+        raise ClientFailure("stored offsets belong to groups", "name one with --group, or begin at an offset")
     raise ClientFailure(
         f"{text!r} is not a place in a log",
         "write beginning, end, an offset, -N for the last N, or @TIME (milliseconds or an ISO date)",

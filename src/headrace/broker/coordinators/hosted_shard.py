@@ -88,6 +88,7 @@ class HostedShard(Generic[S]):
         self._held: deque[Held] = deque()
         self._parked: dict[Ask, None] = {}
         self._flush_is_due = False
+        self._settling_is_due = False
         self._patience: asyncio.TimerHandle | None = None
         self._stopped = False
         partition.watch(self)
@@ -221,8 +222,6 @@ class HostedShard(Generic[S]):
 
     def _settle(self) -> None:
         """Tell those who wait for nothing any more. Telling may add others, behind them."""
-        if self._writer.is_appending:
-            return  # told from within an append, which is looked at when it has returned
         queue = self._held
         while queue and queue[0].end <= self._committed():
             self._finish(queue.popleft())
@@ -275,8 +274,15 @@ class HostedShard(Generic[S]):
         """Only committed records matter here."""
 
     def on_commit(self, size: int) -> None:  # noqa: ARG002 - a watcher has this shape
-        if self._held:
-            self._settle()
+        if self._held and not self._settling_is_due and not self._writer.is_appending:
+            # Not from in here: whoever is answered may append at once, in the middle of a follower's fetch,
+            # which would not notice and wait. Our own appends are looked at when they have returned.
+            self._settling_is_due = True
+            self._loop.call_soon(self._settle_in_turn)
+
+    def _settle_in_turn(self) -> None:
+        self._settling_is_due = False
+        self._settle()
 
     def on_change(self) -> None:
         leads = self.partition.is_leader and not self._stopped

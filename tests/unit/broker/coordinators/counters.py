@@ -174,10 +174,11 @@ class Counters:
         self.epoch += 1
         self.partition.assign(row(2, self.epoch), LOCAL, 0.0)
 
-    def replicate(self, up_to: int | None = None) -> None:
+    async def replicate(self, up_to: int | None = None) -> None:
         """Broker 2 has everything up to there."""
         end = self.partition.log.end_offset if up_to is None else up_to
         self.partition.on_replica_fetch(2, 100, end, 0.0)
+        await self.turn()
 
     async def loaded(self) -> CounterShard:
         for _ in range(10_000):

@@ -63,10 +63,10 @@ async def test_answers_wait_for_the_replicas() -> None:
     await counters.turn()
     assert counters.partition.log.end_offset == 2
     assert not first.is_decided
-    counters.replicate(1)
+    await counters.replicate(1)
     assert first.result() == 1
     assert not second.is_decided
-    counters.replicate(2)
+    await counters.replicate(2)
     assert second.result() == 2
 
 
@@ -79,7 +79,7 @@ async def test_a_look_waits_for_what_it_saw() -> None:
     assert glance.result() == 1
     await counters.turn()
     assert not look.is_decided
-    counters.replicate()
+    await counters.replicate()
     assert look.result() == 1
 
 
@@ -94,7 +94,7 @@ async def test_a_refusal_waits_for_what_it_saw() -> None:
     refused = counters.coordinator.ask("key", refuse)
     await counters.turn()
     assert not refused.is_decided
-    counters.replicate()
+    await counters.replicate()
     with pytest.raises(InvalidRequest, match="a is 1"):
         await refused
 
@@ -106,7 +106,7 @@ async def test_a_parked_request_is_answered_by_a_later_decision() -> None:
     waker = counters.coordinator.ask("key", wake("a"))
     await counters.turn()
     assert not any(each.is_decided for each in (*parked, waker))
-    counters.replicate()
+    await counters.replicate()
     assert [each.result() for each in (*parked, waker)] == [1, 1, 1]
 
 
@@ -116,7 +116,7 @@ async def test_effects_follow_the_commit() -> None:
     counters.coordinator.ask("key", add("a", effects=("send",)))
     await counters.turn()
     assert not counters.effects
-    counters.replicate()
+    await counters.replicate()
     assert counters.effects == [(0, 1, "send")]
 
 
@@ -225,7 +225,7 @@ async def test_somebody_who_waits_too_long_is_told_so_and_the_effects_still_foll
                 await each
     assert not idle.is_decided
     assert not counters.effects
-    counters.replicate()
+    await counters.replicate()
     assert counters.effects == [(0, 1, "send")]
     assert await counters.coordinator.ask("key", get("a")) == 2
 
@@ -263,3 +263,16 @@ async def test_what_somebody_else_writes_is_noticed() -> None:
     with pytest.raises(CoordinatorNotAvailable, match="somebody else"):
         await answer
     assert (await counters.loaded()).numbers == {"b": 7}
+
+
+async def test_nobody_is_told_in_the_middle_of_a_followers_fetch() -> None:
+    counters = Counters(isr=(1, 2))
+    await counters.loaded()
+    answer = counters.coordinator.ask("key", add("a", effects=("send",)))
+    await counters.turn()
+    counters.partition.on_replica_fetch(2, 100, 1, 0.0)
+    assert not answer.is_decided
+    assert not counters.effects
+    await counters.turn()
+    assert answer.result() == 1
+    assert counters.effects == [(0, 1, "send")]

@@ -82,7 +82,7 @@ async def test_what_was_read_is_told_only_when_it_is_committed() -> None:
     look = counters.coordinator.ask("key", get("a"))
     await counters.turn()
     assert not look.is_decided
-    counters.replicate()
+    await counters.replicate()
     assert look.result() == 1
 
 
@@ -91,7 +91,7 @@ async def test_what_was_cut_off_is_forgotten() -> None:
     await counters.loaded()
     counters.coordinator.ask("key", add("a"))
     await counters.turn()
-    counters.replicate()
+    await counters.replicate()
     lost = counters.coordinator.ask("key", add("a"))
     await counters.turn()
     counters.follow()

@@ -89,7 +89,7 @@ async def test_a_marker_waits_for_the_replicas_and_is_lost_with_the_leadership()
     marker = end(counters, committed=True)
     look = counters.coordinator.ask("key", get("a"))
     assert not marker.is_decided
-    counters.replicate()
+    await counters.replicate()
     assert (marker.result(), look.result()) == (None, 10)
     late = end(counters, committed=False)
     counters.follow()

@@ -12,6 +12,8 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.api_versions_request import ApiVersionsRequest
+from headrace.protocol.messages.api_versions_response import ApiVersionsResponse
 from headrace.protocol.messages.list_transactions_request import ListTransactionsRequest
 from headrace.testing.cluster import Cluster
 from headrace.transactions import transaction
@@ -307,3 +309,70 @@ def test_a_two_phase_transaction_waits_for_its_owner(cluster: Cluster, raw: RawT
     assert raw.describe("sink").transaction_state == "Ongoing"
     assert raw.end("sink", writer, commit=True).error_code == ErrorCode.NONE
     assert committed(cluster) == [b"prepared"]
+
+
+# --- with transaction.version 2 -----------------------------------------------------------------------------
+
+
+def test_the_version_is_finalised(raw: RawTransactions) -> None:
+    answer = raw.wire.ask(
+        ApiVersionsRequest(client_software_name="test", client_software_version="1"), 4, ApiVersionsResponse
+    )
+    assert [
+        (each.min_version, each.max_version)
+        for each in answer.supported_features
+        if each.name == "transaction.version"
+    ] == [(0, 2)]
+    assert [
+        each.max_version_level for each in answer.finalized_features if each.name == "transaction.version"
+    ] == [2]
+
+
+def test_partitions_come_with_their_first_records(cluster: Cluster, raw: RawTransactions) -> None:
+    producer = raw.producer("shop")
+    for number in range(3):
+        for partition in (0, 1):
+            value = b"%d" % number
+            code = raw.produce("shop", producer, TOPIC, value, partition=partition, version=12)
+            assert code is ErrorCode.NONE
+        state = raw.describe("shop")
+        assert state.transaction_state == "Ongoing"
+        assert [(topic.topic, topic.partitions) for topic in state.topics] == [(TOPIC, [0, 1])]
+        answer = raw.end("shop", producer, commit=number != 1, version=5)
+        assert answer.error_code == ErrorCode.NONE
+        assert (answer.producer_id, answer.producer_epoch) == (producer.producer_id, producer.epoch + 1)
+        eventually(lambda: raw.describe("shop").transaction_state.startswith("Complete"))
+        again = raw.end("shop", producer, commit=number != 1, version=5)
+        assert again.to_bytes(5) == answer.to_bytes(5)
+        late = raw.produce("shop", producer, TOPIC, b"late", version=12)
+        assert late in (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
+        late_end = raw.end("shop", producer, commit=number == 1, version=5)
+        assert late_end.error_code == ErrorCode.INVALID_TXN_STATE
+        producer = transaction.Producer(answer.producer_id, answer.producer_epoch)
+    assert committed(cluster, 0) == [b"0", b"2"]
+    assert committed(cluster, 1) == [b"0", b"2"]
+
+
+def test_the_next_transaction_may_begin_at_once(cluster: Cluster, raw: RawTransactions) -> None:
+    """The markers of the one before may still be on their way: then its first records wait for them."""
+    producer = raw.producer("shop")
+    for number in range(20):
+        value = b"%d" % number
+        assert raw.produce("shop", producer, TOPIC, value, version=12) is ErrorCode.NONE
+        answer = raw.end("shop", producer, commit=True, version=5)
+        assert answer.error_code == ErrorCode.NONE
+        producer = transaction.Producer(answer.producer_id, answer.producer_epoch)
+    assert committed(cluster) == [b"%d" % number for number in range(20)]
+
+
+def test_a_kept_transaction_is_ended_by_another_process(cluster: Cluster, raw: RawTransactions) -> None:
+    first = raw.initialise("sink", version=6, two_phase=True)
+    writer = transaction.Producer(first.producer_id, first.producer_epoch)
+    assert raw.produce("sink", writer, TOPIC, b"kept", version=12) is ErrorCode.NONE
+    second = raw.initialise("sink", version=6, two_phase=True, keep=True)
+    assert (second.ongoing_txn_producer_id, second.ongoing_txn_producer_epoch) == writer
+    owner = transaction.Producer(second.producer_id, second.producer_epoch)
+    assert raw.end("sink", writer, commit=False, version=5).error_code == ErrorCode.PRODUCER_FENCED
+    answer = raw.end("sink", owner, commit=True, version=5)
+    assert (answer.error_code, answer.producer_epoch) == (ErrorCode.NONE, owner.epoch + 1)
+    assert committed(cluster) == [b"kept"]

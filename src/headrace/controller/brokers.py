@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 from uuid import UUID
 
+from headrace.controller.features import finalise_agreed
 from headrace.controller.image import BrokerRegistration, Endpoint
 from headrace.controller.operations import RecordGroup, Result
 from headrace.controller.partition_changes import PartitionChanges
@@ -41,11 +42,11 @@ class BrokerDescription(NamedTuple):
     directories: tuple[UUID, ...] = ()
     features: Mapping[str, tuple[int, int]] = MappingProxyType({})
     previous_epoch: int = -1
-    """The broker epoch of the incarnation that wrote these directories last; -1 if they do not say."""
+    """The broker epoch under which these directories were closed cleanly; -1 if they were not."""
     stopped: Stopped = "unknown"
-    earlier_epochs: tuple[int, ...] = ()
-    """Of incarnations before that one, since which nothing was lost either: a controller may have missed
-    some of them, and knows the broker by one of these."""
+    earlier_incarnations: tuple[UUID, ...] = ()
+    """Those since which nothing was lost: a controller may have missed some of them, and knows the broker by
+    one of these."""
 
 
 def register(
@@ -70,7 +71,7 @@ def register(
     group: RecordGroup = [_registration(broker, epoch, fenced)]
     if fenced and policy.safeguards.no_resumed_leadership:
         group.extend(_losses(policy, broker, before))
-    return Result([group], None)
+    return Result([group, *finalise_agreed(policy.image, (broker.broker_id, broker.features))], None)
 
 
 def _registration(broker: BrokerDescription, epoch: BrokerEpoch, fenced: bool) -> RegisterBrokerRecord:
@@ -102,7 +103,7 @@ def _losses(
     trusted = not policy.safeguards.proof_of_a_whole_log or (
         before is not None
         and broker.stopped != "unknown"
-        and before.epoch in (broker.previous_epoch, *broker.earlier_epochs)
+        and (before.epoch == broker.previous_epoch or before.incarnation_id in broker.earlier_incarnations)
     )
     had = () if before is None else before.directories
     all_kept = set(had) <= set(broker.directories)

@@ -92,18 +92,18 @@ class Coordinators:
         hosted = None if coordinator is None else coordinator.hosted(partition)
         if hosted is not None:
             return hosted.append_marker(batch, producer, committed=committed)
-        marker = _Marker()
+        waiter = _MarkerWaiter()
         try:
             result = partition.append(
                 batch, read_header(batch), acks=ACKS_ALL, now_ms=now_ms, from_client=False
             )
         except HeadraceError as error:
-            marker.reject(error)
+            waiter.promise.reject(error)
         else:
             if partition.must_sync_before_ack:
                 self._broker.flusher.flush(partition.log)
-            partition.await_commit(result.last_offset + 1, marker)
-        return marker
+            partition.await_commit(result.last_offset + 1, waiter)
+        return waiter.promise
 
     def stop(self) -> None:
         """On a clean stop, and on one that is not: what is held is refused, so that nothing waits on it."""
@@ -114,16 +114,19 @@ class Coordinators:
             coordinator.stop()
 
 
-class _Marker(Promise[None]):
+class _MarkerWaiter:
     """Implements replication.waiting.CommitWaiter."""
 
-    __slots__ = ()
+    __slots__ = ("promise",)
+
+    def __init__(self) -> None:
+        self.promise: Promise[None] = Promise()
 
     def on_decided(self, _token: int, error: HeadraceError | None) -> None:
         if error is None:
-            self.resolve(None)
+            self.promise.resolve(None)
         else:
-            self.reject(error)
+            self.promise.reject(error)
 
 
 def _no_effect(_index: int, _epoch: int, effect: object) -> None:

@@ -103,9 +103,9 @@ def test_incarnations_that_no_controller_heard_of_do_not_cost_the_proof() -> Non
     cluster = three()
     cluster.fence(2)
     cluster.do(cluster.machine.fence_brokers([0, 1]))
-    known = int(cluster.image.brokers[1].epoch)
+    known = cluster.image.brokers[1].incarnation_id
     described = description(1)._replace(
-        stopped="same-boot", previous_epoch=known + 2, earlier_epochs=(known, known + 1)
+        stopped="same-boot", earlier_incarnations=(known, UUID(int=501), UUID(int=502))
     )
     cluster.do(cluster.machine.register_broker(described, BrokerEpoch(NEXT_EPOCH)))
     assert row(cluster) == (-1, (), (0, 1))

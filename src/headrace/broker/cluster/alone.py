@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from headrace.broker.cluster import description
 from headrace.controller.brokers import BrokerDescription
 from headrace.core.errors import HeadraceError, StorageError
 from headrace.core.ids import NO_BROKER, BrokerEpoch
@@ -29,6 +30,9 @@ class LoneNode:
 
     async def start(self) -> None:
         broker = self._broker
+        for directory in broker.logs.online():
+            # What it writes from now on, no cluster that these directories were in has heard of.
+            description.forget(broker.disk, directory.path)
         broker.controller.on_resign(self._on_resign)
         await broker.controller.enter(broker.broker_id)
         self.broker_epoch = await broker.controller.register_alone(self._describe())

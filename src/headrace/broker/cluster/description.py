@@ -41,7 +41,7 @@ def encode(broker: BrokerDescription) -> bytes:
             "directories": [str(directory) for directory in broker.directories],
             "previous_epoch": broker.previous_epoch,
             "stopped": broker.stopped,
-            "earlier_epochs": list(broker.earlier_epochs),
+            "earlier_incarnations": [str(each) for each in broker.earlier_incarnations],
         }
     ).encode()
 
@@ -58,7 +58,7 @@ def decode(broker_id: BrokerId, node: bytes) -> BrokerDescription:
             features={name: (levels[0], levels[1]) for name, levels in said["features"].items()},
             previous_epoch=int(said["previous_epoch"]),
             stopped=said["stopped"],
-            earlier_epochs=tuple(int(epoch) for epoch in said.get("earlier_epochs", ())),
+            earlier_incarnations=tuple(UUID(text) for text in said.get("earlier_incarnations", ())),
         )
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise CorruptLog(f"the node of broker {broker_id} cannot be read: {error!r}") from error
@@ -72,14 +72,15 @@ def _endpoint(text: str) -> Endpoint:
 
 class Remembered(NamedTuple):
     boot_id: str
-    broker_epochs: tuple[int, ...]
-    """Of the incarnations since which nothing was lost; the last one wrote this."""
+    incarnations: tuple[UUID, ...]
+    """Those since which nothing was lost; the last one wrote this."""
 
 
-def remember(disk: Disk, directories: Sequence[str], boot_id: str, broker_epochs: Sequence[int]) -> None:
-    """Before this process may join any ISR: a later one must be able to tell what became of it."""
-    epochs = ",".join(map(str, broker_epochs))
-    content = checkpoints.format_properties({"boot.id": boot_id, "broker.epochs": epochs})
+def remember(disk: Disk, directories: Sequence[str], boot_id: str, incarnations: Sequence[UUID]) -> None:
+    """Before anybody hears of this process: a later one must be able to tell what became of it."""
+    content = checkpoints.format_properties(
+        {"boot.id": boot_id, "incarnations": ",".join(map(str, incarnations))}
+    )
     for path in directories:
         files.replace(disk, f"{path}/{INCARNATION}", content, sync=True)
 
@@ -97,8 +98,8 @@ def recall(disk: Disk, directories: Sequence[str]) -> Remembered | None:
     for path in directories:
         try:
             said = checkpoints.parse_properties(files.read_all(disk, f"{path}/{INCARNATION}"))
-            epochs = tuple(int(text) for text in said["broker.epochs"].split(","))
-            found.add(Remembered(said["boot.id"], epochs))
+            incarnations = tuple(UUID(text) for text in said["incarnations"].split(","))
+            found.add(Remembered(said["boot.id"], incarnations))
         except (OSError, KeyError, ValueError, checkpoints.CorruptCheckpoint):
             return None
     return found.pop() if len(found) == 1 else None

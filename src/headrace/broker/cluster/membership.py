@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Stopped = Literal["clean", "same-boot", "unknown"]
 
-EPOCHS_KEPT: Final = 32
+INCARNATIONS_KEPT: Final = 32
 """Incarnations that no controller has heard of are rare: one is enough for most, and a loop of starts that
 fail is not to fill the node."""
 
@@ -29,27 +29,29 @@ class Membership:
         """The epoch of the last registration of this process; -1 before the first."""
         self.is_registering = True
         """A later epoch than that in the metadata may be this process's own."""
-        self._whole_since: tuple[int, ...] = ()
-        """Epochs of this process and of those before it, since which its directories have lost nothing."""
+        self._whole_since: tuple[UUID, ...] = ()
+        """This process and those before it, since which its directories have lost nothing."""
 
     async def register(self) -> None:
         """Each time is a new incarnation with a new epoch, also if the process is the same."""
         broker = self._broker
         self.is_registering = True  # until it succeeds: an attempt that failed may have had its effect
         told = self.describe()
-        epoch = await self._coordination.register(broker.broker_id, description.encode(told))
-        kept = () if told.stopped == "unknown" else (*told.earlier_epochs, told.previous_epoch)
-        self._whole_since = (*kept[-EPOCHS_KEPT:], epoch)
+        kept = () if told.stopped == "unknown" else told.earlier_incarnations
+        earlier = [each for each in kept if each != self._incarnation]
+        self._whole_since = (*earlier[-INCARNATIONS_KEPT:], self._incarnation)
+        # First the disk, then the node: were it the other way round, a process that is killed in between
+        # would be known to the controller and not to its own directories, and the next one be distrusted.
         paths = [directory.path for directory in broker.logs.online()]
         await broker.loop.run_in_executor(
             None, description.remember, broker.disk, paths, broker.world.boot_id, self._whole_since
         )
-        self.broker_epoch = epoch
+        self.broker_epoch = await self._coordination.register(broker.broker_id, description.encode(told))
         self.is_registering = False
 
     def describe(self) -> BrokerDescription:
         broker = self._broker
-        epochs, stopped = self._previous()
+        previous_epoch, earlier, stopped = self._previous()
         return BrokerDescription(
             broker_id=broker.broker_id,
             incarnation_id=self._incarnation,
@@ -57,28 +59,29 @@ class Membership:
             rack=broker.config.broker_rack,
             directories=tuple(directory.uuid for directory in broker.logs.online()),
             features=broker.supported_features,
-            previous_epoch=epochs[-1],
+            previous_epoch=previous_epoch,
             stopped=stopped,
-            earlier_epochs=epochs[:-1],
+            earlier_incarnations=earlier,
         )
 
-    def _previous(self) -> tuple[tuple[int, ...], Stopped]:
-        """The epochs of incarnations since which nothing was lost, and how the last of them ended.
+    def _previous(self) -> tuple[int, tuple[UUID, ...], Stopped]:
+        """The broker epoch at a clean stop, the incarnations since which nothing was lost, and how the last
+        of them ended.
 
         All of them, because a controller may never have heard of the last ones: a broker that was started
         three times while nobody was in office has lost no more than one that was started once.
         """
         broker = self._broker
         if broker.logs.quarantined:
-            return (-1,), "unknown"  # what was promised below the damage cannot be vouched for
+            return -1, (), "unknown"  # what was promised below the damage cannot be vouched for
         if self._whole_since:
-            return self._whole_since, "same-boot"  # this very process: nothing was lost with the session
+            return -1, self._whole_since, "same-boot"  # this very process: nothing was lost with the session
         remembered = description.recall(broker.disk, broker.config.data_directories)
+        incarnations = () if remembered is None else remembered.incarnations
         at_stop = broker.logs.broker_epoch_at_stop
         if at_stop >= 0:
-            chained = remembered is not None and remembered.broker_epochs[-1] == at_stop
-            return remembered.broker_epochs if remembered is not None and chained else (at_stop,), "clean"
+            return at_stop, incarnations, "clean"
         if remembered is None:
-            return (-1,), "unknown"
+            return -1, (), "unknown"
         same = bool(remembered.boot_id) and remembered.boot_id == broker.world.boot_id
-        return remembered.broker_epochs, "same-boot" if same else "unknown"
+        return -1, incarnations, "same-boot" if same else "unknown"

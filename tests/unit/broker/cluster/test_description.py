@@ -14,6 +14,7 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ids import BrokerId
 from headrace.testing.disk import SimulatedDisk
 
+OLDER, LAST = UUID(int=11), UUID(int=12)
 TOLD = BrokerDescription(
     broker_id=BrokerId(3),
     incarnation_id=UUID(int=7),
@@ -23,6 +24,7 @@ TOLD = BrokerDescription(
     features={"metadata.version": (25, 25)},
     previous_epoch=41,
     stopped="same-boot",
+    earlier_incarnations=(OLDER, LAST),
 )
 
 
@@ -52,27 +54,27 @@ def disk_with(*paths: str) -> SimulatedDisk:
 
 def test_an_incarnation_is_recalled_after_a_power_loss() -> None:
     disk = disk_with("/a", "/b")
-    description.remember(disk, ["/a", "/b"], "boot", (7, 12))
+    description.remember(disk, ["/a", "/b"], "boot", (OLDER, LAST))
     disk.crash(keep=0.0)
-    assert description.recall(disk, ["/a", "/b"]) == ("boot", (7, 12))
+    assert description.recall(disk, ["/a", "/b"]) == ("boot", (OLDER, LAST))
 
 
 def test_a_new_disk_among_the_directories_knows_nothing() -> None:
     disk = disk_with("/a", "/b")
-    description.remember(disk, ["/a"], "boot", (7, 12))
+    description.remember(disk, ["/a"], "boot", (OLDER, LAST))
     assert description.recall(disk, ["/a", "/b"]) is None
 
 
 def test_directories_that_disagree_know_nothing() -> None:
     disk = disk_with("/a", "/b")
-    description.remember(disk, ["/a"], "boot", (7, 12))
-    description.remember(disk, ["/b"], "boot", (7, 11))
+    description.remember(disk, ["/a"], "boot", (OLDER, LAST))
+    description.remember(disk, ["/b"], "boot", (OLDER,))
     assert description.recall(disk, ["/a", "/b"]) is None
 
 
 def test_a_directory_that_failed_does_not_call_itself_whole_again() -> None:
     disk = disk_with("/a", "/b")
-    description.remember(disk, ["/a", "/b"], "boot", (7, 12))
+    description.remember(disk, ["/a", "/b"], "boot", (OLDER, LAST))
     description.forget(disk, "/b")
     assert description.recall(disk, ["/a", "/b"]) is None
     description.forget(disk, "/b")

@@ -219,7 +219,7 @@ def sentences(entry: GroupLag) -> list[str]:
         elif partition.held:
             said.append(
                 f"{name}: an open transaction holds consumers of committed records at {ends.stable}; "
-                f"`headrace txn find-hanging --topic {name.topic}` tells whether anybody will end it"
+                f"`headrace txn find-hanging --all --topic {name.topic}` shows whose it is"
             )
         if partition.missed:
             said.append(f"{name}: {partition.missed:,} records were removed before the group read them")

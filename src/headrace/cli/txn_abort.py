@@ -18,6 +18,9 @@ from headrace.client.open_transactions import OpenTransaction
 from headrace.client.transactions import Transaction
 from headrace.core.ids import TopicPartition
 
+LONGEST_TRANSACTION_MS = 15 * 60_000
+"""Default of transaction.max.timeout.ms: what is younger may still be ended by its coordinator."""
+
 
 @click.command("find-hanging")
 @click.option(
@@ -36,18 +39,19 @@ from headrace.core.ids import TopicPartition
     "--silent-for",
     metavar="DURATION",
     callback=duration_ms,
-    default="15m",
-    show_default=True,
-    help="Only if the producer has written nothing for so long. Kafka's largest timeout is 15 minutes.",
+    help="Only if the producer has written nothing for so long. Default: 15m, the longest that a transaction"
+    " may last unless transaction.max.timeout.ms says otherwise; with --all, 0s.",
 )
-@click.option("--all", "show_all", is_flag=True, help="Also those that their coordinator will end.")
+@click.option(
+    "--all", "show_all", is_flag=True, help="Also those that their coordinator will end, and new ones."
+)
 @bootstrap_option
 @json_option
 def find_hanging(
     topics: tuple[str, ...],
     partition: int | None,
     broker: int | None,
-    silent_for: int,
+    silent_for: int | None,
     show_all: bool,
     bootstrap: str,
     as_json: bool,
@@ -60,6 +64,7 @@ def find_hanging(
     if partition is not None and len(topics) != 1:
         raise click.UsageError("--partition needs exactly one --topic")
     now_ms = time.time_ns() // 1_000_000
+    quiet_ms = silent_for if silent_for is not None else 0 if show_all else LONGEST_TRANSACTION_MS
 
     async def operation(cluster: Cluster) -> list[OpenTransaction]:
         states = await admin.list_topics(cluster, internal=True)
@@ -75,7 +80,7 @@ def find_hanging(
             and state.leader >= 0
         ]
         found = await open_transactions.open_transactions(
-            cluster, wanted, silent_since_ms=now_ms - silent_for
+            cluster, wanted, silent_since_ms=now_ms - quiet_ms if quiet_ms else None
         )
         return [entry for entry in found if show_all or entry.hangs]
 
@@ -97,7 +102,9 @@ def find_hanging(
             )
             for entry in found
         ],
-        empty=f"none: no transaction hangs that was silent for {duration_text(silent_for)}",
+        empty="none: no transaction is open there"
+        if show_all and not quiet_ms
+        else f"none: no transaction hangs that was silent for {duration_text(quiet_ms)}",
     )
 
 

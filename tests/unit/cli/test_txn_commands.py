@@ -107,6 +107,16 @@ def test_what_hangs_is_what_no_coordinator_will_end(run: Run) -> None:
     assert lines[1][-2:] == ["unknown", "producer"]
     assert " ".join(lines[2][-6:]) == "is Ongoing, not in this partition"
     assert len(cells(run("txn", "find-hanging", "--all").stdout)) == 4
+    assert len(cells(run("txn", "find-hanging", "--all", "--silent-for", "2h").stdout)) == 0
+
+
+def test_new_ones_are_shown_with_all_the_others(run: Run, script: ScriptedTransactions) -> None:
+    script.open = {("t", 1): [producer(99, start=4)]}
+    script.open["t", 1][0].last_timestamp = now_ms() + 60_000
+    assert "none" in run("txn", "find-hanging").stderr
+    assert len(cells(run("txn", "find-hanging", "--all").stdout)) == 2
+    script.open = {}
+    assert "no transaction is open there" in run("txn", "find-hanging", "--all").stderr
 
 
 def test_hanging_ones_can_be_looked_for_more_closely(run: Run) -> None:

@@ -7,14 +7,17 @@ broker may have led the partition before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from headrace.coordinators.decision import CoordinatorRecord
+from headrace.coordinators.offset_bytes import key_bytes, value_bytes
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import Buffer
 from headrace.protocol.message import Message
 from headrace.protocol.primitives import Reader, Writer
 from headrace.protocol.records import NewRecord, Record
+from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
+from headrace.protocol.stored.offset_commit_value import OffsetCommitValue
 
 KEY_VERSION: Final = 0
 """Keys have one version of their fields each; the number in front of them is the kind."""
@@ -24,16 +27,22 @@ Kinds = Mapping[int, tuple[type[Message], type[Message]]]
 
 
 def encode(record: CoordinatorRecord, timestamp_ms: int) -> NewRecord:
-    key = Writer()
-    key.int16(record.key.API_KEY)
-    record.key.encode(key, KEY_VERSION)
-    value = None
-    if record.value is not None:
-        writer = Writer()
-        writer.int16(record.value_version)
-        record.value.encode(writer, record.value_version)
-        value = writer.getvalue()
-    return NewRecord(value, key.getvalue(), timestamp_ms)
+    key, value, version = record
+    if type(key) is OffsetCommitKey:
+        value_of_key = None if value is None else value_bytes(cast(OffsetCommitValue, value), version)
+        return NewRecord(value_of_key, key_bytes(key.group, key.topic, key.partition), timestamp_ms)
+    return NewRecord(
+        None if value is None else _bytes_of(version, value, version),
+        _bytes_of(key.API_KEY, key, KEY_VERSION),
+        timestamp_ms,
+    )
+
+
+def _bytes_of(number: int, message: Message, version: int) -> bytes:
+    writer = Writer()
+    writer.int16(number)
+    message.encode(writer, version)
+    return writer.getvalue()
 
 
 def decode(record: Record, kinds: Kinds) -> CoordinatorRecord | None:

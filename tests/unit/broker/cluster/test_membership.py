@@ -1,0 +1,96 @@
+"""A process is on its disks before it is in the coordination service: a kill in between costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from headrace.broker.broker import Broker
+from headrace.broker.cluster import description
+from headrace.broker.cluster.membership import Membership
+from headrace.controller.brokers import BrokerDescription
+from headrace.controller.image import Endpoint
+from headrace.core.errors import HeadraceError
+from headrace.core.ids import BrokerEpoch, BrokerId
+from headrace.core.ports_coordination import Coordination
+from headrace.testing.disk import SimulatedDisk
+
+
+class Service:
+    """Registers a broker, or fails when that has had its effect: the process is killed just then."""
+
+    def __init__(self) -> None:
+        self.told: list[BrokerDescription] = []
+        self.kills = False
+
+    async def register(self, broker_id: BrokerId, node: bytes) -> BrokerEpoch:
+        self.told.append(description.decode(broker_id, node))
+        if self.kills:
+            raise HeadraceError("killed")
+        return BrokerEpoch(10 * len(self.told))
+
+
+class Host:
+    """A disk, and the processes that run on it one after the other."""
+
+    def __init__(self) -> None:
+        self.disk = SimulatedDisk()
+        self.disk.make_dirs("/data")
+        self.service = Service()
+        self.boot_id = "boot"
+        self.processes = 0
+
+    def start(self) -> Membership:
+        self.processes += 1
+        directory = SimpleNamespace(path="/data", uuid=UUID(int=77))
+        broker: Any = SimpleNamespace(
+            random=SimpleNamespace(randbytes=lambda _size: bytes([self.processes]) * 16),
+            broker_id=BrokerId(1),
+            disk=self.disk,
+            loop=asyncio.get_running_loop(),
+            endpoints=(Endpoint("PLAINTEXT", "h", 1),),
+            config=SimpleNamespace(broker_rack=None, data_directories=["/data"]),
+            logs=SimpleNamespace(online=lambda: [directory], quarantined={}, broker_epoch_at_stop=-1),
+            supported_features={},
+            world=SimpleNamespace(boot_id=self.boot_id),
+        )
+        return Membership(cast(Broker, broker), cast(Coordination, self.service))
+
+
+async def test_a_process_that_is_killed_as_it_registers_is_known_to_the_next() -> None:
+    host = Host()
+    await host.start().register()
+    host.service.kills = True
+    with pytest.raises(HeadraceError):
+        await host.start().register()
+    host.service.kills = False
+    await host.start().register()
+    first, killed, last = host.service.told
+    assert last.stopped == "same-boot"
+    assert last.earlier_incarnations == (first.incarnation_id, killed.incarnation_id)
+
+
+async def test_after_a_start_of_the_host_nothing_is_vouched_for() -> None:
+    host = Host()
+    await host.start().register()
+    host.boot_id = "another"
+    await host.start().register()
+    await host.start().register()
+    _, second, third = host.service.told
+    assert second.stopped == "unknown"
+    assert third.earlier_incarnations == (second.incarnation_id,)
+
+
+async def test_a_lost_session_loses_nothing() -> None:
+    host = Host()
+    process = host.start()
+    await process.register()
+    await process.register()
+    first, again = host.service.told
+    assert again.incarnation_id == first.incarnation_id
+    assert (again.stopped, again.earlier_incarnations) == ("same-boot", (first.incarnation_id,))
+    assert process.broker_epoch == 20

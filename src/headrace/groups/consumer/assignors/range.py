@@ -9,6 +9,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from headrace.groups.consumer.assignors.spec import Assignment, GroupSpec
+from headrace.groups.consumer.assignors.subscribers import bunches
 
 
 def assign_ranges(group: GroupSpec) -> dict[str, Assignment]:
@@ -20,18 +21,15 @@ def assign_ranges(group: GroupSpec) -> dict[str, Assignment]:
             group.members[member_id].instance_id or member_id,
         ),
     )
-    subscribers: dict[UUID, list[str]] = {}
-    for member_id in order:
-        for topic_id in group.members[member_id].topics:
-            subscribers.setdefault(topic_id, []).append(member_id)
     assigned: dict[str, dict[UUID, frozenset[int]]] = {member_id: {} for member_id in order}
-    for topic_id, members in subscribers.items():
-        each, longer = divmod(group.partition_counts[topic_id], len(members))
-        start = 0
-        for position, member_id in enumerate(members):
-            end = start + each + (position < longer)
-            if end == start:
-                break
-            assigned[member_id][topic_id] = frozenset(range(start, end))
-            start = end
+    for members, topics in bunches(group, order):
+        for topic_id in topics:
+            each, longer = divmod(group.partition_counts[topic_id], len(members))
+            start = 0
+            for position, member_id in enumerate(members):
+                end = start + each + (position < longer)
+                if end == start:
+                    break
+                assigned[member_id][topic_id] = frozenset(range(start, end))
+                start = end
     return dict(assigned)

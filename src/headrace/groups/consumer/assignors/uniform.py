@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Set
 from itertools import islice
 from uuid import UUID
 
 from headrace.groups.consumer.assignors.spec import Assignment, GroupSpec
 from headrace.groups.consumer.assignors.uniform_mixed import assign_mixed
+
+Taken = dict[UUID, set[int]]
 
 
 def assign_uniformly(group: GroupSpec) -> dict[str, Assignment]:
@@ -17,10 +20,9 @@ def assign_uniformly(group: GroupSpec) -> dict[str, Assignment]:
 
 def _assign_alike(group: GroupSpec) -> dict[str, Assignment]:
     """All members subscribe to the same topics, so the quotas are known before anything moves."""
-    counts = {
-        topic_id: group.partition_counts[topic_id] for topic_id in next(iter(group.members.values())).topics
-    }
-    taken: dict[UUID, set[int]] = {topic_id: set() for topic_id in counts}
+    topics = next(iter(group.members.values())).topics
+    counts = {topic_id: group.partition_counts[topic_id] for topic_id in topics}
+    taken: Taken = {}
     kept = {
         member_id: _still_valid(spec.assigned, counts, taken) for member_id, spec in group.members.items()
     }
@@ -29,15 +31,7 @@ def _assign_alike(group: GroupSpec) -> dict[str, Assignment]:
     for member_id, quota in quotas.items():
         if sizes[member_id] > quota:
             kept[member_id] = _cut(kept[member_id], quota, taken)
-    free = iter(
-        [
-            (topic_id, number)
-            for topic_id, count in counts.items()
-            if len(taken[topic_id]) < count
-            for number in range(count)
-            if number not in taken[topic_id]
-        ]
-    )
+    free = _free(counts, taken)
     assigned: dict[str, Assignment] = {}
     for member_id, quota in quotas.items():
         missing = quota - sizes[member_id]
@@ -47,19 +41,22 @@ def _assign_alike(group: GroupSpec) -> dict[str, Assignment]:
     return assigned
 
 
-def _still_valid(assigned: Assignment, counts: dict[UUID, int], taken: dict[UUID, set[int]]) -> Assignment:
+def _still_valid(assigned: Assignment, counts: dict[UUID, int], taken: Taken) -> Assignment:
     """What exists, is subscribed to and has no other owner. The same object if that is all of it."""
     valid: dict[UUID, frozenset[int]] = {}
     whole = True
     for topic_id, numbers in assigned.items():
-        count = counts.get(topic_id, 0)
-        owned = taken.get(topic_id, set())
+        count = counts.get(topic_id)
+        if count is None:
+            whole = False
+            continue
+        owned = taken.setdefault(topic_id, set())
         good = frozenset(number for number in numbers if number < count and number not in owned)
         whole = whole and len(good) == len(numbers)
         if good:
             valid[topic_id] = good
             owned |= good
-    return assigned if whole and len(valid) == len(assigned) else valid
+    return assigned if whole else valid
 
 
 def _quotas(sizes: dict[str, int], total: int) -> dict[str, int]:
@@ -72,7 +69,7 @@ def _quotas(sizes: dict[str, int], total: int) -> dict[str, int]:
     return quotas
 
 
-def _cut(assigned: Assignment, quota: int, taken: dict[UUID, set[int]]) -> Assignment:
+def _cut(assigned: Assignment, quota: int, taken: Taken) -> Assignment:
     """Keeps the first partitions up to the quota, and frees the rest."""
     kept: dict[UUID, frozenset[int]] = {}
     for topic_id, numbers in assigned.items():
@@ -84,14 +81,26 @@ def _cut(assigned: Assignment, quota: int, taken: dict[UUID, set[int]]) -> Assig
     return kept
 
 
-def _with(assigned: Assignment, more: islice[tuple[UUID, int]]) -> Assignment:
-    added: dict[UUID, list[int]] = {}
+def _free(counts: dict[UUID, int], taken: Taken) -> Iterator[tuple[UUID, int]]:
+    for topic_id, count in counts.items():
+        owned = taken.get(topic_id, ())
+        if len(owned) < count:
+            for number in range(count):
+                if number not in owned:
+                    yield topic_id, number
+
+
+def _with(assigned: Assignment, more: Iterable[tuple[UUID, int]]) -> Assignment:
+    """`more` comes topic by topic."""
+    added: dict[UUID, Set[int]] = {}
+    numbers: list[int] = []
+    current: UUID | None = None
     for topic_id, number in more:
-        added.setdefault(topic_id, []).append(number)
-    return {
-        **assigned,
-        **{
-            topic_id: assigned.get(topic_id, frozenset()) | frozenset(numbers)
-            for topic_id, numbers in added.items()
-        },
-    }
+        if topic_id is not current:
+            if current is not None:
+                added[current] = assigned.get(current, frozenset()) | frozenset(numbers)
+            current, numbers = topic_id, []
+        numbers.append(number)
+    if current is not None:
+        added[current] = assigned.get(current, frozenset()) | frozenset(numbers)
+    return {**assigned, **added}

@@ -1,0 +1,101 @@
+"""Static members: away for a while, back, replaced."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.core.errors import FencedInstance, UnknownMember, UnreleasedInstance
+from tests.unit.groups.consumer.coordinator import (
+    SESSION_MS,
+    Consumer,
+    ConsumerCoordinator,
+    settle,
+)
+
+
+def pair(coordinator: ConsumerCoordinator) -> tuple[Consumer, Consumer]:
+    one, two = Consumer(coordinator, "m1", instance="i1"), Consumer(coordinator, "m2", instance="i2")
+    settle(one, two)
+    return one, two
+
+
+def test_a_member_that_is_away_keeps_its_place() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = pair(coordinator)
+    before, epoch = two.partitions, coordinator.consumers.epoch
+    assert two.leave(-2).member_epoch == -2
+    settle(one, rounds=2)
+    assert one.count == 2
+    back = Consumer(coordinator, "m3", instance="i2")
+    back.beat()
+    assert back.partitions == before
+    assert coordinator.consumers.epoch == epoch, "nobody else has to do anything"
+    assert set(coordinator.consumers.members) == {"m1", "m3"}
+
+
+def test_a_member_that_stays_away_loses_its_place() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = pair(coordinator)
+    two.leave(-2)
+    settle(one, rounds=SESSION_MS // 5_000 + 2)
+    assert one.count == 4
+
+
+def test_a_member_that_leaves_for_good_gives_its_place_up() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = pair(coordinator)
+    two.leave()
+    settle(one)
+    assert one.count == 4
+    assert coordinator.consumers.static_members == {"i1": "m1"}
+
+
+def test_an_instance_that_is_in_use_is_refused() -> None:
+    coordinator = ConsumerCoordinator()
+    pair(coordinator)
+    refused = Consumer(coordinator, "m3", instance="i2").refusal()
+    assert isinstance(refused, UnreleasedInstance)
+    assert str(refused) == (
+        "Static member m3 with instance id i2 cannot join the group because the instance id is owned by m2 "
+        "member."
+    )
+
+
+def test_the_process_before_is_fenced() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = pair(coordinator)
+    epoch = two.epoch
+    two.leave(-2)
+    Consumer(coordinator, "m3", instance="i2").beat()
+    two.epoch = epoch
+    assert isinstance(two.refusal(), FencedInstance)
+    with pytest.raises(FencedInstance):
+        two.leave()
+    one.instance = "unknown"
+    assert isinstance(one.refusal(), UnknownMember)
+
+
+def test_what_was_to_be_given_up_is_free_once_its_owner_is_away() -> None:
+    coordinator = ConsumerCoordinator()
+    one = Consumer(coordinator, "m1", instance="i1")
+    settle(one)
+    two = Consumer(coordinator, "m2")
+    two.beat()
+    one.beat(slow=True)
+    one.leave(-2)
+    settle(two, rounds=2)
+    assert two.count == 2
+    back = Consumer(coordinator, "m3", instance="i1")
+    settle(back, two)
+    assert (back.count, two.count) == (2, 2)
+
+
+def test_a_replaced_member_is_the_same_after_a_failover() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = pair(coordinator)
+    two.leave(-2)
+    Consumer(coordinator, "m3", instance="i2").beat()
+    loaded = coordinator.failover().consumers
+    assert loaded.static_members == {"i1": "m1", "i2": "m3"}
+    assert set(loaded.targets) == {"m1", "m3"}
+    assert one.count == 2

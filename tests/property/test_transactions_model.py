@@ -53,7 +53,7 @@ class Producer:
 class TransactionsModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.config = topic_config(segment_bytes=600, index_interval_bytes=100)
+        self.config = topic_config(segment_bytes=250, index_interval_bytes=100)
         self.disks = {number: SimulatedDisk(number) for number in (1, 2)}
         self.replicas = {number: self._open(number, None, 0) for number in (1, 2)}
         self.settled = {1: 0, 2: 0}
@@ -120,10 +120,10 @@ class TransactionsModel(RuleBasedStateMachine):
         producer.sequence += count
         self.entries.append(Entry(at, number, values))
 
-    @rule(number=st.sampled_from(PRODUCERS), commit=st.booleans())
-    def end_a_transaction(self, number: int, commit: bool) -> None:
-        if not self._is_open(number):
-            return
+    @precondition(lambda self: any(self._is_open(number) for number in PRODUCERS))
+    @rule(data=st.data(), commit=st.booleans(), replicated=st.booleans())
+    def end_a_transaction(self, data: st.DataObject, commit: bool, replicated: bool) -> None:
+        number = data.draw(st.sampled_from([each for each in PRODUCERS if self._is_open(each)]))
         producer, log = self.producers[number], self.leader.log
         if RAISES_EPOCHS[number]:
             producer.epoch, producer.sequence = producer.epoch + 1, 0
@@ -131,6 +131,8 @@ class TransactionsModel(RuleBasedStateMachine):
         version = 2 if RAISES_EPOCHS[number] else 0
         end(log, number, commit=commit, epoch=producer.epoch, version=version)
         self.entries.append(Entry(at, number, (), commit))
+        if replicated:
+            self.replicate()
 
     @rule()
     def roll(self) -> None:

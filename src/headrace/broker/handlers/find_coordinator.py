@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 _BATCHED: Final = 4
-_MESSAGES: Final = {
+_MESSAGES: Final[dict[int, str]] = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
     ErrorCode.INVALID_REQUEST: "This key type has no coordinator here.",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from headrace.core.errors import InvalidRegularExpression
 from headrace.transactions.states import BY_SHOWN, TransactionState
 from headrace.transactions.transaction import Transaction
+
+
+class Pattern(Protocol):
+    def matches(self, name: str) -> bool:
+        """All of the name."""
+        ...
 
 
 class Filter(NamedTuple):
@@ -17,7 +21,7 @@ class Filter(NamedTuple):
     producer_ids: frozenset[int] = frozenset()
     longer_than_ms: int = -1
     """Open for longer than this; negative for all."""
-    pattern: re.Pattern[str] | None = None
+    pattern: Pattern | None = None
 
     def fits(self, transaction: Transaction, now_ms: int) -> bool:
         if self.producer_ids and transaction.producer_id not in self.producer_ids:
@@ -26,11 +30,11 @@ class Filter(NamedTuple):
             return False
         if self.longer_than_ms >= 0 and now_ms - transaction.start_ms <= self.longer_than_ms:
             return False
-        return self.pattern is None or self.pattern.fullmatch(transaction.transactional_id) is not None
+        return self.pattern is None or self.pattern.matches(transaction.transactional_id)
 
 
 def parse_filter(
-    states: Iterable[str], producer_ids: Iterable[int], longer_than_ms: int, pattern: str | None
+    states: Iterable[str], producer_ids: Iterable[int], longer_than_ms: int, pattern: Pattern | None
 ) -> tuple[Filter, list[str]]:
     """The filter, and the names of states that do not exist."""
     known, unknown = [], []
@@ -42,13 +46,4 @@ def parse_filter(
             known.append(state)
     if unknown and not known:
         known = [TransactionState.DEAD]  # only unknown states were asked for, and nothing is in one
-    return Filter(frozenset(known), frozenset(producer_ids), longer_than_ms, _compiled(pattern)), unknown
-
-
-def _compiled(pattern: str | None) -> re.Pattern[str] | None:
-    if not pattern:
-        return None
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise InvalidRegularExpression(f"{pattern!r} is not a pattern: {error}") from None
+    return Filter(frozenset(known), frozenset(producer_ids), longer_than_ms, pattern), unknown

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC
-from headrace.broker.errors import code_of
 from headrace.broker.transactions.requests import told_to
 from headrace.core.errors import CoordinatorNotAvailable
 from headrace.protocol.api_keys import ApiKey
@@ -42,9 +41,7 @@ def handle(
         lambda shard, _ticket, now_ms: shard.add_partitions(transactional_id, producer, (place,), now_ms),
     ).then(
         lambda _: AddOffsetsToTxnResponse(),
-        lambda error: AddOffsetsToTxnResponse(
-            error_code=told_to(call.version, _KNOWS_FENCING, code_of(error))
-        ),
+        lambda error: AddOffsetsToTxnResponse(error_code=told_to(call.version, _KNOWS_FENCING, error)),
     )
 
 

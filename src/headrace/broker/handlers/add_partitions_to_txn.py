@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
 from headrace.broker.promise import Promise
 from headrace.broker.transactions.requests import told_to
 from headrace.coordinators.decision import Decision, Ticket
@@ -111,7 +110,7 @@ def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -
         asked.transactional_id, decide, writes=not asked.verify_only
     ).then(
         lambda missing: dict.fromkeys(missing or (), ErrorCode.TRANSACTION_ABORTABLE),
-        lambda error: dict.fromkeys(names, told_to(version, _KNOWS_FENCING, code_of(error))),
+        lambda error: dict.fromkeys(names, told_to(version, _KNOWS_FENCING, error)),
     )
 
 

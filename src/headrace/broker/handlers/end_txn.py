@@ -11,7 +11,6 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
 from headrace.broker.transactions.requests import told_to
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -43,7 +42,7 @@ def handle(broker: Broker, request: EndTxnRequest, call: Call) -> EndTxnResponse
         return EndTxnResponse(producer_id=producer.producer_id, producer_epoch=producer.epoch)
 
     def refuse(error: Exception) -> EndTxnResponse:
-        return EndTxnResponse(error_code=told_to(call.version, _KNOWS_FENCING, code_of(error)))
+        return EndTxnResponse(error_code=told_to(call.version, _KNOWS_FENCING, error))
 
     return broker.coordinators.transaction_requests.ask(
         wanted.transactional_id,

@@ -2,7 +2,8 @@
 
 Versions 0-6. 3: a producer may name the id and epoch it has (KIP-360). 4: PRODUCER_FENCED. 5: the client
 knows TRANSACTION_ABORTABLE. 6: two-phase transactions, and keeping an open one (KIP-939), which Kafka 4.3
-does not advertise. Without a transactional id nothing is lost by giving a producer a new id, whatever it names.
+does not advertise. Without a transactional id nothing is lost by giving a producer a new id, whatever it
+names.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _initialise(
         )
 
     def refuse(error: Exception) -> InitProducerIdResponse:
-        return _refused(told_to(version, _KNOWS_FENCING, code_of(error)))
+        return _refused(told_to(version, _KNOWS_FENCING, error))
 
     return broker.coordinators.transaction_requests.ask(
         transactional_id,

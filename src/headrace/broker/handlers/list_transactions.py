@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
 from headrace.core.errors import HeadraceError, InvalidRegularExpression, NotCoordinator
+from headrace.groups.consumer.regex.pattern import compile_pattern
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.list_transactions_request import ListTransactionsRequest
@@ -35,7 +36,7 @@ async def handle(
             request.state_filters,
             request.producer_id_filters,
             request.duration_filter,
-            request.transactional_id_pattern,
+            compile_pattern(request.transactional_id_pattern) if request.transactional_id_pattern else None,
         )
     except InvalidRegularExpression as error:
         return ListTransactionsResponse(error_code=code_of(error))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from headrace.broker.errors import code_of
 from headrace.broker.promise import Promise
 from headrace.coordinators.shard import Operation
 from headrace.protocol.error_codes import ErrorCode
@@ -14,6 +15,16 @@ from headrace.transactions.shard import TransactionShard
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+
+
+_OF_A_PARTITION: Final = {
+    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
+    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
+}
 
 
 class TransactionRequests:
@@ -66,8 +77,10 @@ class TransactionRequests:
             fetching.cancel()
 
 
-def told_to(version: int, knows_fencing_from: int, code: ErrorCode) -> ErrorCode:
-    """A client that is older than the word for it hears that its epoch is not valid, which it is not."""
+def told_to(version: int, knows_fencing_from: int, error: Exception) -> ErrorCode:
+    """A client that is older than the word for it hears that its epoch is not valid, which it is not. What
+    the coordinator's partition cannot do now becomes what a coordinator cannot do."""
+    code = code_of(error)
     if code is ErrorCode.PRODUCER_FENCED and version < knows_fencing_from:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    return code
+    return _OF_A_PARTITION.get(code, code)

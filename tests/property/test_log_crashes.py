@@ -25,10 +25,12 @@ from headrace.protocol.batch import BatchHeader, check
 from headrace.protocol.records import NewRecord, Record, decode_records, encode_batch
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, topic_config, whole_batches
+from tests.unit.log.transactional_writes import marker, write
 
 SEEDS = int(os.environ.get("HEADRACE_CRASH_SEEDS", "2000"))
 CHUNKS = 8
 PARTITION = TopicPartition("t", 0)
+TRANSACTIONAL = (7, 8, 9)
 LIVES = 3
 
 
@@ -53,6 +55,8 @@ class Campaign:
         self.sequences: dict[int, int] = {}
         self.flipped_log = False
         """For good: a bit of an old leader epoch, which no checksum covers, stays as it is."""
+        self.flipped_index = False
+        """For good too: nothing covers the index of aborted transactions, as with Kafka."""
         self.manager = self.open_manager()
         self.log = self.manager.create(PARTITION, UUID(int=5), NOW)
 
@@ -72,8 +76,18 @@ class Campaign:
 
     def step(self) -> None:
         act = self.random.choices(
-            (self.append, self.flush, self.checkpoint, self.roll, self.truncate, self.delete, self.new_epoch),
-            (60, 12, 8, 6, 4, 4, 4),
+            (
+                self.append,
+                self.append_in_transaction,
+                self.end_transaction,
+                self.flush,
+                self.checkpoint,
+                self.roll,
+                self.truncate,
+                self.delete,
+                self.new_epoch,
+            ),
+            (46, 8, 6, 12, 8, 6, 4, 4, 4),
         )[0]
         act()
 
@@ -100,6 +114,31 @@ class Campaign:
             again = self.log.append_as_leader(batch, header, leader_epoch=self.epoch, now_ms=NOW)
             assert again.duplicate
             assert again.base_offset == done.base_offset
+
+    def append_in_transaction(self) -> None:
+        producer = self.random.choice(TRANSACTIONAL)
+        known = self.log.producers.get(producer)
+        epoch, sequence = (0, 0) if known is None else (known.epoch, known.last_sequence + 1)
+        values = [self.random.randbytes(self.random.randint(1, 60)) for _ in range(self.random.randint(1, 2))]
+        write(self.log, producer, sequence, *values, epoch=epoch, leader_epoch=self.epoch)
+        for place, value in enumerate(values):
+            self.records[self.end] = (value, NOW + place)
+            self.end += 1
+
+    def end_transaction(self) -> None:
+        """With an epoch that is raised, or with the same."""
+        open_ones = [entry for entry in self.log.active_producers() if entry.txn_first_offset >= 0]
+        if open_ones:
+            entry = self.random.choice(open_ones)
+            raised = self.random.randint(0, 1)
+            commit = self.random.random() < 0.5
+            batch = marker(entry.producer_id, entry.epoch + raised, commit=commit)
+            self.log.append_as_leader(
+                batch, check(batch), leader_epoch=self.epoch, now_ms=NOW, from_client=False
+            )
+            record = next(decode_records(batch))
+            self.records[self.end] = (bytes(record.value or b""), NOW)
+            self.end += 1
 
     def flush(self) -> None:
         self.log.flush()
@@ -152,6 +191,7 @@ class Campaign:
             path = self.random.choice(chosen)
             self.disk.flip(path, self.random.randrange(self.disk.size(path) * 8))
             self.flipped_log |= path.endswith(".log")
+            self.flipped_index |= path.endswith(".txnindex")
 
     def restart(self) -> bool:
         """False when the partition was put aside, which only damage to its synced batches may do."""
@@ -197,15 +237,19 @@ class Campaign:
         """Everything, asked for at each batch, and checked as a cold read is."""
         served: list[Record] = []
         self.headers: list[BatchHeader] = []
+        self.batches: list[bytes] = []
         at = self.log.log_start_offset
         while at < self.log.end_offset:
             found = self.log.read(at, 1 << 20, limit=self.log.end_offset, min_one=True)
             scan.verify_range(found.file, found.position, found.length, at, gapless=True)
-            batches = whole_batches(found.file.pread(found.length, found.position))
+            data, place = found.file.pread(found.length, found.position), 0
+            batches = whole_batches(data)
             assert batches, f"nothing is served at {at}"
             for header, inside in batches:
                 served += [record for record in inside if record.offset >= self.log.log_start_offset]
                 self.headers.append(header)
+                self.batches.append(bytes(data[place : place + header.size]))
+                place += header.size
                 at = header.next_offset
         return served
 
@@ -223,9 +267,20 @@ class Campaign:
         if self.flipped_log or log.log_start_offset > 0:
             return  # epochs and producers also know what lies before the log start
         states, epochs = ProducerStates(), LeaderEpochs(self.disk, "/nowhere")
-        for header in self.headers:
-            apply_batch(states, header, bytes)
+        aborted = []
+        for header, batch in zip(self.headers, self.batches, strict=True):
+            ended = apply_batch(states, header, lambda found=batch: found)  # type: ignore[misc]  # mypy cannot infer a lambda with defaults
+            if ended is not None and ended.aborted:
+                stable = states.first_undecided_offset
+                decided = ended.last_offset + 1 if stable is None else stable
+                aborted.append((ended.producer_id, ended.first_offset, ended.last_offset, decided))
             epochs.note(header.leader_epoch, header.base_offset)
+        if not self.flipped_index:
+            indexed = [each for segment in log.segments for each in segment.transactions.entries()]
+            assert indexed == aborted
+        assert log.last_stable_offset(log.end_offset) == states.first_unstable_offset(log.end_offset) or (
+            states.first_undecided_offset is None and log.last_stable_offset(log.end_offset) == log.end_offset
+        )
         assert _from(epochs.entries, self.highest_start) == _from(log.epochs.entries, self.highest_start)
         known = {entry.producer_id: entry.as_snapshot() for entry in log.active_producers()}
         assert known == {entry.producer_id: entry.as_snapshot() for entry in states}

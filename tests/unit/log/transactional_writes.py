@@ -20,7 +20,13 @@ def verify(
 
 
 def write(
-    log: PartitionLog, producer: int, sequence: int, *values: bytes, epoch: int = 0, verified: bool = True
+    log: PartitionLog,
+    producer: int,
+    sequence: int,
+    *values: bytes,
+    epoch: int = 0,
+    verified: bool = True,
+    leader_epoch: int = 0,
 ) -> AppendResult:
     """A batch of a transaction, verified before if need be."""
     if verified:
@@ -28,7 +34,7 @@ def write(
     return append(
         log,
         *(values or (b"value",)),
-        leader_epoch=max(log.latest_epoch, 0),
+        leader_epoch=max(log.latest_epoch, leader_epoch),
         producer_id=producer,
         producer_epoch=epoch,
         base_sequence=sequence,

@@ -14,7 +14,14 @@ import pytest
 
 from tests.apache_kafka import ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
-from tests.oracle import configs_script, fetch_script, frames_script, produce_script, topics_script
+from tests.oracle import (
+    classic_groups_script,
+    configs_script,
+    fetch_script,
+    frames_script,
+    produce_script,
+    topics_script,
+)
 from tests.oracle.conversation import Conversation
 from tests.oracle.differences import ABSENT, DIFFERENCES
 from tests.oracle.document import PAGE, with_differences
@@ -26,10 +33,12 @@ SCRIPTS: dict[str, Callable[[Conversation], None]] = {
     "produce": produce_script.run,
     "fetch": fetch_script.run,
     "configs": configs_script.run,
+    "classic groups": classic_groups_script.run,
 }
 #: As few differences as possible between the two configurations.
 PROPERTIES = {
     "auto.create.topics.enable": "true",
+    "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",
     "transaction.state.log.min.isr": "1",

@@ -17,8 +17,8 @@ say one), the partition."""
 class GroupType(Enum):
     """The values are Kafka's names on the wire."""
 
-    CLASSIC = "Classic"
-    CONSUMER = "Consumer"
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
 
 
 class Group(Protocol):

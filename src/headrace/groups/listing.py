@@ -22,5 +22,5 @@ def list_groups(groups: GroupTable, states: Iterable[str], types: Iterable[str])
         )
         for group in groups
         if (not wanted_states or group.state_name.lower() in wanted_states)
-        and (not wanted_types or group.type.value.lower() in wanted_types)
+        and (not wanted_types or group.type.value in wanted_types)
     ]

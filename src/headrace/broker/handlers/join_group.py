@@ -28,22 +28,27 @@ NULLABLE_PROTOCOL_FROM: Final = 7
 def handle(
     broker: Broker, request: JoinGroupRequest, call: Call
 ) -> JoinGroupResponse | Promise[JoinGroupResponse]:
-    if not request.group_id:
-        return join_refused(ErrorCode.INVALID_GROUP_ID, request.member_id)
-    config = broker.config
-    least_ms, most_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
-    if not least_ms <= request.session_timeout_ms <= most_ms:
-        return join_refused(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id)
+    finish = _as_it_is if call.version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name
+    refusal = _refusal(broker, request)
+    if refusal is not None:
+        return finish(join_refused(refusal, request.member_id))
     if call.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
     client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
     asked = broker.coordinators.groups.ask(
         request.group_id, lambda shard, ticket, now_ms: shard.join(request, client, ticket, now_ms)
     )
-    return asked.then(
-        _as_it_is if call.version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name,
-        lambda error: join_refused(refusal_code(error)),
-    )
+    return asked.then(finish, lambda error: finish(join_refused(refusal_code(error))))
+
+
+def _refusal(broker: Broker, request: JoinGroupRequest) -> ErrorCode | None:
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    config = broker.config
+    least_ms, most_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
+    if not least_ms <= request.session_timeout_ms <= most_ms:
+        return ErrorCode.INVALID_SESSION_TIMEOUT
+    return None
 
 
 def _as_it_is(response: JoinGroupResponse) -> JoinGroupResponse:

@@ -10,11 +10,6 @@ from headrace.protocol.messages.sync_group_response import SyncGroupResponse
 
 
 def join_refused(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    return JoinGroupResponse(error_code=code, member_id=member_id)
-
-
-def join_invalid(code: ErrorCode, member_id: str) -> JoinGroupResponse:
-    """The member is not who it says. Kafka says null for the protocol here, and only here."""
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 

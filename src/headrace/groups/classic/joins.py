@@ -8,7 +8,7 @@ from uuid import UUID
 from headrace.coordinators.decision import PARKED, Parked, Ticket
 from headrace.core.errors import FencedInstance, UnknownMember
 from headrace.core.ports import Random
-from headrace.groups.classic.answers import join_invalid, join_refused, joined, sync_refused
+from headrace.groups.classic.answers import join_refused, joined, sync_refused
 from headrace.groups.classic.draft import Draft
 from headrace.groups.classic.group import ClassicGroup
 from headrace.groups.classic.member import ClassicMember, Protocols, protocols_of
@@ -153,7 +153,7 @@ class Joins:
     def _fence(self, draft: Draft, group: ClassicGroup, old: ClassicMember) -> None:
         code = ErrorCode.FENCED_INSTANCE_ID
         if old.join_ticket is not None:
-            draft.answers.append((old.join_ticket, join_invalid(code, old.member_id)))
+            draft.answers.append((old.join_ticket, join_refused(code, old.member_id)))
             old.join_ticket = None
             group.joined -= 1
         if old.sync_ticket is not None:
@@ -173,9 +173,9 @@ class Joins:
         try:
             member = group.validate_member(member_id, request.group_instance_id)
         except UnknownMember:
-            return join_invalid(ErrorCode.UNKNOWN_MEMBER_ID, member_id)
+            return join_refused(ErrorCode.UNKNOWN_MEMBER_ID, member_id)
         except FencedInstance:
-            return join_invalid(ErrorCode.FENCED_INSTANCE_ID, member_id)
+            return join_refused(ErrorCode.FENCED_INSTANCE_ID, member_id)
         same = member.protocols == join.protocols
         # Whose join is repeated, because the answer to it was lost, is told the same again. The leader of a
         # stable group may know something that its metadata does not show: partitions were added, say.

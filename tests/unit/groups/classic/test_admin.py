@@ -76,8 +76,8 @@ class TestList:
 
     def test_everything(self, coordinator: Coordinator) -> None:
         assert listed(coordinator, [], []) == [
-            ListedGroup(group_id=GROUP, protocol_type="consumer", group_state="Stable", group_type="Classic"),
-            ListedGroup(group_id="new", protocol_type="", group_state="Empty", group_type="Classic"),
+            ListedGroup(group_id=GROUP, protocol_type="consumer", group_state="Stable", group_type="classic"),
+            ListedGroup(group_id="new", protocol_type="", group_state="Empty", group_type="classic"),
         ]
 
     @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.config.broker import BROKER_PROPERTIES
+from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
 from headrace.config.broker_properties.groups import GroupProperties
@@ -15,7 +16,7 @@ from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
-from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
+from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES

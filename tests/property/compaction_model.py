@@ -17,7 +17,7 @@ from headrace.core.ports import FileRange
 from headrace.log import scan
 from headrace.log.cleaner.job import CleanedGroup, PassEnd
 from headrace.log.cleaner.passes import clean
-from headrace.log.cleaner.plan import Limits, find_dirt, group_segments, make_job
+from headrace.log.cleaner.plan import Limits, find_dirt, make_job, segments_before
 from headrace.log.cleaner.swap import SwapTicket
 from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.manager import LogManager
@@ -258,10 +258,10 @@ class Model:
         dirt = find_dirt(self.log, clean_until, stable, saved.recovery_points[PARTITION], self.now)
         assert dirt.end <= stable
         assert dirt.end <= self.log.active_segment.base_offset
-        groups = group_segments(self.log, dirt.end)
-        job = make_job(self.log, dirt, groups, Limits(map_bytes, 1 << 16, 1e308), self.now)
+        sources = segments_before(self.log, dirt.end)
+        job = make_job(self.log, dirt, sources, Limits(map_bytes, 1 << 16, 1e308), self.now)
         self.touched = max(self.touched, dirt.end)
-        self.running = Pass(self.log, clean(self.disk, job, lambda _: None), SwapTicket(self.log, groups))
+        self.running = Pass(self.log, clean(self.disk, job, lambda _: None), SwapTicket(self.log, sources))
 
     def step_pass(self) -> None:
         running = self.running
@@ -274,7 +274,7 @@ class Model:
             assert (
                 running.log is not self.log
                 or running.ticket.truncations != self.log.truncations
-                or (self.log.segments[0].base_offset > running.ticket.groups[0][0].base_offset)
+                or (self.log.segments[0].base_offset > running.ticket.sources[0].base_offset)
             )
             self.running = None
             return

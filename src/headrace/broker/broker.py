@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from headrace.broker.api import Api
 from headrace.broker.apis import BY_KEY
+from headrace.broker.cleaning import Cleaning
 from headrace.broker.cluster.alone import LoneNode
 from headrace.broker.cluster.channel import ControllerChannel
 from headrace.broker.cluster.dead_directories import DeadDirectories
@@ -228,12 +229,14 @@ class Broker:
         self.dead_directories = DeadDirectories(self)
         self.snapshots = Snapshots(self)
         self.maintenance = Maintenance(self)
+        self.cleaning = Cleaning(self)
         self.node: Standing = LoneNode(self) if shared is None else ClusterNode(self, coordination)
         if shared is not None:
             self.network.start_accepting()  # brokers must reach each other before any of them is ready
             self.replicas.start()
         await self.node.start()
         self.maintenance.start()
+        self.cleaning.start()
         self.snapshots.start()
         self.open_to_clients = True
         if shared is None:
@@ -310,6 +313,7 @@ class Broker:
         await self.replicas.stop()
         self.dead_directories.stop()
         await self.snapshots.stop()
+        await self.cleaning.stop()
         await self.maintenance.stop()
         await self.node.stop()
         self.channel.close()
@@ -328,6 +332,7 @@ class Broker:
             await self.replicas.stop()
             self.dead_directories.stop()
             await self.snapshots.stop()
+            await self.cleaning.stop()
             await self.maintenance.stop()
             await self.node.stop()
             self.dispatcher.abandon()

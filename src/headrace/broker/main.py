@@ -36,6 +36,7 @@ def real_world(config: BrokerConfig) -> World:
         dialer=DirectDialer(receive_buffer_bytes=_receive_buffer(config)),
         make_coordination=_coordination,
         boot_id=boot_id(),
+        processes=True,
         descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     )
 

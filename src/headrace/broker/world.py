@@ -36,6 +36,8 @@ class World(NamedTuple):
     """Listens for the broker: `network.listener.Endpoint`, or a simulated one with the same methods."""
     boot_id: str = ""
     """Another after each start of the host: a process that was killed within one has lost no write."""
+    processes: bool = False
+    """Whether the broker may start processes of its own. Without them it does everything in its loop."""
     descriptors: int | None = None
     """How many files and sockets the process may have open; None if there is no limit."""
     safeguards: Safeguards = safeguards.ALL_ON

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn, Self
 
 from headrace.config import listeners as addresses
+from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
 from headrace.config.broker_properties.groups import GroupProperties
@@ -14,7 +15,7 @@ from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
-from headrace.config.broker_properties.storage import CleanerProperties, StorageProperties
+from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.consumer_group_bounds import check_consumer_groups
 from headrace.config.listeners import Listener

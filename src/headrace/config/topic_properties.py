@@ -73,7 +73,6 @@ DELETE_RETENTION_MS = int64(
     "How long a compacted topic keeps the marker of a deleted key, so that a reader that started at the "
     "beginning still sees the deletion.",
     at_least=0,
-    status=Status.LATER,
     synonyms=(("log.cleaner.delete.retention.ms", 1),),
 )
 FILE_DELETE_DELAY_MS = int64(
@@ -145,7 +144,6 @@ MAX_COMPACTION_LAG_MS = int64(
     LONG_MAX,
     "A record older than this is compacted even where the log is still clean enough.",
     at_least=1,
-    status=Status.LATER,
     synonyms=(("log.cleaner.max.compaction.lag.ms", 1),),
 )
 MAX_MESSAGE_BYTES = int32(
@@ -183,7 +181,6 @@ MIN_CLEANABLE_DIRTY_RATIO = real(
     "The part of a compacted log that must be uncompacted before the cleaner takes it.",
     at_least=0,
     at_most=1,
-    status=Status.LATER,
     synonyms=(("log.cleaner.min.cleanable.ratio", 1),),
 )
 MIN_COMPACTION_LAG_MS = int64(
@@ -191,7 +188,6 @@ MIN_COMPACTION_LAG_MS = int64(
     0,
     "A record younger than this is never compacted away.",
     at_least=0,
-    status=Status.LATER,
     synonyms=(("log.cleaner.min.compaction.lag.ms", 1),),
 )
 MIN_INSYNC_REPLICAS = int32(

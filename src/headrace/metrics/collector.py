@@ -16,6 +16,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
+from headrace.metrics.cleaner_families import cleaner_families
 from headrace.metrics.histogram import BUCKETS, LatencyHistogram, quantiles_us, upper_bound_us
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges
 
@@ -149,6 +150,7 @@ class BrokerCollector:
         yield from self._requests(size)
         yield from self._connections()
         yield from self._gauges()
+        yield from cleaner_families(self._metrics.cleaner, self._now())
         rows: list[PartitionGauges] = []
         for row in self._metrics.read_partitions():
             rows.append(row)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from headrace.metrics.cleaner import CleanerMetrics
 from headrace.metrics.histogram import LatencyHistogram
 
 TOPIC_COUNTERS: Final = (
@@ -146,6 +147,7 @@ class BrokerMetrics:
         "_request_times",
         "_requests",
         "_topics",
+        "cleaner",
         "log_flushes",
         "read_gauges",
         "read_partitions",
@@ -160,6 +162,7 @@ class BrokerMetrics:
         self._request_errors: dict[str, dict[str, int]] = {}
         self._listeners: dict[str, ListenerMetrics] = {}
         self.replication = ReplicationMetrics()
+        self.cleaner = CleanerMetrics()
         self.log_flushes = LatencyHistogram()
         """Time of each sync of a log to disk."""
         self.read_gauges: Callable[[], BrokerGauges] = BrokerGauges

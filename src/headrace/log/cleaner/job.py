@@ -23,14 +23,16 @@ class LastOfProducer(NamedTuple):
 
 class CleaningJob(NamedTuple):
     folder: str
-    groups: tuple[tuple[SourceSegment, ...], ...]
-    """Neighbours that become one segment, in ascending order, from the log's start to `end`."""
+    sources: tuple[SourceSegment, ...]
+    """In ascending order, from the log's start to `end`."""
     first_dirty: int
     end: int
     """The base offset of the first segment that is not cleaned."""
     now_ms: int
     delete_retention_ms: int
+    segment_bytes: int
     index_interval_bytes: int
+    max_index_entries: int
     producers: dict[int, LastOfProducer]
     aborted: tuple[AbortedTransaction, ...]
     levels: dict[int, int]
@@ -39,20 +41,19 @@ class CleaningJob(NamedTuple):
     io_bytes: int
     bytes_per_second: float
 
-    def sources(self) -> list[tuple[SourceSegment, int]]:
+    def ends(self) -> list[tuple[SourceSegment, int]]:
         """Every segment, with the offset at which the next one begins."""
-        each = [source for group in self.groups for source in group]
-        ends = [*(source.base_offset for source in each[1:]), self.end]
-        return list(zip(each, ends, strict=False))
+        ends = [*(source.base_offset for source in self.sources[1:]), self.end]
+        return list(zip(self.sources, ends, strict=False))
 
 
 class CleanedGroup(NamedTuple):
     """A segment that is written, synced, and waits under its temporary name."""
 
     place: int
-    """Of its group in the job."""
+    """Of the first segment that it takes the place of, in the job."""
     segments: int
-    """How many of the group, from its first on, it takes the place of."""
+    """How many it takes the place of."""
     base_offset: int
     size: int
     changed: bool
@@ -80,7 +81,7 @@ def job_to_json(job: CleaningJob) -> str:
 def job_from_json(text: str) -> CleaningJob:
     raw = CleaningJob(*json.loads(text))
     return raw._replace(
-        groups=tuple(tuple(SourceSegment(*segment) for segment in group) for group in raw.groups),
+        sources=tuple(SourceSegment(*source) for source in raw.sources),
         producers={int(producer): LastOfProducer(*last) for producer, last in raw.producers.items()},
         aborted=tuple(AbortedTransaction(*entry) for entry in raw.aborted),
         levels={int(codec): level for codec, level in raw.levels.items()},

@@ -25,11 +25,12 @@ def clean(disk: Disk, job: CleaningJob, pace: Pace) -> Iterator[CleanedGroup | P
     """Every group as it is written, then how far the log is clean. Raises CorruptLog, or OSError."""
     keys = _Mapping(disk, job, pace).build()
     rewriter = Rewriter(disk, job, keys, pace)
-    for place, group in enumerate(job.groups):
-        mapped = [source for source in group if source.base_offset < keys.end]
-        if not mapped:
-            break
-        yield rewriter.rewrite(place, mapped)
+    place = 0
+    mapped = [source for source in job.sources if source.base_offset < keys.end]
+    while place < len(mapped):
+        group = rewriter.rewrite(place, mapped[place:])
+        yield group
+        place += group.segments
     yield PassEnd(keys.end, len(keys), keys.utilisation)
 
 
@@ -48,7 +49,7 @@ class _Mapping:
     def build(self) -> KeyMap:
         job = self._job
         keys = KeyMap(job.first_dirty, job.map_bytes)
-        for source, ends in job.sources():
+        for source, ends in job.ends():
             if ends > job.first_dirty:
                 if source.size and self._map(source, ends, keys):
                     break

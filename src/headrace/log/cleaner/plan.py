@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.config.values import LONG_MAX
 from headrace.log.cleaner.job import CleaningJob, LastOfProducer, SourceSegment
-from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
+from headrace.log.segment import Segment
 from headrace.log.transaction_index import AbortedTransaction
 from headrace.protocol.batch import HEADER_SIZE, read_header
 from headrace.protocol.compression import Compression
@@ -99,45 +99,24 @@ def _is_overdue(log: PartitionLog, first_dirty: int, now_ms: int) -> bool:
     return False
 
 
-def group_segments(log: PartitionLog, end: int) -> tuple[tuple[Segment, ...], ...]:
-    """The segments before `end`; neighbours together for as long as they fit into one segment."""
-    groups: list[list[Segment]] = []
-    size = entries = times = 0
-    for segment, ends in _sealed(log):
-        if segment.base_offset >= end:
-            break
-        size += segment.size
-        entries += segment.index.count
-        times += segment.times.count
-        fits = (
-            bool(groups)
-            and size <= log.config.segment_bytes
-            and max(entries, times) <= segment.max_index_entries
-            and ends - 1 - groups[-1][0].base_offset <= MAX_RELATIVE_OFFSET
-        )
-        if fits:
-            groups[-1].append(segment)
-        else:
-            groups.append([segment])
-            size, entries, times = segment.size, segment.index.count, segment.times.count
-    return tuple(map(tuple, groups))
+def segments_before(log: PartitionLog, end: int) -> tuple[Segment, ...]:
+    """What a pass goes over: also what is clean, for what is dirty makes some of it void."""
+    return tuple(segment for segment, _ in _sealed(log) if segment.base_offset < end)
 
 
 def make_job(
-    log: PartitionLog,
-    dirt: Dirt,
-    groups: tuple[tuple[Segment, ...], ...],
-    limits: Limits,
-    now_ms: int,
+    log: PartitionLog, dirt: Dirt, sources: tuple[Segment, ...], limits: Limits, now_ms: int
 ) -> CleaningJob:
     return CleaningJob(
         folder=log.path,
-        groups=tuple(tuple(SourceSegment(each.base_offset, each.size) for each in group) for group in groups),
+        sources=tuple(SourceSegment(each.base_offset, each.size) for each in sources),
         first_dirty=dirt.first_dirty,
         end=dirt.end,
         now_ms=now_ms,
         delete_retention_ms=log.config.delete_retention_ms,
+        segment_bytes=log.config.segment_bytes,
         index_interval_bytes=log.config.index_interval_bytes,
+        max_index_entries=log.active_segment.max_index_entries,
         producers={
             entry.producer_id: LastOfProducer(
                 entry.epoch, entry.batches[-1].last_offset if entry.batches else -1

@@ -1,4 +1,4 @@
-"""Writing one group of segments anew, without what later records have made void.
+"""Writing a group of segments anew, without what later records have made void.
 
 What stays, besides the latest record of each key:
 - tombstones, and markers of which nothing else is left, until their delete horizon;
@@ -10,6 +10,7 @@ What stays, besides the latest record of each key:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from headrace.core.errors import ClientError, CorruptBatch, CorruptLog
 from headrace.core.ports import Buffer, Disk, File
@@ -25,16 +26,19 @@ from headrace.log.cleaner.job import CleanedGroup, CleaningJob, SourceSegment
 from headrace.log.cleaner.key_map import KeyMap
 from headrace.log.cleaner.segment_writer import SegmentWriter
 from headrace.log.cleaner.transactions import MetTransactions
+from headrace.log.segment import MAX_RELATIVE_OFFSET
 from headrace.protocol import record_spans as spans
-from headrace.protocol.batch import DELETE_HORIZON_FLAG, BatchHeader, check, read_header
+from headrace.protocol.batch import DELETE_HORIZON_FLAG, HEADER_SIZE, BatchHeader, check, read_header
 from headrace.protocol.records import open_batch
 
+MAX_SEGMENT_BYTES: Final = 0x7FFFFFFF
+"""A position in the index has 32 bits."""
 Pace = Callable[[int], None]
 """Told of bytes that were read or written; may wait."""
 
 
 class Rewriter:
-    """Takes the groups of a job one after the other: transactions reach from one into the next."""
+    """Takes the sources of a job one after the other: transactions reach from one into the next."""
 
     __slots__ = (
         "_changed",
@@ -51,7 +55,7 @@ class Rewriter:
     def __init__(self, disk: Disk, job: CleaningJob, keys: KeyMap, pace: Pace) -> None:
         self._disk = disk
         self._job = job
-        self._ends = dict(job.sources())
+        self._ends = dict(job.ends())
         self._keys = keys
         self._pace = pace
         self._met = MetTransactions(job.aborted)
@@ -59,38 +63,65 @@ class Rewriter:
         self._kept_records = 0
         self._unreadable: list[int] = []
 
-    def rewrite(self, place: int, group: Sequence[SourceSegment]) -> CleanedGroup:
-        job, base_offset = self._job, group[0].base_offset
-        self._changed, self._kept_records, self._unreadable = len(group) > 1, 0, []
+    def rewrite(self, place: int, sources: Sequence[SourceSegment]) -> CleanedGroup:
+        """Make one segment of the first of these sources, and of as many more as fit."""
+        job, base_offset = self._job, sources[0].base_offset
+        self._changed, self._kept_records, self._unreadable = False, 0, []
         writer = SegmentWriter(self._disk, job.folder, base_offset, job.index_interval_bytes)
-        last = max((at for at, source in enumerate(group) if source.size), default=-1)
-        read_records = 0
-        for at, source in enumerate(group):
-            if source.size:
-                read_records += self._copy(source, writer, is_last=at == last)
+        read_records = read_bytes = count = 0
+        goes_on = True
+        while goes_on and count < len(sources):
+            source = sources[count]
+            count += 1
+            following = sources[count] if count < len(sources) else None
+            read_bytes += source.size
+            copied, goes_on = self._copy(source, writer, base_offset, following)
+            read_records += copied
         entries = self._met.take_entries()
         writer.finish(entries)
+        before = self._entries_in(base_offset, self._ends[sources[count - 1]])
         return CleanedGroup(
             place=place,
-            segments=len(group),
+            segments=count,
             base_offset=base_offset,
             size=writer.size,
-            changed=self._changed or len(entries) != self._entries_of(group),
-            read_bytes=sum(source.size for source in group),
+            changed=self._changed or count > 1 or len(entries) != before,
+            read_bytes=read_bytes,
             written_bytes=writer.size,
             read_records=read_records,
             kept_records=self._kept_records,
             left_as_they_are=tuple(self._unreadable),
         )
 
-    def _entries_of(self, group: Sequence[SourceSegment]) -> int:
-        """How many aborted transactions ended in these segments."""
-        begin, end = group[0].base_offset, self._ends[group[-1]]
+    def _entries_in(self, begin: int, end: int) -> int:
+        """How many aborted transactions ended between these offsets."""
         return sum(begin <= entry.last_offset < end for entry in self._job.aborted)
 
-    def _copy(self, source: SourceSegment, writer: SegmentWriter, *, is_last: bool) -> int:
-        """One source segment; how many records were in it."""
+    def _takes(self, following: SourceSegment | None, writer: SegmentWriter, base_offset: int) -> bool:
+        """Whether the next source goes into the same segment.
+
+        As long as less than half of a segment has come together: so a run of segments of which nothing is
+        left becomes one, and not as many with nothing but a header inside: librdkafka takes a row of answers
+        without a record for records that are too large for it.
+        """
+        job = self._job
+        if following is None:
+            return False
+        entries = following.size // max(job.index_interval_bytes, HEADER_SIZE) + 1
+        return (
+            writer.size + following.size <= job.segment_bytes
+            or (writer.size <= job.segment_bytes // 2 and writer.size + following.size <= MAX_SEGMENT_BYTES)
+        ) and (
+            writer.index_entries + entries <= job.max_index_entries
+            and self._ends[following] - 1 - base_offset <= MAX_RELATIVE_OFFSET
+        )
+
+    def _copy(
+        self, source: SourceSegment, writer: SegmentWriter, base_offset: int, following: SourceSegment | None
+    ) -> tuple[int, bool]:
+        """One source segment; how many records were in it, and whether the next one is taken as well."""
         read_records = 0
+        goes_on = self._takes(following, writer, base_offset)
         file = self._open(source)
         try:
             for position, header, batch in segments.batches(
@@ -103,26 +134,32 @@ class Rewriter:
             ):
                 read_records += header.record_count
                 self._pace(header.size)
-                ends_here = is_last and position + header.size == source.size
+                is_last = position + header.size == source.size
+                if is_last:
+                    goes_on = self._takes(following, writer, base_offset)
                 try:
-                    left = self._filter(header, batch, ends_here)
+                    left = self._filter(header, batch, is_last and not goes_on)
                 except CorruptBatch as error:
                     raise CorruptLog(f"offset {header.base_offset} of {self._job.folder}: {error}") from None
-                if left is None:
-                    self._changed = True
-                    continue
-                if left is batch:
-                    writer.add(header, batch)
-                    self._kept_records += header.record_count
-                else:
-                    changed = read_header(left)
-                    writer.add(changed, left)
-                    self._changed = True
-                    self._kept_records += changed.record_count
-                self._pace(len(left))
+                self._write(writer, header, batch, left)
         finally:
             file.close()
-        return read_records
+        return read_records, goes_on
+
+    def _write(
+        self, writer: SegmentWriter, header: BatchHeader, batch: memoryview, left: Buffer | None
+    ) -> None:
+        if left is batch:
+            writer.add(header, batch)
+            self._kept_records += header.record_count
+        else:
+            self._changed = True
+            if left is None:
+                return
+            changed = read_header(left)
+            writer.add(changed, left)
+            self._kept_records += changed.record_count
+        self._pace(len(left))
 
     def _open(self, source: SourceSegment) -> File:
         return self._disk.open(f"{self._job.folder}/{files.numbered(source.base_offset)}{files.LOG}")

@@ -57,6 +57,10 @@ class SegmentWriter:
         self._largest, self._largest_at = NO_TIMESTAMP, base_offset
         self.size = 0
 
+    @property
+    def index_entries(self) -> int:
+        return max(self._index.count, self._times.count)
+
     def add(self, header: BatchHeader, batch: Buffer) -> None:
         """`header` is that of `batch`."""
         size, last_offset = len(batch), header.last_offset

@@ -30,11 +30,11 @@ LOG_LAST: Final = (files.TXN_INDEX, files.TIME_INDEX, files.INDEX, files.LOG)
 class SwapTicket:
     """The state of a log when a pass began. Whatever changed its segments since makes the pass void."""
 
-    __slots__ = ("groups", "log", "truncations")
+    __slots__ = ("log", "sources", "truncations")
 
-    def __init__(self, log: PartitionLog, groups: tuple[tuple[Segment, ...], ...]) -> None:
+    def __init__(self, log: PartitionLog, sources: tuple[Segment, ...]) -> None:
         self.log = log
-        self.groups = groups
+        self.sources = sources
         self.truncations = log.truncations
 
     @property
@@ -58,7 +58,7 @@ class SwapTicket:
         )
 
     def _sources(self, cleaned: CleanedGroup) -> tuple[Segment, ...]:
-        return self.groups[cleaned.place][: cleaned.segments]
+        return self.sources[cleaned.place : cleaned.place + cleaned.segments]
 
     def _place(self, group: Sequence[Segment]) -> int:
         for place, segment in enumerate(self.log.segments):

@@ -8,7 +8,7 @@ from headrace.config.topic import TopicConfig
 from headrace.core.ports import Disk
 from headrace.log.cleaner.job import CleanedGroup, PassEnd
 from headrace.log.cleaner.passes import clean
-from headrace.log.cleaner.plan import Limits, find_dirt, group_segments, make_job
+from headrace.log.cleaner.plan import Limits, find_dirt, make_job, segments_before
 from headrace.log.cleaner.swap import SwapTicket
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.control_records import end_marker
@@ -60,10 +60,10 @@ def run_pass(
     log.flush()
     stable = log.last_stable_offset(log.end_offset) if stable is None else stable
     dirt = find_dirt(log, clean_until, stable, log.recovery_point, now_ms)
-    groups = group_segments(log, dirt.end)
-    ticket = SwapTicket(log, groups)
+    sources = segments_before(log, dirt.end)
+    ticket = SwapTicket(log, sources)
     written: list[CleanedGroup] = []
-    for step in clean(log.directory.disk, make_job(log, dirt, groups, limits, now_ms), lambda _: None):
+    for step in clean(log.directory.disk, make_job(log, dirt, sources, limits, now_ms), lambda _: None):
         if isinstance(step, PassEnd):
             return written, step
         assert ticket.holds(step)

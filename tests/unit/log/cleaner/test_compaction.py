@@ -128,8 +128,19 @@ def test_small_segments_become_one() -> None:
     assert len(log.segments) < count
     assert [offset for offset, _, _ in left(log)] == list(range(20, 30))
     for segment in log.segments[:-1]:
-        assert segment.size <= 2000
+        assert segment.size <= 3000  # half of a segment, and one that was taken whole
     check_invariants(log)
+
+
+def test_full_segments_of_which_nothing_is_left_do_not_become_as_many_empty_batches() -> None:
+    log = new_log(segment_bytes=1000)
+    for number in range(60):
+        put(log, (b"k%d" % (number % 3), bytes(250)))
+    log.roll(NOW)
+    assert len(log.segments) > 15
+    run_pass(log)
+    assert [len(inside) for _, inside in batches(log)] == [1, 1, 1]
+    assert len(log.segments) == 2
 
 
 def test_a_tombstone_gets_a_horizon_and_goes_when_it_has_passed() -> None:

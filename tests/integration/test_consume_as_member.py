@@ -16,32 +16,32 @@ from headrace.client.group_consumer import GroupConsumer
 from headrace.client.group_offsets import committed_offsets
 from headrace.client.start import parse_start
 from headrace.core.ids import TopicPartition
-from headrace.testing.cluster import Cluster
 from tests.integration import real_client
+from tests.integration.either_broker import either_broker
 from tests.unit.cli.serving import Run, runner
 
 SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster({"group.initial.rebalance.delay.ms": "0"}) as running:
-        yield running
+def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with either_broker(request, tmp_path_factory, {"group.initial.rebalance.delay.ms": "0"}) as address:
+        yield address
 
 
 @pytest.fixture
-def run(cluster: Cluster) -> Run:
-    return runner(cluster.bootstrap)
+def run(bootstrap: str) -> Run:
+    return runner(bootstrap)
 
 
 @pytest.fixture
-def topic(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+def topic(bootstrap: str, request: pytest.FixtureRequest) -> str:
     """Two partitions of five records each, named after the test."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name)
-    real_client.create(cluster.bootstrap, name, 2)
+    real_client.create(bootstrap, name, 2)
     for partition in range(2):
         values = [b"%d.%d" % (partition, n) for n in range(5)]
-        real_client.send(cluster.bootstrap, name, values, partition=partition)
+        real_client.send(bootstrap, name, values, partition=partition)
     return name
 
 
@@ -71,13 +71,13 @@ def member_of(client: Client, group: str, topic: str) -> GroupConsumer:
     return GroupConsumer(client, group, [topic], start=parse_start("beginning"), session_timeout_ms=6000)
 
 
-def test_two_members_share_and_one_takes_over(cluster: Cluster, topic: str) -> None:
+def test_two_members_share_and_one_takes_over(bootstrap: str, topic: str) -> None:
     async def work() -> None:
         async with (
             asyncio.timeout(SECONDS),
-            Client(cluster.bootstrap) as client,
+            Client(bootstrap) as client,
             # A connection each: a join holds up whatever else is asked over the same one.
-            Client(cluster.bootstrap) as other_client,
+            Client(bootstrap) as other_client,
         ):
             async with member_of(client, "pair", topic) as one:
                 for fetched in await one.poll():
@@ -98,9 +98,9 @@ def test_two_members_share_and_one_takes_over(cluster: Cluster, topic: str) -> N
     asyncio.run(work())
 
 
-def test_a_member_gets_along_with_librdkafka(cluster: Cluster, topic: str) -> None:
+def test_a_member_gets_along_with_librdkafka(bootstrap: str, topic: str) -> None:
     settings = {
-        "bootstrap.servers": cluster.bootstrap,
+        "bootstrap.servers": bootstrap,
         "group.id": "mixed",
         "auto.offset.reset": "earliest",
         "partition.assignment.strategy": "range",
@@ -109,7 +109,7 @@ def test_a_member_gets_along_with_librdkafka(cluster: Cluster, topic: str) -> No
     }
 
     async def join_and_read(other: Consumer) -> set[int]:
-        async with Client(cluster.bootstrap) as client, member_of(client, "mixed", topic) as member:
+        async with Client(bootstrap) as client, member_of(client, "mixed", topic) as member:
             deadline = time.monotonic() + SECONDS
             polling = asyncio.create_task(member.poll())
             while len(member.assigned) != 1 or len(other.assignment()) != 1:

@@ -12,38 +12,38 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from headrace.testing.cluster import Cluster
 from tests.integration import real_client
+from tests.integration.either_broker import either_broker
 from tests.unit.cli.serving import Run, runner
 
 SECONDS = 30.0
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster({"group.initial.rebalance.delay.ms": "0"}) as running:
-        yield running
+def bootstrap(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with either_broker(request, tmp_path_factory, {"group.initial.rebalance.delay.ms": "0"}) as address:
+        yield address
 
 
 @pytest.fixture
-def run(cluster: Cluster) -> Run:
-    return runner(cluster.bootstrap)
+def run(bootstrap: str) -> Run:
+    return runner(bootstrap)
 
 
 @pytest.fixture
-def topic(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+def topic(bootstrap: str, request: pytest.FixtureRequest) -> str:
     """Two partitions of ten records each, named after the test."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name)
-    real_client.create(cluster.bootstrap, name, 2)
+    real_client.create(bootstrap, name, 2)
     for partition in range(2):
-        real_client.send(cluster.bootstrap, name, [b"v%d" % n for n in range(10)], partition=partition)
+        real_client.send(bootstrap, name, [b"v%d" % n for n in range(10)], partition=partition)
     return name
 
 
-def consumer(cluster: Cluster, group: str, **settings: Any) -> Consumer:
+def consumer(bootstrap: str, group: str, **settings: Any) -> Consumer:
     return Consumer(
         {
-            "bootstrap.servers": cluster.bootstrap,
+            "bootstrap.servers": bootstrap,
             "group.id": group,
             "client.id": f"client-of-{group}",
             "auto.offset.reset": "earliest",
@@ -62,9 +62,9 @@ def read(reader: Consumer, count: int) -> None:
             count -= 1
 
 
-def commit(cluster: Cluster, group: str, topic: str, offsets: dict[int, int]) -> None:
+def commit(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> None:
     """From outside, as a consumer does that was assigned by hand."""
-    with closing(consumer(cluster, group)) as writer:
+    with closing(consumer(bootstrap, group)) as writer:
         writer.commit(
             offsets=[TopicPartition(topic, index, offset) for index, offset in offsets.items()],
             asynchronous=False,
@@ -76,8 +76,8 @@ def lag_of(run: Run, group: str) -> dict[int, Any]:
     return {entry["partition"]: entry for entry in told["partitions"]}
 
 
-def test_a_group_while_it_reads_and_after(cluster: Cluster, run: Run, topic: str) -> None:
-    with closing(consumer(cluster, "readers")) as reader:
+def test_a_group_while_it_reads_and_after(bootstrap: str, run: Run, topic: str) -> None:
+    with closing(consumer(bootstrap, "readers")) as reader:
         reader.subscribe([topic])
         read(reader, 20)
         reader.commit(offsets=[TopicPartition(topic, 0, 4)], asynchronous=False)
@@ -104,10 +104,8 @@ def test_a_group_while_it_reads_and_after(cluster: Cluster, run: Run, topic: str
     assert "does not exist" in run("group", "describe", "readers", code=1).stderr
 
 
-def test_resets_move_what_a_consumer_reads_next(
-    cluster: Cluster, run: Run, topic: str, tmp_path: Path
-) -> None:
-    commit(cluster, "movers", topic, {0: 7, 1: 2})
+def test_resets_move_what_a_consumer_reads_next(bootstrap: str, run: Run, topic: str, tmp_path: Path) -> None:
+    commit(bootstrap, "movers", topic, {0: 7, 1: 2})
     kept = tmp_path / "kept.csv"
     run("group", "reset", "movers", "--to-current", "--to-file", str(kept))
     assert kept.read_text() == f"{topic},0,7\n{topic},1,2\n"
@@ -118,7 +116,7 @@ def test_resets_move_what_a_consumer_reads_next(
     assert [entry["lag"] for entry in lag_of(run, "movers").values()] == [0, 0]
     run("group", "reset", "movers", "--shift-by", "-3", "-t", f"{topic}:0", "--execute")
     assert [entry["lag"] for entry in lag_of(run, "movers").values()] == [3, 0]
-    with closing(consumer(cluster, "movers")) as reader:
+    with closing(consumer(bootstrap, "movers")) as reader:
         reader.subscribe([topic])
         read(reader, 3)
         assert reader.position([TopicPartition(topic, 0)])[0].offset == 10
@@ -126,11 +124,11 @@ def test_resets_move_what_a_consumer_reads_next(
     assert [entry["committed"] for entry in lag_of(run, "movers").values()] == [7, 2]
 
 
-def test_resets_by_time(cluster: Cluster, run: Run, topic: str) -> None:
+def test_resets_by_time(bootstrap: str, run: Run, topic: str) -> None:
     now_ms = time.time_ns() // 1_000_000
-    real_client.send(cluster.bootstrap, topic, [b"old"], timestamp=now_ms - 7_200_000)
-    real_client.send(cluster.bootstrap, topic, [b"new"], timestamp=now_ms + 3_600_000)
-    commit(cluster, "times", topic, {0: 0})
+    real_client.send(bootstrap, topic, [b"old"], timestamp=now_ms - 7_200_000)
+    real_client.send(bootstrap, topic, [b"new"], timestamp=now_ms + 3_600_000)
+    commit(bootstrap, "times", topic, {0: 0})
     run("group", "reset", "times", "--to-datetime", str(now_ms + 1), "--execute")
     assert lag_of(run, "times")[0]["committed"] == 11
     run("group", "reset", "times", "--by-duration", "1h", "--execute")
@@ -145,8 +143,8 @@ def test_offsets_of_a_new_group_and_their_end(run: Run, topic: str) -> None:
     assert run("group", "delete", "made", "nobody", code=1).stdout == "deleted made\n"
 
 
-def test_records_that_retention_took_are_said_to_be_missed(cluster: Cluster, run: Run, topic: str) -> None:
-    commit(cluster, "late", topic, {0: 1})
+def test_records_that_retention_took_are_said_to_be_missed(bootstrap: str, run: Run, topic: str) -> None:
+    commit(bootstrap, "late", topic, {0: 1})
     run("topic", "trim", topic, "--to", "4", "-p", "0")
     assert (
         f"{topic}-0: 3 records were removed before the group read them" in run("group", "lag", "late").stdout

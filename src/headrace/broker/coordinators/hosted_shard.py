@@ -352,10 +352,11 @@ class HostedShard(Generic[S]):
         now_ms = self._broker.clock.wall_ms()
         self._execute(lambda: shard.on_loaded(now_ms), None, None, now_ms)
 
-    def _on_due(self, run: Run) -> None:
+    def _on_due(self, name: object, run: Run) -> None:
         if self.shard is None:
             return
         if self.partition.is_under_min_isr and self._timers is not None:
-            self._timers.set(object(), RETRY_SECONDS * 1000, run)
+            # Under its own name: a heartbeat that comes meanwhile moves the end of the session as ever.
+            self._timers.set(name, RETRY_SECONDS * 1000, run)
             return
         self._execute(run, None, None, self._broker.clock.wall_ms())

@@ -35,7 +35,7 @@ class ShardTimers:
 
     __slots__ = ("_armed", "_armed_for", "_heap", "_loop", "_on_due", "_sequence", "_timers")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, on_due: Callable[[Run], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_due: Callable[[object, Run], None]) -> None:
         self._loop = loop
         self._on_due = on_due
         self._timers: dict[object, _Timer] = {}
@@ -115,7 +115,7 @@ class ShardTimers:
             # One of them may have cancelled or moved another.
             if self._timers.get(timer.name) is timer and timer.due <= now:
                 del self._timers[timer.name]
-                self._on_due(timer.operation)
+                self._on_due(timer.name, timer.operation)
             elif self._timers.get(timer.name) is timer:
                 timer.queued = timer.due
                 self._push(timer)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.broker.coordinators.hosted_shard import RETRY_SECONDS
 from headrace.broker.promise import Promise
 from headrace.coordinators.codec import encode
 from headrace.coordinators.decision import Decision, Ticket
@@ -196,6 +197,28 @@ async def test_without_enough_replicas_nothing_is_decided() -> None:
         await counters.coordinator.ask("key", add("a"))
     assert await counters.coordinator.ask("key", get("a"), writes=False) == 0
     assert counters.shards[0].numbers == {}
+
+
+async def test_a_timer_that_has_to_wait_for_replicas_can_still_be_moved() -> None:
+    counters = Counters(isr=(1,), min_insync_replicas=2)
+    shard = await counters.loaded()
+    fired: list[str] = []
+
+    def fire() -> Decision[None]:
+        fired.append("session")
+        return Decision((), None)
+
+    shard.timers.set("session", 0, fire)
+    await asyncio.sleep(0.01)
+    assert not fired, "what it decides could not be written"
+    shard.timers.set("session", 60_000, fire)
+    log = counters.partition.log
+    log.update_config(replace(log.config, min_insync_replicas=1))
+    await asyncio.sleep(RETRY_SECONDS + 0.1)
+    assert not fired, "it was moved"
+    shard.timers.set("session", 0, fire)
+    await asyncio.sleep(0.05)
+    assert fired == ["session"]
 
 
 async def test_replicas_that_vanish_within_the_turn_have_the_state_read_again() -> None:

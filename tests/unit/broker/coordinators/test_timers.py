@@ -56,7 +56,7 @@ class Bench:
         self.fired: list[tuple[str, float]] = []
         self.timers = ShardTimers(cast(asyncio.AbstractEventLoop, self.loop), self._on_due)
 
-    def _on_due(self, run: Run) -> None:
+    def _on_due(self, _name: object, run: Run) -> None:
         run()
 
     def set(self, name: str, delay_ms: float, then: Callable[[], None] = lambda: None) -> None:

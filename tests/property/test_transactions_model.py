@@ -183,7 +183,8 @@ class TransactionsModel(RuleBasedStateMachine):
         self.replicas[number] = self._open(
             number, partition.high_watermark, partition.log.log_start_offset, clean=how == "stop"
         )
-        self.settled[number] = self._snapshot(self.replicas[number].log)
+        # After a kill everything is walked, here from the beginning, and nothing taken from a snapshot.
+        self.settled[number] = self._snapshot(self.replicas[number].log) if how == "stop" else 0
         self._elect(self.leader_id)
 
     def _snapshot(self, log: PartitionLog) -> int:
@@ -209,9 +210,10 @@ class TransactionsModel(RuleBasedStateMachine):
             if entry.commit is None and entry.producer >= 0:
                 open_from.setdefault(entry.producer, entry.offset)
             elif entry.commit is not None:
-                first = open_from.pop(entry.producer)
-                if entry.offset >= max(mark, self.settled[number]):
-                    unstable.append(first)
+                # A replica that began behind the first record of a transaction knows its marker only.
+                begun = open_from.pop(entry.producer, None)
+                if begun is not None and entry.offset >= max(mark, self.settled[number]):
+                    unstable.append(begun)
         first = min([*open_from.values(), *unstable, mark])
         return min(max(first, partition.log.log_start_offset), mark)
 

@@ -1,0 +1,331 @@
+"""Produce in a transaction: the coordinator is asked before the first batch, and only before the first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
+from headrace.broker.handlers import produce
+from headrace.broker.promise import Promise
+from headrace.broker.transactions.verification import Verifications
+from headrace.config.broker import BrokerConfig
+from headrace.core.errors import OutOfOrderSequence
+from headrace.network.answer import Answer, Pending
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.batch import check
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.headers import frame_request, read_request_header
+from headrace.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
+from headrace.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from headrace.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
+from headrace.protocol.messages.produce_response import ProduceResponse
+from headrace.protocol.primitives import Reader
+from tests.unit.broker.membership_answers import answer_to
+from tests.unit.broker.serving import LOCAL, TOPIC, Image, Server, Topic, sent
+from tests.unit.log.material import NOW, batch_of
+from tests.unit.log.transactional_writes import marker
+from tests.unit.replication.replicas import fetch
+
+PRODUCER = 77
+OK = ErrorCode.NONE
+
+
+class StateTopic(Topic):
+    """`__transaction_state`, led by this broker."""
+
+    def __init__(self, leader: int = LOCAL) -> None:
+        super().__init__(TRANSACTIONS_TOPIC, UUID(int=8), 50)
+        self._leader = leader
+
+    def __len__(self) -> int:
+        return 50
+
+    def leader(self, _: int) -> int:
+        return self._leader
+
+
+class ImageWithState(Image):
+    def __init__(self, size: int, leader: int = LOCAL) -> None:
+        super().__init__(size)
+        self.state: StateTopic | None = StateTopic(leader)
+
+    def topic(self, name: str) -> Topic | None:
+        return self.state if name == TRANSACTIONS_TOPIC else super().topic(name)
+
+
+class Coordinator:
+    """Answers when it is told to."""
+
+    def __init__(self, server: Server) -> None:
+        self.asked: list[tuple[AddPartitionsToTxnRequest, Promise[AddPartitionsToTxnResponse]]] = []
+        self.image = ImageWithState(len(server.partitions))
+        server.image = server.stub.image = self.image
+        server.stub.apis = {
+            24: Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, AddPartitionsToTxnRequest, self.handle)
+        }
+        server.stub.broker_id = LOCAL
+        server.stub.to_itself = None
+        server.stub.log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda *_, **__: None)
+        server.stub.verification = Verifications(server.broker)
+
+    def handle(
+        self, _broker: Any, request: AddPartitionsToTxnRequest, call: Call
+    ) -> Promise[AddPartitionsToTxnResponse]:
+        assert call.version == 5
+        promise: Promise[AddPartitionsToTxnResponse] = Promise()
+        self.asked.append((request, promise))
+        return promise
+
+    def answer(self, code: ErrorCode = OK, **other: ErrorCode) -> None:
+        """The oldest question; `other`: the codes of partitions by their number."""
+        request, promise = self.asked.pop(0)
+        promise.resolve(answer_to(request, code, other))
+
+    @property
+    def verify_only(self) -> bool:
+        return self.asked[0][0].transactions[0].verify_only
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server(2, isr=(1,))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def coordinator(server: Server) -> Coordinator:
+    return Coordinator(server)
+
+
+def batch(
+    sequence: int = 0, *, producer: int = PRODUCER, epoch: int = 0, transactional: bool = True
+) -> bytes:
+    fields = {"producer_id": producer, "producer_epoch": epoch, "base_sequence": sequence}
+    return bytes(batch_of(b"v", transactional=transactional, **fields)[0])
+
+
+def send(
+    server: Server,
+    *batches: bytes,
+    version: int = 11,
+    transactional_id: str | None = "t",
+    acks: int = -1,
+    topic: str = TOPIC,
+    client_id: str = "test",
+) -> Answer:
+    """One batch for each partition from 0 on. The frame is overwritten behind the handler's back."""
+    data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(batches)]
+    request = ProduceRequest(
+        acks=acks,
+        timeout_ms=30_000,
+        transactional_id=transactional_id,
+        topic_data=[TopicProduceData(name=topic, partition_data=data)],
+    )
+    frame = memoryview(bytearray(frame_request(request, version, 1, client_id)))[4:]
+    header, at = read_request_header(frame)
+    answer = produce.serve(server.broker, version, header.correlation_id, frame, at, server.connection)
+    frame[:] = bytes(len(frame))
+    return answer
+
+
+def codes(answer: Answer, version: int = 11) -> list[ErrorCode]:
+    response = ProduceResponse.decode(Reader(sent(answer), 5 if version >= 9 else 4), version)
+    return [ErrorCode(each.error_code) for each in response.responses[0].partition_responses]
+
+
+def is_pending(answer: Answer) -> bool:
+    return isinstance(answer, Pending) and answer.parts is None
+
+
+def end(server: Server, index: int = 0, epoch: int = 0) -> None:
+    control = marker(PRODUCER, epoch, commit=False)
+    server.partitions[index].append(control, check(control), acks=1, now_ms=NOW, from_client=False)
+
+
+async def test_the_first_batch_waits_for_the_coordinator(server: Server, coordinator: Coordinator) -> None:
+    answer = send(server, batch())
+    assert isinstance(answer, Pending)
+    assert answer.exclusive, "what comes behind it must not overtake it"
+    assert server.partition.log.end_offset == 0
+    assert coordinator.verify_only
+    coordinator.answer()
+    assert codes(answer) == [OK]
+    assert server.partition.log.end_offset == 1
+    assert codes(send(server, batch(1))) == [OK], "the transaction is open: nobody is asked"
+    assert not coordinator.asked
+
+
+async def test_after_a_marker_it_is_asked_again(server: Server, coordinator: Coordinator) -> None:
+    send(server, batch())
+    coordinator.answer()
+    end(server)
+    answer = send(server, batch(1))
+    assert is_pending(answer)
+    coordinator.answer()
+    assert codes(answer) == [OK]
+
+
+async def test_all_partitions_are_asked_about_at_once(server: Server, coordinator: Coordinator) -> None:
+    answer = send(server, batch(), batch())
+    (request, _) = coordinator.asked[0]
+    assert [(each.name, each.partitions) for each in request.transactions[0].topics] == [(TOPIC, [0, 1])]
+    coordinator.answer(p1=ErrorCode.INVALID_TXN_STATE)
+    assert codes(answer) == [OK, ErrorCode.INVALID_TXN_STATE]
+    assert [each.log.end_offset for each in server.partitions] == [1, 0]
+    second = send(server, batch(1), batch())
+    (request, _) = coordinator.asked[0]
+    assert request.transactions[0].topics[0].partitions == [1]
+    coordinator.answer()
+    assert codes(second) == [OK, OK]
+
+
+@pytest.mark.parametrize(
+    ("said", "version", "told"),
+    [
+        (ErrorCode.INVALID_TXN_STATE, 11, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 10, ErrorCode.INVALID_TXN_STATE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 11, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.TRANSACTION_ABORTABLE, 12, ErrorCode.TRANSACTION_ABORTABLE),
+        (ErrorCode.PRODUCER_FENCED, 11, ErrorCode.INVALID_PRODUCER_EPOCH),
+        (ErrorCode.INVALID_PRODUCER_ID_MAPPING, 11, ErrorCode.INVALID_PRODUCER_ID_MAPPING),
+        (ErrorCode.CONCURRENT_TRANSACTIONS, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NOT_COORDINATOR, 11, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.NOT_COORDINATOR, 12, ErrorCode.NOT_ENOUGH_REPLICAS),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 8, ErrorCode.NOT_ENOUGH_REPLICAS),
+    ],
+)
+async def test_what_the_coordinator_says_is_told_as_the_client_understands(
+    server: Server, coordinator: Coordinator, said: ErrorCode, version: int, told: ErrorCode
+) -> None:
+    answer = send(server, batch(), version=version)
+    coordinator.answer(said)
+    assert codes(answer, version) == [told]
+    assert server.partition.log.end_offset == 0
+
+
+async def test_without_a_coordinator_the_client_tries_again(server: Server, coordinator: Coordinator) -> None:
+    coordinator.image.state = None
+    assert codes(send(server, batch())) == [ErrorCode.NOT_ENOUGH_REPLICAS]
+
+
+async def test_a_marker_that_comes_meanwhile_makes_the_answer_worthless(
+    server: Server, coordinator: Coordinator
+) -> None:
+    answer = send(server, batch())
+    end(server)
+    coordinator.answer()
+    assert codes(answer) == [ErrorCode.INVALID_TXN_STATE]
+    assert server.partition.log.end_offset == 1, "the marker alone"
+
+
+async def test_version_12_adds_the_partition(server: Server, coordinator: Coordinator) -> None:
+    answer = send(server, batch(), version=12)
+    assert not coordinator.verify_only
+    coordinator.answer()
+    assert codes(answer, 12) == [OK]
+
+
+async def test_version_12_asks_again_while_the_last_transaction_is_ended(
+    server: Server, coordinator: Coordinator
+) -> None:
+    answer = send(server, batch(epoch=1), version=12)
+    coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+    end(server, epoch=1)  # of the transaction before
+    assert is_pending(answer)
+    await asyncio.sleep(0.03)
+    end(server, epoch=1)  # and once more, while the question is under way
+    coordinator.answer()
+    assert is_pending(answer)
+    await asyncio.sleep(0.03)
+    coordinator.answer()
+    assert codes(answer, 12) == [OK]
+
+
+async def test_version_12_gives_up_after_a_while(server: Server, coordinator: Coordinator) -> None:
+    answer = send(server, batch(), version=12)
+    for _ in range(20):
+        if coordinator.asked:
+            coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        await asyncio.sleep(0.02)
+        if not is_pending(answer):
+            break
+    assert codes(answer, 12) == [ErrorCode.CONCURRENT_TRANSACTIONS]
+
+
+async def test_replicas_are_waited_for_after_the_coordinator() -> None:
+    server = Server(1, isr=(1, 2))
+    coordinator = Coordinator(server)
+    answer = send(server, batch())
+    coordinator.answer()
+    assert is_pending(answer)
+    fetch(server.partition, 2, 1)
+    assert codes(answer) == [OK]
+    server.close()
+
+
+async def test_nobody_hears_of_acks_0(server: Server, coordinator: Coordinator) -> None:
+    answer = send(server, batch(), acks=0)
+    coordinator.answer()
+    assert isinstance(answer, Pending)
+    assert answer.parts == []
+    assert server.partition.log.end_offset == 1
+    with pytest.raises(OutOfOrderSequence):
+        send(server, batch(5), acks=0)
+
+
+async def test_a_refusal_of_acks_0_closes_the_connection(server: Server, coordinator: Coordinator) -> None:
+    send(server, batch(), acks=0)
+    coordinator.answer(ErrorCode.INVALID_TXN_STATE)
+    assert server.connection.closed
+
+
+async def test_who_disables_verification_is_not_asked(server: Server, coordinator: Coordinator) -> None:
+    server.stub.config = BrokerConfig.parse(
+        {"broker.id": "1", "log.dirs": "/nowhere", "transaction.partition.verification.enable": "false"}
+    )
+    assert codes(send(server, batch())) == [OK]
+    assert not coordinator.asked
+
+
+async def test_a_transactional_batch_needs_an_id(server: Server, coordinator: Coordinator) -> None:
+    told = codes(send(server, batch(), transactional_id=None))
+    assert told == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    told = codes(send(server, batch(), batch(), transactional_id=None))
+    assert told == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
+    assert not coordinator.asked
+
+
+async def test_an_id_alone_makes_no_transaction(server: Server, coordinator: Coordinator) -> None:
+    assert codes(send(server, batch(transactional=False))) == [OK]
+    assert not coordinator.asked
+    assert server.partition.last_stable_offset == 1
+
+
+async def test_one_request_has_one_producer(server: Server, coordinator: Coordinator) -> None:
+    told = codes(send(server, batch(), batch(producer=78)))
+    assert told == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
+    assert not coordinator.asked
+
+
+async def test_an_older_epoch_is_refused_without_a_question(server: Server, coordinator: Coordinator) -> None:
+    end(server, epoch=3)
+    assert codes(send(server, batch(epoch=2))) == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert not coordinator.asked
+
+
+async def test_clients_write_to_no_internal_topic(server: Server, coordinator: Coordinator) -> None:
+    assert codes(send(server, batch(), topic=TRANSACTIONS_TOPIC)) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    plain: dict[str, Any] = {"transactional_id": None, "topic": TRANSACTIONS_TOPIC}
+    assert codes(send(server, bytes(batch_of(b"v")[0]), **plain)) == [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    told = codes(send(server, bytes(batch_of(b"v")[0]), client_id="__admin_client", **plain))
+    assert told != [ErrorCode.INVALID_TOPIC_EXCEPTION]
+    coordinator.image.state = None
+    assert codes(send(server, batch(), topic=TRANSACTIONS_TOPIC)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]

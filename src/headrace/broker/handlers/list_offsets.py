@@ -103,7 +103,9 @@ def _find(partition: Partition, timestamp: int, limit: int) -> TimestampOffset |
         start = log.log_start_offset
         return TimestampOffset(start, NO_TIMESTAMP, log.epochs.epoch_of(start))
     if timestamp == MAX_TIMESTAMP:
-        return log.max_timestamp_offset(partition.high_watermark)
+        # Of the whole log, as with Kafka: a record that may not be seen yet is not replaced by another.
+        found = log.max_timestamp_offset(log.end_offset)
+        return found if found is not None and found.offset < limit else None
     if timestamp == LATEST_TIERED:
         return None
     raise UnsupportedVersion(f"timestamp {timestamp} has no meaning")

@@ -56,6 +56,7 @@ COMPILED = (
     "protocol/fetch_codec",
     "protocol/headers",
     "protocol/produce_codec",
+    "protocol/record_spans",
     "protocol/topic_names",
     "replication/assignment",
     "replication/following",

@@ -16,10 +16,10 @@ from headrace.cli.log_values import control_fields, is_metadata, metadata_fields
 from headrace.cli.render import printable
 from headrace.client.errors import ClientFailure
 from headrace.core.errors import HeadraceError
-from headrace.log import files, producer_snapshot
+from headrace.log import files, producer_snapshot, segments
 from headrace.protocol import batch as batches
 from headrace.protocol.compression import Compression
-from headrace.protocol.records import Record, decode_records
+from headrace.protocol.records import Record
 
 Entry = dict[str, Any]
 
@@ -86,6 +86,8 @@ def _read_log(path: Path, records: bool) -> Iterator[Entry]:
 
 def _batch(header: batches.BatchHeader, position: int) -> Entry:
     known = header.compression in Compression.__members__.values()
+    waits = header.attributes & batches.DELETE_HORIZON_FLAG
+    horizon = {"delete_horizon": header.base_timestamp} if waits else {}
     return {
         "kind": "batch",
         "position": position,
@@ -103,13 +105,14 @@ def _batch(header: batches.BatchHeader, position: int) -> Entry:
         "base_sequence": header.base_sequence,
         "transactional": header.is_transactional,
         "control": header.is_control,
+        **horizon,
         "crc": header.crc,
     }
 
 
 def _records(view: memoryview, position: int, header: batches.BatchHeader, metadata: bool) -> Iterator[Entry]:
     try:
-        for record in decode_records(view, position):
+        for record in segments.records_in(view, position):
             yield _record(record, header, metadata)
     except HeadraceError as error:
         yield _fault(f"in the batch at position {position}: {error}", position=position)

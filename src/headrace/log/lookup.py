@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.core.errors import ClientError
 from headrace.core.ports import File
-from headrace.log import scan
+from headrace.log import scan, segments
 from headrace.log.segment import Segment
 from headrace.protocol.batch import BatchHeader
-from headrace.protocol.records import decode_records
 
 if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
@@ -59,7 +58,7 @@ def _in_batch(
     start = log.log_start_offset
     if not header.is_log_append_time:
         try:
-            for record in decode_records(file.pread(header.size, position)):
+            for record in segments.records_at(file, position, header):
                 if record.timestamp >= timestamp and record.offset >= start:
                     return TimestampOffset(record.offset, record.timestamp, header.leader_epoch)
             return None
@@ -97,7 +96,7 @@ def _largest_in_batch(
     log: PartitionLog, file: File, position: int, header: BatchHeader
 ) -> TimestampOffset | None:
     try:
-        records = decode_records(file.pread(header.size, position))
+        records = segments.records_at(file, position, header)
         visible = [record for record in records if record.offset >= log.log_start_offset]
     except ClientError:
         start = max(header.base_offset, log.log_start_offset)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from headrace.core.errors import CorruptLog
-from headrace.core.ports import File
+from headrace.core.ports import Buffer, File
 from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, MIN_BATCH_LENGTH, BatchHeader, read_header
 from headrace.protocol.records import Record, decode_records
 
@@ -62,9 +62,14 @@ def _read(file: File, position: int, length: int) -> memoryview:
     return memoryview(data)
 
 
+def records_in(batch: Buffer, at: int = 0) -> Iterator[Record]:
+    """The records of the batch that begins at `at`. ClientError where they are broken."""
+    return decode_records(batch, at)
+
+
 def records_at(file: File, position: int, header: BatchHeader) -> Iterator[Record]:
-    """The records of the batch at `position`, whose header is known. ClientError where they are broken."""
-    return decode_records(file.pread(header.size, position))
+    """The records of the batch at `position` of a file, whose header is known."""
+    return records_in(file.pread(header.size, position))
 
 
 def records(file: File, position: int, end: int, *, from_offset: int = 0) -> Iterator[Record]:
@@ -75,6 +80,6 @@ def records(file: File, position: int, end: int, *, from_offset: int = 0) -> Ite
     for _, header, batch in batches(file, position, end):
         if header.is_control or header.last_offset < from_offset:
             continue
-        for record in decode_records(batch):
+        for record in records_in(batch):
             if record.offset >= from_offset:
                 yield record

@@ -1,4 +1,4 @@
-"""Transactions on disk: Kafka's own tool reads markers, aborted transactions and open ones as we write them."""
+"""Transactions on disk: Kafka's tool reads markers, aborted transactions and open ones as we write them."""
 
 from __future__ import annotations
 

@@ -119,6 +119,31 @@ def test_a_broker_that_dies_is_seen_and_comes_back(run: Commands, cluster: Clust
     assert any(line.startswith("broker 2 ended with SIGKILL") for line in cluster.processes.events)
 
 
+def test_groups_are_found_at_all_coordinators_and_again_when_one_dies(
+    run: Commands, cluster: Cluster
+) -> None:
+    run("topic", "create", "grouped", "-p", "2", "-r", "3")
+    run("produce", "grouped", stdin="".join(f"{number}\n" for number in range(100)))
+    names = [f"readers-{number}" for number in range(5)]
+    assert len(run("consume", "grouped", "--group", names[0], "--exit").splitlines()) == 100
+    for name in names[1:]:
+        run("group", "reset", name, "--to-latest", "--topic", "grouped", "--execute")
+    eventually(lambda: run.status()["verdict"] == "healthy")
+    listed = {entry["group"]: entry for entry in run.json("group", "list")}
+    assert list(listed) == names
+    homes = {entry["coordinator"] for entry in listed.values()}
+    assert len(homes) > 1, "one coordinator has all groups: the test says nothing"
+    victim = listed["readers-0"]["coordinator"]
+    cluster.processes.kill(victim)
+    told = run.json("group", "lag", *names)
+    assert [entry["group"] for entry in told] == names
+    assert all(entry["total_lag"] == 0 for entry in told)
+    assert sum(partition["committed"] for partition in told[0]["partitions"]) == 100
+    run("group", "delete", *names)
+    assert run.json("group", "list") == []
+    eventually(lambda: run.status()["verdict"] == "healthy")
+
+
 def test_a_broker_is_retired(tmp_path: Path) -> None:
     """Drained, stopped for good and forgotten, and the others do not miss it."""
     with Cluster(brokers=3, directory=tmp_path) as cluster:

@@ -13,7 +13,8 @@ from headrace.protocol.messages import fetch_request, fetch_response, produce_re
 from headrace.protocol.primitives import ProtocolError
 from tests.property.drawn_messages import draw
 
-PRODUCE_VERSIONS = range(3, 13)
+PRODUCE_VERSIONS = range(3, 14)
+FIRST_WITH_TOPIC_IDS = 13
 FETCH_VERSIONS = range(4, 19)
 
 int16 = st.integers(-(1 << 15), (1 << 15) - 1)
@@ -47,9 +48,24 @@ def produce_requests(partitions: st.SearchStrategy[int]) -> st.SearchStrategy[pr
     )
 
 
+def id_of(name: str) -> UUID:
+    """What stands for a name where topics are named by their ids."""
+    return UUID(bytes=name.encode("utf-8", "surrogatepass")[:16].ljust(16, b"\1"))
+
+
+def encoded(message: produce_request.ProduceRequest, version: int) -> bytes:
+    for topic in message.topic_data:
+        topic.topic_id = id_of(topic.name) if version >= FIRST_WITH_TOPIC_IDS else UUID(int=0)
+    return message.to_bytes(version)
+
+
 def same_produce(
-    view: produce_codec.ProduceRequestView, message: produce_request.ProduceRequest, frame: bytes
+    view: produce_codec.ProduceRequestView,
+    message: produce_request.ProduceRequest,
+    frame: bytes,
+    version: int,
 ) -> None:
+    by_id = version >= FIRST_WITH_TOPIC_IDS
     assert view.acks == message.acks
     assert view.timeout_ms == message.timeout_ms
     assert view.transactional_id == message.transactional_id
@@ -57,7 +73,10 @@ def same_produce(
         (name, [(index, None if start < 0 else frame[start:end]) for index, start, end in partitions])
         for name, partitions in view.topics
     ] == [
-        (topic.name, [(each.index, each.records) for each in topic.partition_data])
+        (
+            topic.topic_id if by_id else topic.name,
+            [(each.index, each.records) for each in topic.partition_data],
+        )
         for topic in message.topic_data
     ]
 
@@ -72,12 +91,11 @@ def test_produce_requests_are_read_alike(
     message: produce_request.ProduceRequest, before: bytes, after: bytes
 ) -> None:
     for version in PRODUCE_VERSIONS:
-        body = message.to_bytes(version)
+        body = encoded(message, version)
         frame = before + body + after
         end = len(before) + len(body)
-        same_produce(
-            produce_codec.parse_produce(memoryview(frame), len(before), version, end), message, frame
-        )
+        view = produce_codec.parse_produce(memoryview(frame), len(before), version, end)
+        same_produce(view, message, frame, version)
 
 
 @settings(max_examples=80, deadline=None)
@@ -91,7 +109,7 @@ def test_damaged_produce_requests_are_judged_alike(
     message: produce_request.ProduceRequest, at: int, byte: int, cut: int
 ) -> None:
     for version in PRODUCE_VERSIONS:
-        damaged = bytearray(message.to_bytes(version)) + bytes(max(cut, 0))
+        damaged = bytearray(encoded(message, version)) + bytes(max(cut, 0))
         damaged = damaged[: len(damaged) + min(cut, 0)]
         damaged[at % len(damaged)] = byte
         frame = bytes(damaged)
@@ -101,7 +119,8 @@ def test_damaged_produce_requests_are_judged_alike(
             with pytest.raises(ProtocolError):
                 produce_codec.parse_produce(memoryview(frame), 0, version)
         else:
-            same_produce(produce_codec.parse_produce(memoryview(frame), 0, version), expected, frame)
+            view = produce_codec.parse_produce(memoryview(frame), 0, version)
+            same_produce(view, expected, frame, version)
 
 
 results = st.builds(
@@ -159,10 +178,12 @@ def test_produce_responses_are_written_alike(
     nodes: list[tuple[int, str, int, str | None]],
 ) -> None:
     for version in PRODUCE_VERSIONS:
+        by_id = version >= FIRST_WITH_TOPIC_IDS
         message = produce_response.ProduceResponse(
             responses=[
                 produce_response.TopicProduceResponse(
-                    name=name,
+                    name="" if by_id else name,
+                    topic_id=id_of(name) if by_id else UUID(int=0),
                     partition_responses=[generated_result(result, version) for result in partitions],
                 )
                 for name, partitions in topics
@@ -175,7 +196,8 @@ def test_produce_responses_are_written_alike(
             if version >= 10
             else [],
         )
-        written = produce_codec.encode_produce_response(version, correlation_id, topics, throttle_ms, nodes)
+        told = [(id_of(name) if by_id else name, each) for name, each in topics]
+        written = produce_codec.encode_produce_response(version, correlation_id, told, throttle_ms, nodes)
         assert written == headers.frame_response(message, version, correlation_id)
 
 

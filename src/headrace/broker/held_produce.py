@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.errors import code_of, text_of
 from headrace.core.errors import HeadraceError, RequestTimedOut
 from headrace.network.answer import Pending
-from headrace.protocol.produce_codec import PartitionResult, encode_acknowledgement, encode_produce_response
+from headrace.protocol.produce_codec import (
+    PartitionResult,
+    Topic,
+    encode_acknowledgement,
+    encode_produce_response,
+)
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
 
 ACKS_ALL: Final = -1
 
-Results = list[tuple[str, list[PartitionResult]]]
+Results = list[tuple[Topic, list[PartitionResult]]]
 
 
 class HeldProduce:

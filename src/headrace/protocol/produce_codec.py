@@ -1,9 +1,9 @@
-"""Produce versions 3 to 12, by hand: the request that a broker reads most, parsed without a copy.
+"""Produce versions 3 to 13, by hand: the request that a broker reads most, parsed without a copy.
 
 The records stay where they are, in the frame: a partition is (index, start, end), or (index, -1, -1) if
 its records are null. A request for one partition, by far the commonest, takes a path of a few operations;
 whatever does not look exactly like one takes the general path, which checks everything and words the
-errors. Version 13 names topics by id and is left to the generated codec.
+errors. Topics are names up to version 12 and ids from 13 on.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from headrace.core.ports import Buffer
 from headrace.protocol.node_endpoints import Endpoint, encode_endpoints
 from headrace.protocol.primitives import Reader, Writer
+from headrace.protocol.reader import uuid_of
 from headrace.protocol.topic_names import MAX_CACHED_NAME, encoded_topic, name_of
 
 FIRST_FLEXIBLE: Final = 9
 FIRST_WITH_ERROR_DETAIL: Final = 8
 FIRST_WITH_LEADER: Final = 10
+FIRST_WITH_TOPIC_IDS: Final = 13
+
+Topic = str | UUID
 
 PartitionSlice = tuple[int, int, int]
 """Partition, and where its records begin and end in the frame."""
@@ -31,13 +36,15 @@ _FLEXIBLE_HEAD: Final = struct.Struct(">BhiBB")
 # partition count, partition, length of the records
 _CLASSIC_PARTITION: Final = struct.Struct(">iii")
 _FLEXIBLE_PARTITION: Final = struct.Struct(">Bi")
+# transactional id (null), acks, timeout, topic count, topic id, partition count, partition
+_HEAD_BY_ID: Final = struct.Struct(">BhiB16sBi")
 
 
 class ProduceRequestView(NamedTuple):
     acks: int
     timeout_ms: int
     transactional_id: str | None
-    topics: list[tuple[str, list[PartitionSlice]]]
+    topics: list[tuple[Topic, list[PartitionSlice]]]
 
 
 class PartitionResult(NamedTuple):
@@ -53,13 +60,15 @@ class PartitionResult(NamedTuple):
     """Broker and epoch; with them a client finds the new leader without asking for metadata."""
 
 
-OnePartition = tuple[int, int, str, int, int, int]
+OnePartition = tuple[int, int, Topic, int, int, int]
 """acks, timeout, topic, partition, and where its records begin and end."""
 
 
 def parse_one(view: Buffer, at: int, version: int, end: int) -> OnePartition | None:
     """A request for one partition, without a transaction; None if it is not exactly that."""
     try:
+        if version >= FIRST_WITH_TOPIC_IDS:
+            return _parse_one_by_id(view, at, end)
         if version >= FIRST_FLEXIBLE:
             return _parse_one_flexible(view, at, end)
         return _parse_one_classic(view, at, end)
@@ -101,16 +110,32 @@ def _parse_one_flexible(view: Buffer, at: int, end: int) -> OnePartition | None:
     partitions, partition = _FLEXIBLE_PARTITION.unpack_from(view, after)
     if partitions != 2:
         return None
-    start = after + 5
-    length = view[start] - 1
-    start += 1
+    start, stop = _rest_of_one(view, after + 5, end)
+    if stop < 0:
+        return None
+    name = name_of(bytes(view[at:after]))
+    return acks, timeout_ms, name, partition, start, stop
+
+
+def _parse_one_by_id(view: Buffer, at: int, end: int) -> OnePartition | None:
+    no_id, acks, timeout_ms, topics, topic_id, partitions, partition = _HEAD_BY_ID.unpack_from(view, at)
+    if no_id or topics != 2 or partitions != 2:
+        return None
+    start, stop = _rest_of_one(view, at + _HEAD_BY_ID.size, end)
+    return None if stop < 0 else (acks, timeout_ms, uuid_of(topic_id), partition, start, stop)
+
+
+def _rest_of_one(view: Buffer, at: int, end: int) -> tuple[int, int]:
+    """Where the records begin and end whose length stands at `at`, if nothing but three empty lists of tags
+    comes behind them; an end of -1 otherwise."""
+    length = view[at] - 1
+    start = at + 1
     if length >= 0x7F:
         length, start = _longer_varint(view, start, length - 0x7F)
     stop = start + length
     if length < 0 or stop + 3 != end or view[stop] | view[stop + 1] | view[stop + 2]:
-        return None
-    name = name_of(bytes(view[at:after]))
-    return acks, timeout_ms, name, partition, start, stop
+        return -1, -1
+    return start, stop
 
 
 def _longer_varint(view: Buffer, at: int, value: int) -> tuple[int, int]:
@@ -131,7 +156,11 @@ def _parse_any(view: Buffer, at: int, version: int, end: int) -> ProduceRequestV
     acks, timeout_ms = reader.int16(), reader.int32()
     topics = []
     for _ in range(reader.compact_array_length(3) if flexible else reader.array_length(6)):
-        name = reader.compact_string() if flexible else reader.string()
+        name: Topic
+        if version >= FIRST_WITH_TOPIC_IDS:
+            name = reader.uuid()
+        else:
+            name = reader.compact_string() if flexible else reader.string()
         partitions = []
         for _ in range(reader.compact_array_length(6) if flexible else reader.array_length(8)):
             partition = reader.int32()
@@ -174,7 +203,7 @@ _THROTTLE: Final = struct.Struct(">i")
 
 
 @lru_cache(maxsize=4096)
-def _one_partition_prefix(topic: str, flexible: bool) -> bytes:
+def _one_partition_prefix(topic: Topic, flexible: bool) -> bytes:
     """Everything from behind the correlation id to the only partition of the only topic."""
     if flexible:
         return b"\0\x02" + encoded_topic(topic, True) + b"\x02"
@@ -184,7 +213,7 @@ def _one_partition_prefix(topic: str, flexible: bool) -> bytes:
 def encode_produce_response(
     version: int,
     correlation_id: int,
-    results: Sequence[tuple[str, Sequence[PartitionResult]]],
+    results: Sequence[tuple[Topic, Sequence[PartitionResult]]],
     throttle_ms: int = 0,
     node_endpoints: Sequence[Endpoint] = (),
 ) -> bytes:
@@ -202,7 +231,7 @@ def encode_produce_response(
 def encode_acknowledgement(
     version: int,
     correlation_id: int,
-    topic: str,
+    topic: Topic,
     partition: int,
     base_offset: int,
     append_time: int,
@@ -227,7 +256,7 @@ def encode_acknowledgement(
 def _encode_any(
     version: int,
     correlation_id: int,
-    results: Sequence[tuple[str, Sequence[PartitionResult]]],
+    results: Sequence[tuple[Topic, Sequence[PartitionResult]]],
     throttle_ms: int,
     node_endpoints: Sequence[Endpoint],
 ) -> bytes:

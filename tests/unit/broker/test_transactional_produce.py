@@ -28,7 +28,7 @@ from headrace.protocol.messages.produce_request import PartitionProduceData, Pro
 from headrace.protocol.messages.produce_response import ProduceResponse
 from headrace.protocol.primitives import Reader
 from tests.unit.broker.membership_answers import answer_to
-from tests.unit.broker.serving import LOCAL, TOPIC, Image, Server, Topic, sent
+from tests.unit.broker.serving import LOCAL, TOPIC, TOPIC_ID, Image, Server, Topic, sent
 from tests.unit.log.material import NOW, batch_of
 from tests.unit.log.transactional_writes import marker
 from tests.unit.replication.replicas import fetch
@@ -319,6 +319,30 @@ async def test_an_older_epoch_is_refused_without_a_question(server: Server, coor
     end(server, epoch=3)
     assert codes(send(server, batch(epoch=2))) == [ErrorCode.INVALID_PRODUCER_EPOCH]
     assert not coordinator.asked
+
+
+async def test_version_13_names_topics_by_id(server: Server, coordinator: Coordinator) -> None:
+    def send_by_id(topic_id: UUID, *batches: bytes, transactional_id: str | None = "t") -> Answer:
+        data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(batches)]
+        topic = TopicProduceData(topic_id=topic_id, partition_data=data)
+        request = ProduceRequest(
+            acks=-1, timeout_ms=1000, transactional_id=transactional_id, topic_data=[topic]
+        )
+        return server.ask(request, 13)
+
+    plain = bytes(batch_of(b"v")[0])
+    assert codes(send_by_id(TOPIC_ID, plain, transactional_id=None), 13) == [OK]
+    assert codes(send_by_id(TOPIC_ID, plain, plain, transactional_id=None), 13) == [OK, OK]
+    answer = send_by_id(TOPIC_ID, batch())
+    assert not coordinator.verify_only
+    coordinator.answer()
+    assert codes(answer, 13) == [OK]
+    strange = UUID(int=99)
+    assert codes(send_by_id(strange, plain, transactional_id=None), 13) == [ErrorCode.UNKNOWN_TOPIC_ID]
+    answer = send_by_id(strange, batch(), batch())
+    assert codes(answer, 13) == [ErrorCode.UNKNOWN_TOPIC_ID] * 2
+    response = ProduceResponse.decode(Reader(sent(answer), 5), 13)
+    assert response.responses[0].topic_id == strange
 
 
 async def test_clients_write_to_no_internal_topic(server: Server, coordinator: Coordinator) -> None:

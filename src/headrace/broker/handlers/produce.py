@@ -1,9 +1,9 @@
 """Produce: the hot path in. Served from the raw frame; no record is decoded.
 
-Versions 3-12 are served; 0-2 are advertised because librdkafka before 2.12 looks for them before it
+Versions 3-13 are served; 0-2 are advertised because librdkafka before 2.12 looks for them before it
 compresses, and refused as Apache Kafka refuses them. 7: zstd. 8: error details. 9: flexible. 11: the
 transactional client's newer errors. 12: the partition is put into the transaction by this very request
-(KIP-890). Not done: 13 (topic ids).
+(KIP-890). 13: topics by id.
 
 The first batch of a transaction in a partition waits until the coordinator knows of it
 (broker/transactions/unverified_produce.py); meanwhile its connection serves nothing else.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from headrace.broker.api import Api
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
@@ -29,6 +30,7 @@ from headrace.core.errors import (
     InvalidTopic,
     NotLeader,
     TransactionalIdNotAuthorized,
+    UnknownTopicId,
     UnsupportedCompression,
     UnsupportedVersion,
 )
@@ -53,6 +55,7 @@ from headrace.protocol.produce_codec import (
     FIRST_WITH_LEADER,
     PartitionResult,
     ProduceRequestView,
+    Topic,
     encode_acknowledgement,
     encode_produce_response,
     parse_one,
@@ -74,7 +77,7 @@ ADMIN_CLIENT: Final = "__admin_client"
 """Whoever calls himself this may write to internal topics, as with Apache Kafka."""
 NO_REFUSALS: Final[Refusals] = {}
 
-Results = list[tuple[str, list[PartitionResult]]]
+Results = list[tuple[Topic, list[PartitionResult]]]
 
 
 def serve(
@@ -86,12 +89,14 @@ def serve(
     if one is None:
         return _serve_many(broker, version, correlation_id, frame, at, connection)
     acks, timeout_ms, topic, index, start, end = one
+    name = ""
     try:
-        if topic in INTERNAL_TOPICS:
-            _check_internal(broker, topic, index, frame)
+        name = topic if isinstance(topic, str) else _name_of(broker, topic)
+        if name in INTERNAL_TOPICS:
+            _check_internal(broker, name, index, frame)
         partition, result = _append(
             broker,
-            topic,
+            name,
             index,
             frame[start:end],
             version,
@@ -100,7 +105,7 @@ def serve(
             in_transaction=False,
         )
     except HeadraceError as error:
-        answer = _refusal(broker, topic, index, version, error)
+        answer = _refusal(broker, name, index, version, error)
         if acks == 0:
             raise
         return [_encode(broker, version, correlation_id, [(topic, [answer])], connection)]
@@ -175,8 +180,8 @@ def _refuse_all(
     if request.acks == 0:
         raise error
     results: Results = [
-        (topic, [_refusal(broker, topic, index, version, error) for index, _, _ in partitions])
-        for topic, partitions in request.topics
+        (topic, [_refusal(broker, _known_name(broker, topic), index, version, error) for index, _, _ in each])
+        for topic, each in request.topics
     ]
     return [_encode(broker, version, correlation_id, results, connection)]
 
@@ -199,23 +204,26 @@ def _carry_out(
     for topic, partitions in request.topics:
         answers: list[PartitionResult] = []
         results.append((topic, answers))
+        name = _known_name(broker, topic)
         for index, start, end in partitions:
-            if refused and (topic, index) in refused:
-                code, text = refused[TopicPartition(topic, index)]
+            if refused and (name, index) in refused:
+                code, text = refused[TopicPartition(name, index)]
                 failed = HeadraceError(text)
-                _count_failure(broker, topic, version, code)
+                _count_failure(broker, name, version, code)
                 answers.append(PartitionResult(index, code, error_message=text))
                 continue
             try:
-                if topic in INTERNAL_TOPICS:
-                    _check_internal(broker, topic, index, frame)
+                if not name and not isinstance(topic, str):
+                    raise UnknownTopicId(f"no topic has the id {topic}")
+                if name in INTERNAL_TOPICS:
+                    _check_internal(broker, name, index, frame)
                 records = frame[start:end] if start >= 0 else frame[:0]
                 partition, result = _append(
-                    broker, topic, index, records, version, acks, now_ms, in_transaction=in_transaction
+                    broker, name, index, records, version, acks, now_ms, in_transaction=in_transaction
                 )
             except HeadraceError as error:
                 failed = error
-                answers.append(_refusal(broker, topic, index, version, error))
+                answers.append(_refusal(broker, name, index, version, error))
                 continue
             answers.append(_acknowledged(index, result))
             if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:
@@ -228,6 +236,21 @@ def _carry_out(
     if held.is_waiting:
         return held.begin(request.timeout_ms)
     return [_encode(broker, version, correlation_id, results, connection)]
+
+
+def _name_of(broker: Broker, topic_id: UUID) -> str:
+    image = broker.image.topic_by_id(topic_id)
+    if image is None:
+        raise UnknownTopicId(f"no topic has the id {topic_id}")
+    return image.name
+
+
+def _known_name(broker: Broker, topic: Topic) -> str:
+    """Empty for an id that no topic has."""
+    if isinstance(topic, str):
+        return topic
+    image = broker.image.topic_by_id(topic)
+    return "" if image is None else image.name
 
 
 def _acknowledged(index: int, result: AppendResult) -> PartitionResult:
@@ -319,4 +342,4 @@ def _told_as_kafka_does(records: memoryview, error: CorruptBatch) -> HeadraceErr
     return error
 
 
-API: Final = Api(ApiKey.PRODUCE, 0, 12, ProduceRequest, None)
+API: Final = Api(ApiKey.PRODUCE, 0, 13, ProduceRequest, None)

@@ -43,6 +43,12 @@ def verify_partitions(
     producer: tuple[int, int] | None = None
     unverified: dict[TopicPartition, int] = {}
     for topic, partitions in request.topics:
+        name = topic
+        if not isinstance(name, str):
+            image = broker.image.topic_by_id(name)
+            if image is None:
+                continue  # the answer says so
+            name = image.name
         for index, start, end in partitions:
             if start < 0 or end - start < HEADER_SIZE:
                 continue
@@ -54,11 +60,11 @@ def verify_partitions(
                 producer = sent_by
             elif sent_by != producer:
                 raise InvalidProducerIdMapping("one request holds transactional batches of several producers")
-            partition = broker.partitions.find(topic, index)
+            partition = broker.partitions.find(name, index)
             if partition is None or not partition.is_leader:
                 continue  # the append says so
             if partition.log.producers.needs_verification(*sent_by):
-                unverified[TopicPartition(topic, index)] = header.base_sequence
+                unverified[TopicPartition(name, index)] = header.base_sequence
     if producer is None or not unverified or request.transactional_id is None:
         return None
     verified = broker.verification.verify(

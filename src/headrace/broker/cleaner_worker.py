@@ -56,8 +56,8 @@ def _unpaced(_count: int) -> None:
 def serve(jobs: TextIO, answers: TextIO) -> None:
     """Until the input ends."""
     for line in jobs:
-        if line == STOP:
-            continue
+        if line in (GO_ON, STOP):
+            continue  # of a job that is over
         job = job_from_json(line)
         unlimited = job.bytes_per_second >= _UNPACED_ABOVE
         try:

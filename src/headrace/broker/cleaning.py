@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from headrace.replication.partition import Partition
 
 LOGS_PER_TURN: Final = 50
+LOOK_AGAIN_SECONDS: Final = 1.0
+SHORTEST_BACKOFF_MS: Final = 50
 IDLE_ROUNDS: Final = 4
 """Rounds of log.cleaner.backoff.ms without work after which the processes are ended."""
 _BROKEN_DISK: Final = (errno.EIO, errno.EROFS)
@@ -84,11 +86,21 @@ class Cleaning:
                 continue
             idle = 0 if self._running else idle + 1
             self._workers.retire(0 if idle > IDLE_ROUNDS else broker.config.log_cleaner_threads)
+            await self._back_off()
+
+    async def _back_off(self) -> None:
+        """Until a pass has ended, or log.cleaner.backoff.ms is over, which may change meanwhile."""
+        began = self._broker.clock.monotonic()
+        while True:
             # At least a little: with a backoff of 0 the loop would do nothing else.
-            pause = max(broker.config.log_cleaner_backoff_ms, 50) / 1000
+            until = began + max(self._broker.config.log_cleaner_backoff_ms, SHORTEST_BACKOFF_MS) / 1000
+            left = until - self._broker.clock.monotonic()
+            if left <= 0:
+                return
             try:
-                async with asyncio.timeout(pause):
+                async with asyncio.timeout(min(left, LOOK_AGAIN_SECONDS)):
                     await self._changed.wait()
+                    return
             except TimeoutError:
                 continue
 

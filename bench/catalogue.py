@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.case import Case
-from bench.cases import cold_read, consume, partitions, produce, replicated, resting
+from bench.cases import cold_read, compaction, consume, groups, partitions, produce, replicated, resting
 
 CASES: list[Case] = [
     *resting.CASES,
@@ -13,6 +13,8 @@ CASES: list[Case] = [
     *consume.CASES,
     *partitions.CASES,
     *cold_read.CASES,
+    *compaction.CASES,
+    *groups.CASES,
     *replicated.CASES,
 ]
 # Enough to show that every part of the bench works, in under a minute.

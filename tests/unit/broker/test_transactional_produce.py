@@ -88,6 +88,12 @@ class Coordinator:
         request, promise = self.asked.pop(0)
         promise.resolve(answer_to(request, code, other))
 
+    async def question(self) -> None:
+        """Until it is asked again."""
+        async with asyncio.timeout(30):
+            while not self.asked:
+                await asyncio.sleep(0.005)
+
     @property
     def verify_only(self) -> bool:
         return self.asked[0][0].transactions[0].verify_only
@@ -103,6 +109,10 @@ async def server() -> AsyncIterator[Server]:
 @pytest.fixture
 def coordinator(server: Server) -> Coordinator:
     return Coordinator(server)
+
+
+def configure(server: Server, name: str, value: str) -> None:
+    server.stub.config = BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", name: value})
 
 
 def batch(
@@ -236,27 +246,25 @@ async def test_version_12_adds_the_partition(server: Server, coordinator: Coordi
 async def test_version_12_asks_again_while_the_last_transaction_is_ended(
     server: Server, coordinator: Coordinator
 ) -> None:
+    configure(server, "add.partitions.to.txn.retry.backoff.max.ms", "60000")
     answer = send(server, batch(epoch=1), version=12)
     coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
     end(server, epoch=1)  # of the transaction before
     assert is_pending(answer)
-    await asyncio.sleep(0.03)
+    await coordinator.question()
     end(server, epoch=1)  # and once more, while the question is under way
     coordinator.answer()
     assert is_pending(answer)
-    await asyncio.sleep(0.03)
+    await coordinator.question()
     coordinator.answer()
     assert codes(answer, 12) == [OK]
 
 
 async def test_version_12_gives_up_after_a_while(server: Server, coordinator: Coordinator) -> None:
     answer = send(server, batch(), version=12)
-    for _ in range(20):
-        if coordinator.asked:
-            coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
-        await asyncio.sleep(0.02)
-        if not is_pending(answer):
-            break
+    while is_pending(answer):
+        await coordinator.question()
+        coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
     assert codes(answer, 12) == [ErrorCode.CONCURRENT_TRANSACTIONS]
 
 
@@ -288,9 +296,7 @@ async def test_a_refusal_of_acks_0_closes_the_connection(server: Server, coordin
 
 
 async def test_who_disables_verification_is_not_asked(server: Server, coordinator: Coordinator) -> None:
-    server.stub.config = BrokerConfig.parse(
-        {"broker.id": "1", "log.dirs": "/nowhere", "transaction.partition.verification.enable": "false"}
-    )
+    configure(server, "transaction.partition.verification.enable", "false")
     assert codes(send(server, batch())) == [OK]
     assert not coordinator.asked
 

@@ -70,6 +70,9 @@ class OffsetExpiry:
         records: list[CoordinatorRecord] = []
         is_used_up = not self._table.pending.has_group(group_id)
         for topic, partitions in self._table.of_group(group_id).items():
+            if group.is_subscribed_to(topic):
+                is_used_up = False
+                continue
             for partition, stored in partitions.items():
                 if not self._is_expired(group, topic, partition, stored, now_ms):
                     is_used_up = False

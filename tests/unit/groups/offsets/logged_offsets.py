@@ -71,8 +71,6 @@ class StubGroup:
         return topic in self.subscribed
 
     def offsets_expire_from(self, now_ms: int, committed_at_ms: int, topic: str) -> int | None:
-        if topic in self.subscribed:
-            return None
         return committed_at_ms if self.empty_since_ms is None else self.empty_since_ms
 
     def tombstones(self) -> list[CoordinatorRecord]:

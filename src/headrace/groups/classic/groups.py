@@ -109,13 +109,6 @@ class ClassicGroups:
         self._groups.put(group)
         return group
 
-    def adopt(self, group: ClassicGroup, now_ms: int) -> None:
-        """A group that was of the other protocol. Its record follows, and finds it in the table: the records
-        that end the other one must leave it there."""
-        self._groups.put(group)
-        for member in group.members.values():
-            self.sessions.extend(group, member, now_ms)
-
     def retire(self, group: ClassicGroup) -> None:
         """It is deleted, or of the other protocol from now on. Who waits for it was answered by whoever
         decided that."""

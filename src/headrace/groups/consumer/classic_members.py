@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.core.errors import (
     HeadraceError,
     IllegalGeneration,
@@ -17,12 +17,10 @@ from headrace.core.errors import (
     UnknownMember,
 )
 from headrace.groups.classic.answers import join_refused
-from headrace.groups.classic.draft import Draft
-from headrace.groups.classic.groups import ClassicGroups
 from headrace.groups.classic.joins import Client
+from headrace.groups.classic.subscriptions import CONSUMER_PROTOCOL_TYPE
 from headrace.groups.consumer.classic_leaving import leave_response, leaving_classic
 from headrace.groups.consumer.context import Context
-from headrace.groups.consumer.conversion import Conversion
 from headrace.groups.consumer.embedded_protocol import owned_of, read_subscription, write_assignment
 from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.heartbeats import new_member_id, require_room
@@ -48,46 +46,34 @@ _ID_IS_REQUIRED_FROM: Final = 4
 
 
 class ClassicMembers:
-    __slots__ = ("_classic", "_context", "_conversion", "_leaving")
+    __slots__ = ("_context", "_leaving")
 
-    def __init__(
-        self, context: Context, conversion: Conversion, leaving: Leaving, classic: ClassicGroups
-    ) -> None:
+    def __init__(self, context: Context, leaving: Leaving) -> None:
         self._context = context
-        self._conversion = conversion
         self._leaving = leaving
-        self._classic = classic
 
-    def join(
-        self, request: JoinGroupRequest, client: Client, ticket: Ticket, now_ms: int
-    ) -> Decision[JoinGroupResponse]:
+    def join(self, request: JoinGroupRequest, client: Client, now_ms: int) -> Decision[JoinGroupResponse]:
         group = require_consumer_group(self._context, request.group_id)
         member_id = request.member_id or new_member_id(self._context)
         self._check_join(group, request, member_id)
         instance_id = request.group_instance_id
         if not request.member_id and instance_id is None and client.version >= _ID_IS_REQUIRED_FROM:
             return Decision((), join_refused(ErrorCode.MEMBER_ID_REQUIRED, member_id))
-        replaced = group.static_member(instance_id)
-        if replaced is not None and replaced.classic is None and not request.member_id:
-            decision = self._replace_last(group, replaced, request, client, ticket, now_ms)
-            if decision is not None:
-                return decision
         written: list[CoordinatorRecord] = []
         member = self._joining(group, request, member_id, written)
         subscription = read_subscription(request.protocols[0].metadata)
         wanted = _as_wanted(member, request, client, frozenset(subscription.topics), subscription.rack_id)
+        replaced = group.static_member(instance_id)
+        if replaced is not None and replaced.classic is None:
+            downgraded = self._replace_last(group, replaced, wanted, now_ms)
+            if downgraded is not None:
+                return downgraded
         owned = owned_of(subscription, self._context.topics)
         moved = update_member(self._context, group, Update(member, wanted, owned, now_ms), written)
         deadlines = self._leaving.deadlines
         deadlines.session(group.group_id, member_id, request.session_timeout_ms, now_ms)
         deadlines.joined(group.group_id, moved, now_ms)
-        answer = JoinGroupResponse(
-            member_id=member_id,
-            generation_id=moved.epoch,
-            protocol_type=group.protocol_type,
-            protocol_name=request.protocols[0].name,
-        )
-        return Decision(written, answer)
+        return Decision(written, _joined(moved, moved.epoch, request.protocols[0].name))
 
     def _check_join(self, group: ConsumerGroup, request: JoinGroupRequest, member_id: str) -> None:
         config = self._context.config
@@ -121,23 +107,18 @@ class ClassicMembers:
         self,
         group: ConsumerGroup,
         replaced: ConsumerMember,
-        request: JoinGroupRequest,
-        client: Client,
-        ticket: Ticket,
+        wanted: ConsumerMember,
         now_ms: int,
     ) -> Decision[JoinGroupResponse] | None:
-        """A static member is restarted with the classic protocol, and was the last of the server-side one.
-        The group becomes a classic one, in which the instance is joined again."""
+        """A static member is restarted with the classic protocol. If it was the last of the server-side one,
+        the group becomes a classic one. Everybody has the partitions that they had."""
         others = [member for member in group.members.values() if member is not replaced]
-        if not self._conversion.may_downgrade_to(others, 1):
+        conversion = self._leaving.conversion
+        if not conversion.may_downgrade([*others, wanted]):
             return None
-        as_before = replaced.changed(classic=_classic_metadata(request))
-        for member_id in group.members:
-            self._leaving.deadlines.forget(group.group_id, member_id)
-        draft = Draft(now_ms)
-        self._conversion.downgrade_to(group, [*others, as_before], draft)
-        joined = self._classic.join(request, client, ticket, now_ms)
-        return Decision([*draft.records, *joined.records], joined.response, [*draft.answers, *joined.answers])
+        classic, written = conversion.downgrade(group, [*others, wanted], now_ms)
+        conversion.begin_as_classic(group, now_ms, rebalance=False)
+        return Decision(written, _joined(wanted, classic.generation, classic.protocol_name or ""))
 
     def sync(self, request: SyncGroupRequest, now_ms: int) -> Decision[SyncGroupResponse]:
         group, member, classic = self._known(
@@ -201,6 +182,16 @@ class ClassicMembers:
                 f"member {member_id}."
             )
         return group, member, member.classic
+
+
+def _joined(member: ConsumerMember, generation: int, protocol: str) -> JoinGroupResponse:
+    """Nobody is the leader: the broker assigns."""
+    return JoinGroupResponse(
+        member_id=member.member_id,
+        generation_id=generation,
+        protocol_type=CONSUMER_PROTOCOL_TYPE,
+        protocol_name=protocol,
+    )
 
 
 def _has_to_join(group: ConsumerGroup, member: ConsumerMember) -> bool:

@@ -6,9 +6,10 @@ A group without members always may. One with members may as far as group.consume
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
-from headrace.coordinators.decision import CoordinatorRecord, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
 from headrace.core.errors import GroupNotFound
 from headrace.groups.classic.answers import join_refused, sync_refused
 from headrace.groups.classic.draft import Draft
@@ -26,7 +27,7 @@ from headrace.groups.consumer.embedded_protocol import (
     read_subscription,
     write_assignment,
 )
-from headrace.groups.consumer.group import NO_TARGET, ConsumerGroup
+from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.member import ConsumerMember, Held
 from headrace.groups.consumer.replaying import replay
 from headrace.groups.group_table import GroupTable
@@ -38,11 +39,13 @@ from headrace.protocol.stored.consumer_group_member_metadata_value import (
 
 
 class Conversion:
-    __slots__ = ("_classic", "_context")
+    __slots__ = ("_classic", "_context", "_forget")
 
-    def __init__(self, context: Context, classic: ClassicGroups) -> None:
+    def __init__(self, context: Context, classic: ClassicGroups, forget: Callable[[str, str], None]) -> None:
+        """`forget` ends the deadlines of a member of the consumer group, by the ids of both."""
         self._context = context
         self._classic = classic
+        self._forget = forget
 
     # To a consumer group
 
@@ -144,54 +147,55 @@ class Conversion:
 
     # To a classic group
 
-    def may_downgrade_without(self, group: ConsumerGroup, leaving: Collection[ConsumerMember]) -> bool:
+    def may_downgrade(self, staying: Collection[ConsumerMember]) -> bool:
         """Only members of the classic protocol are left, and the configuration allows it."""
-        gone = {member.member_id for member in leaving}
-        staying = [member for member_id, member in group.members.items() if member_id not in gone]
-        return bool(staying) and self.may_downgrade_to(staying)
-
-    def may_downgrade_to(self, staying: Collection[ConsumerMember], newcomers: int = 0) -> bool:
         config = self._context.config
         return (
-            all(member.classic is not None for member in staying)
+            bool(staying)
+            and all(member.classic is not None for member in staying)
             and config.group_consumer_migration_policy.lower() in ("downgrade", "bidirectional")
-            and len(staying) + newcomers <= config.group_max_size
+            and len(staying) <= config.group_max_size
         )
 
     def downgrade(
-        self, group: ConsumerGroup, leaving: Collection[ConsumerMember], draft: Draft
-    ) -> ClassicGroup:
-        """Makes the group a classic one at its present epoch. It is in the table at once, so that the records
-        in `draft` find it there."""
-        gone = {member.member_id for member in leaving}
-        staying = [member for member_id, member in group.members.items() if member_id not in gone]
-        return self.downgrade_to(group, staying, draft)
-
-    def downgrade_to(
-        self, group: ConsumerGroup, staying: Collection[ConsumerMember], draft: Draft
-    ) -> ClassicGroup:
-        classic = ClassicGroup(group.group_id, draft.now_ms)
+        self, group: ConsumerGroup, staying: Collection[ConsumerMember], now_ms: int
+    ) -> tuple[ClassicGroup, list[CoordinatorRecord]]:
+        """The classic group at the present epoch, and what makes it one when it is replayed. To be followed
+        by `begin_as_classic`: until then it has no timers."""
+        classic = ClassicGroup(group.group_id, now_ms)
         classic.generation = group.epoch
         for member in staying:
             classic.add(_as_classic(member), group.protocol_type)
         classic.protocol_name = classic.select_protocol()
-        classic.state = STABLE
         for member in staying:
-            target = group.targets.get(member.member_id, NO_TARGET)
             each = classic.members[member.member_id]
+            target = group.target_of(member)
             each.assignment = write_assignment(
                 target, each.metadata(classic.protocol_name), self._context.topics
             )
-        draft.records.extend(group.tombstones())
-        draft.records.append(
-            group_record(classic, {each.member_id: each.assignment for each in classic.members.values()})
-        )
-        self._classic.adopt(classic, draft.now_ms)
-        return classic
+        assignments = {each.member_id: each.assignment for each in classic.members.values()}
+        return classic, [*group.tombstones(), group_record(classic, assignments)]
 
-    def rebalance(self, classic: ClassicGroup, draft: Draft) -> None:
-        """What the leaving members held has to be given to others: by the classic members themselves."""
-        self._classic.rebalances.begin(draft, classic)
+    def begin_as_classic(self, group: ConsumerGroup, now_ms: int, *, rebalance: bool) -> None:
+        """As an operation of its own, when the records are replayed: if they were refused, it finds no
+        classic group and does nothing."""
+        name = ("downgraded", group.group_id)
+        self._context.timers.set(
+            name, 0, partial(self._begin, group.group_id, list(group.members), now_ms, rebalance)
+        )
+
+    def _begin(self, group_id: str, member_ids: list[str], now_ms: int, rebalance: bool) -> Decision[None]:
+        """What members that left have held is given to others by the classic members themselves."""
+        draft = Draft(now_ms)
+        classic = self._context.groups.of_class(group_id, ClassicGroup)
+        if classic is not None:
+            for member_id in member_ids:
+                self._forget(group_id, member_id)
+            for member in classic.members.values():
+                self._classic.sessions.extend(classic, member, now_ms)
+            if rebalance and classic.state is STABLE:
+                self._classic.rebalances.begin(draft, classic)
+        return draft.decide(None)
 
 
 def _as_classic(member: ConsumerMember) -> ClassicMember:

@@ -9,7 +9,6 @@ from headrace.groups.classic.groups import ClassicGroups
 from headrace.groups.classic.joins import Client
 from headrace.groups.consumer.classic_members import ClassicMembers
 from headrace.groups.consumer.context import Context
-from headrace.groups.consumer.conversion import Conversion
 from headrace.groups.consumer.describing import describe
 from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.heartbeats import Heartbeats
@@ -44,10 +43,9 @@ class ConsumerGroups:
         random: Random,
     ) -> None:
         self._context = Context(groups, timers, topics, config, random)
-        conversion = Conversion(self._context, classic)
-        self._leaving = Leaving(self._context, conversion)
-        self._heartbeats = Heartbeats(self._context, conversion, self._leaving)
-        self._classic_members = ClassicMembers(self._context, conversion, self._leaving, classic)
+        self._leaving = Leaving(self._context, classic)
+        self._heartbeats = Heartbeats(self._context, self._leaving)
+        self._classic_members = ClassicMembers(self._context, self._leaving)
 
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: Client, now_ms: int
@@ -57,9 +55,13 @@ class ConsumerGroups:
     # Requests of the classic protocol to a consumer group that has members
 
     def join_classic(
-        self, request: JoinGroupRequest, client: Client, ticket: Ticket, now_ms: int
+        self,
+        request: JoinGroupRequest,
+        client: Client,
+        ticket: Ticket,  # noqa: ARG002 - never parked: nobody has to be waited for
+        now_ms: int,
     ) -> Decision[JoinGroupResponse]:
-        return self._classic_members.join(request, client, ticket, now_ms)
+        return self._classic_members.join(request, client, now_ms)
 
     def sync_classic(
         self,

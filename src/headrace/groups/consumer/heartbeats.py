@@ -10,7 +10,6 @@ from headrace.groups.classic.group import ClassicGroup
 from headrace.groups.classic.joins import Client
 from headrace.groups.consumer.answers import heartbeat_answer
 from headrace.groups.consumer.context import Context
-from headrace.groups.consumer.conversion import Conversion
 from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.heartbeat_request import check_request, is_full, owned_of
 from headrace.groups.consumer.leaving import Leaving
@@ -23,11 +22,10 @@ from headrace.protocol.messages.consumer_group_heartbeat_response import Consume
 
 
 class Heartbeats:
-    __slots__ = ("_context", "_conversion", "_leaving")
+    __slots__ = ("_context", "_leaving")
 
-    def __init__(self, context: Context, conversion: Conversion, leaving: Leaving) -> None:
+    def __init__(self, context: Context, leaving: Leaving) -> None:
         self._context = context
-        self._conversion = conversion
         self._leaving = leaving
 
     def heartbeat(
@@ -75,7 +73,7 @@ class Heartbeats:
                 raise GroupNotFound(f"Consumer group {group_id} not found.")
             return ConsumerGroup(group_id)
         if request.member_epoch == 0 and isinstance(group, ClassicGroup):
-            upgraded = self._conversion.upgrade(group, written, answers)
+            upgraded = self._leaving.conversion.upgrade(group, written, answers)
             self._leaving.deadlines.resume(upgraded, now_ms)
             return upgraded
         raise GroupNotFound(f"Group {group_id} is not a consumer group.")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision
+from headrace.coordinators.decision import Decision
 from headrace.core.errors import GroupNotFound
-from headrace.groups.classic.draft import Draft
+from headrace.groups.classic.groups import ClassicGroups
 from headrace.groups.consumer import records
 from headrace.groups.consumer.context import Context
 from headrace.groups.consumer.conversion import Conversion
@@ -21,12 +21,12 @@ from headrace.protocol.messages.consumer_group_heartbeat_response import Consume
 
 
 class Leaving:
-    __slots__ = ("_context", "_conversion", "deadlines")
+    __slots__ = ("_context", "conversion", "deadlines")
 
-    def __init__(self, context: Context, conversion: Conversion) -> None:
+    def __init__(self, context: Context, classic: ClassicGroups) -> None:
         self._context = context
-        self._conversion = conversion
         self.deadlines = Deadlines(context, self.fence)
+        self.conversion = Conversion(context, classic, self.deadlines.forget)
 
     def leave(
         self, request: ConsumerGroupHeartbeatRequest, now_ms: int
@@ -53,16 +53,15 @@ class Leaving:
     ) -> Decision[Any]:
         """Others get what they held with their own next heartbeats. If only classic members are left, the
         group becomes a classic one."""
-        for member in members:
-            self.deadlines.forget(group.group_id, member.member_id)
-        if self._conversion.may_downgrade_without(group, members):
-            for member_id in group.members:
-                self.deadlines.forget(group.group_id, member_id)
-            draft = Draft(now_ms)
-            classic = self._conversion.downgrade(group, members, draft)
-            self._conversion.rebalance(classic, draft)
-            return draft.decide(answer)
-        written: list[CoordinatorRecord] = []
+        gone = {member.member_id for member in members}
+        for member_id in gone:
+            self.deadlines.forget(group.group_id, member_id)
+        staying = [member for member_id, member in group.members.items() if member_id not in gone]
+        if self.conversion.may_downgrade(staying):
+            _, written = self.conversion.downgrade(group, staying, now_ms)
+            self.conversion.begin_as_classic(group, now_ms, rebalance=True)
+            return Decision(written, answer)
+        written = []
         for member in members:
             written.extend(records.without_member(group.group_id, member.member_id))
         regexes = regexes_without(group, members)

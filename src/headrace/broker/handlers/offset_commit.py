@@ -62,14 +62,20 @@ def resolve_topics(
             continue
         topic.name, topic.topic_id = known.name, known.topic_id
         count = len(known)
-        missing = [each for each in topic.partitions if not 0 <= each.partition_index < count]
-        if missing:
-            refused.append(_answer(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-            topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
+        for each in topic.partitions:
+            if not 0 <= each.partition_index < count:
+                refused.append(_take_missing(topic, count))
+                break
         if topic.partitions:
             accepted.append(topic)
     request.topics = accepted
     return refused
+
+
+def _take_missing(topic: OffsetCommitRequestTopic, count: int) -> OffsetCommitResponseTopic:
+    missing = [each for each in topic.partitions if not 0 <= each.partition_index < count]
+    topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
+    return _answer(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _finisher(

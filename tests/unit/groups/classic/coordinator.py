@@ -6,9 +6,9 @@ committed at once.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any, Generic, TypeVar
 from uuid import UUID
 
@@ -86,6 +86,7 @@ class Coordinator:
     config: GroupConfig = field(default_factory=GroupConfig)
     log: list[CoordinatorRecord] = field(default_factory=list)
     now_ms: int = START_MS
+    random: Random = field(default_factory=lambda: Random(7))
     records_are_too_large: bool = False
     """The runtime then refuses a decision as a whole, and the one who asked."""
 
@@ -93,14 +94,14 @@ class Coordinator:
         self.timers: dict[object, tuple[int, int, Callable[[], Decision[Any]]]] = {}
         self._armed = 0
         self.parked: dict[Ticket, None] = {}
-        self.shard = GroupShard(self, NoTopics(), self.config, random.Random(7))
+        self.shard = GroupShard(self, NoTopics(), self.config, self.random)
         for offset, record in enumerate(self.log):
             self.shard.replay(record, offset, self.now_ms)
         self._carry_out(self.shard.on_loaded(self.now_ms), None)
 
     def failover(self) -> Coordinator:
         """Another broker leads the partition: it has the log, and nothing else."""
-        return Coordinator(self.config, list(self.log), self.now_ms)
+        return Coordinator(self.config, list(self.log), self.now_ms, self.random)
 
     # --- timers, as the shard sees them
 

@@ -63,6 +63,16 @@ class Groups(RuleBasedStateMachine):
         )
         self.hear()
 
+    @rule(names=st.lists(st.sampled_from(NAMES), min_size=2, unique=True))
+    def several_join(self, names: list[int]) -> None:
+        """Chance alone seldom brings several members into one generation."""
+        for _ in range(2):
+            for name in names:
+                if not self.processes[name].is_waiting:
+                    self.joins(name, WISHES[1])
+        self.time_passes(3_000)
+        self.time_passes(3_000)
+
     @rule(name=st.sampled_from(NAMES))
     def syncs(self, name: int) -> None:
         process = self.processes[name]

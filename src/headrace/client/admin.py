@@ -164,13 +164,18 @@ async def delete_records(cluster: Cluster, before: Mapping[TopicPartition, int])
 
 
 async def list_topics(cluster: Cluster, *, internal: bool = False) -> list[TopicState]:
-    reply = await cluster.metadata(None)
+    # A broker that is starting hangs up on whoever comes too early.
+    reply = await cluster.retried(cluster.metadata)
     topics = [_topic_state(topic) for topic in reply.topics if not topic.error_code]
     return sorted(topic for topic in topics if internal or not topic.internal)
 
 
 async def describe_topics(cluster: Cluster, names: Sequence[str]) -> list[TopicState]:
     """In the order of the names, with eligible leaders where the broker tells of them."""
+    return await cluster.retried(lambda: _describe_topics(cluster, names))
+
+
+async def _describe_topics(cluster: Cluster, names: Sequence[str]) -> list[TopicState]:
     if not (await cluster.any_broker()).supports(ApiKey.DESCRIBE_TOPIC_PARTITIONS):
         reply = await cluster.metadata(names)
         return _in_order(

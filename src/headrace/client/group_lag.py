@@ -106,7 +106,8 @@ async def log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> di
     wanted = sorted(partitions)
     if not wanted:
         return {}
-    reply = await cluster.metadata(sorted({partition.topic for partition in wanted}))
+    topics = sorted({partition.topic for partition in wanted})
+    reply = await cluster.retried(lambda: cluster.metadata(topics))
     led = {
         TopicPartition(topic.name or "", entry.partition_index)
         for topic in reply.topics

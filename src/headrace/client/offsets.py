@@ -74,7 +74,7 @@ def _topics(wanted: Mapping[TopicPartition, int]) -> list[ListOffsetsTopic]:
 
 
 async def partitions_of(cluster: Cluster, topic: str) -> list[TopicPartition]:
-    entry = await cluster.topic(topic)
+    entry = await cluster.retried(lambda: cluster.topic(topic))
     return sorted(TopicPartition(topic, partition.partition_index) for partition in entry.partitions)
 
 

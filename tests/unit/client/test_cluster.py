@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
 from headrace.client import admin
 from headrace.client.cluster import Address, Cluster, parse_bootstrap
 from headrace.client.errors import ClientFailure, Refused, Unreachable
-from headrace.client.offsets import LATEST, list_offsets
+from headrace.client.group_lag import log_ends
+from headrace.client.offsets import LATEST, list_offsets, partitions_of
 from headrace.core.ids import TopicPartition
+from headrace.protocol.message import Message
 from headrace.protocol.messages.create_topics_request import CreateTopicsRequest
 from headrace.protocol.messages.create_topics_response import CreatableTopicResult, CreateTopicsResponse
 from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
@@ -146,6 +149,39 @@ async def test_a_lost_connection_is_opened_again() -> None:
         await asyncio.sleep(0.05)
         found = await list_offsets(cluster, {TopicPartition("t", 0): LATEST})
         assert found[TopicPartition("t", 0)].offset == 42
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda cluster: admin.list_topics(cluster),
+        lambda cluster: admin.describe_topics(cluster, ["t"]),
+        lambda cluster: partitions_of(cluster, "t"),
+        lambda cluster: log_ends(cluster, [TopicPartition("t", 0)]),
+    ],
+    ids=["list", "describe", "partitions", "ends"],
+)
+async def test_a_broker_that_is_still_starting_is_asked_again(
+    ask: Callable[[Cluster], Awaitable[Any]],
+) -> None:
+    """It answers ApiVersions, and hangs up on everything else."""
+    async with (
+        ScriptedBroker({ListOffsetsRequest: offsets_after([])}) as broker,
+        Cluster(broker.address) as cluster,
+    ):
+        broker.topics["t"] = 1
+        answer = broker.handlers[MetadataRequest]
+        early = iter([True, True])
+
+        def hang_up_at_first(request: MetadataRequest, version: int) -> Message | None:
+            if next(early, False):
+                broker.drop_connections()
+                return None
+            return answer(request, version)
+
+        broker.handlers[MetadataRequest] = hang_up_at_first
+        assert await ask(cluster)
+        assert len(broker.seen(MetadataRequest)) >= 3
 
 
 async def test_what_the_broker_says_is_kept() -> None:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
-from headrace.log import checkpoints, files, leftovers, producer_replay, scan
+from headrace.log import checkpoints, files, leftovers, producer_replay, scan, transaction_recovery
 from headrace.log.directory import LogDirectory
 from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
 from headrace.log.partition_log import PartitionLog
@@ -83,6 +83,8 @@ class _Loader:
         leftovers.tidy(self.disk, path)
         names = self.disk.list(path)
         self.snapshots = leftovers.offsets_of(names, files.SNAPSHOT)
+        self.aborting = leftovers.offsets_of(names, files.TXN_INDEX)
+        """Base offsets of the segments with an index of aborted transactions."""
         self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
         self.end_offset = log_start_offset
         self.has_epochs = self.epochs.load()
@@ -121,6 +123,8 @@ class _Loader:
         found = active.locate(self.end_offset - 1) if active.size else None
         if active.size and (found is None or found.position + found.size != active.size):
             return False
+        if self.aborting:
+            transaction_recovery.repair(self.disk, self.segments, self.path, self.snapshots, self.aborting)
         producer_replay.rebuild(
             self.disk, self.producers, self.segments, self.path, self.snapshots, self.end_offset
         )
@@ -143,6 +147,10 @@ class _Loader:
             return
         begin = self.segments[first].base_offset
         self._check_promised(first)
+        if self.aborting:
+            transaction_recovery.repair(
+                self.disk, self.segments[:first], self.path, self.snapshots, self.aborting
+            )
         producer_replay.rebuild(
             self.disk, self.producers, self.segments[:first], self.path, self.snapshots, begin
         )

@@ -48,6 +48,20 @@ class TransactionIndex:
             self._known = self._load()
         return self._known
 
+    def is_sane(self, base_offset: int) -> bool:
+        """Whether the file can be what was written for a segment that begins at `base_offset`."""
+        content = files.read_all(self._disk, self.path)
+        if len(content) % _ENTRY.size:
+            return False
+        before = base_offset - 1
+        for version, producer_id, first, last, stable in _ENTRY.iter_unpack(content):
+            if version or producer_id < 0 or not 0 <= first < last or last <= before:
+                return False
+            if not 0 <= stable <= last + 1:
+                return False
+            before = last
+        return True
+
     def _load(self) -> list[AbortedTransaction]:
         try:
             content = files.read_all(self._disk, self.path)

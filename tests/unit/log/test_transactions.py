@@ -364,3 +364,43 @@ def test_the_search_ends_where_everything_was_decided(tmp_path: Path) -> None:
     found = log.read(10, 1, limit=log.end_offset, min_one=True)
     assert len(log.aborted_in(10, found)) <= 2
     assert log.aborted_in(10, found)[0] == AbortedTransaction(5, 10, 11, 12)
+
+
+# --- damage ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("position", [0, 2, 10, 18, 26, 33, None])
+def test_a_broken_index_of_aborted_transactions_is_made_anew(
+    tmp_path: Path, clean: bool, position: int | None
+) -> None:
+    """A version, a negative number, offsets the wrong way round, half an entry."""
+    log = open_at(OsDisk(), str(tmp_path))
+    write(log, 5, 0)
+    write(log, 6, 0)
+    log.roll(NOW)
+    end(log, 6, commit=False)
+    end(log, 5, commit=False)
+    log.roll(NOW)
+    append(log, b"plain")
+    log.close()
+    before = log.segments[1].transactions.entries()
+    assert before == [AbortedTransaction(6, 1, 2, 0), AbortedTransaction(5, 0, 3, 4)]
+    path = Path(log.segments[1].transactions.path)
+    content = bytearray(path.read_bytes())
+    if position is None:
+        content += b"half"
+    else:
+        content[position] ^= 0x80
+    path.write_bytes(content)
+    again = open_at(OsDisk(), str(tmp_path), clean=clean, recovery_point=5)
+    found = again.segments[1].transactions.entries()
+    assert found == before
+
+
+def test_an_index_without_aborts_is_not_looked_for(tmp_path: Path) -> None:
+    log = open_at(OsDisk(), str(tmp_path))
+    write(log, 5, 0)
+    end(log, 5, commit=True)
+    log.close()
+    assert not list(Path(log.path).glob("*.txnindex"))

@@ -55,12 +55,11 @@ _FEATURES_TO_COME = (
     Difference(
         "ApiVersions",
         "older highest versions",
-        "Produce 12 and 13 come with transactions and topic ids, ListOffsets "
-        "10 and 11 "
+        "ListOffsets 10 and 11 come "
         "with tiered storage, Metadata 13 with rebootstrapping, DescribeLogDirs 5 with cordoned "
         "directories.",
         r"versions v\d",
-        r"api_keys\[(0|1|2|3|35)\]\.max_version",
+        r"api_keys\[(1|2|3|35)\]\.max_version",
     ),
     Difference(
         "ApiVersions",
@@ -71,16 +70,6 @@ _FEATURES_TO_COME = (
         "metadata log.",
         r"versions v\d",
         r"(supported|finalized)_features(\.|\[|_epoch).*",
-    ),
-    Difference(
-        "Produce",
-        "another code for a transactional batch",
-        "Kafka asks who may use the transactional id. Until transactions exist, Headrace answers that the "
-        "producer is in no transaction. Neither code is tried again.",
-        r"a transactional batch outside of a transaction v\d+",
-        _PARTITION + "error_code",
-        kafka="53",
-        headrace="48",
     ),
 )
 

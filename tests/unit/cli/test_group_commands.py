@@ -15,6 +15,7 @@ from headrace.cli import group_lag
 from headrace.client.cluster import Cluster
 from headrace.client.group_lag import GroupLag, PartitionLag, lags
 from headrace.client.group_offsets import Committed
+from headrace.client.offset_resets import PlannedReset, read_plan, write_plan
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.offset_commit_request import OffsetCommitRequest
@@ -267,6 +268,15 @@ def test_a_plan_goes_to_a_file_and_comes_back(run: Run, script: ScriptedGroups, 
             {"topic": "t", "partition": 1, "committed": 0, "new": 33, "asked": 33, "first": 0, "end": 50}
         ],
     }
+
+
+def test_names_of_groups_with_commas_and_quotes_survive_a_file() -> None:
+    plan = [PlannedReset(TopicPartition("t", 3), 1, 2, 0, 9, 2)]
+    groups = {'a,"b"': plan, "c d": plan}
+    file = io.StringIO()
+    write_plan(file, groups)
+    for name in groups:
+        assert read_plan(file.getvalue().splitlines(), name) == {TopicPartition("t", 3): 2}
 
 
 @pytest.mark.parametrize("text", ["t,0\n", "t,x,1\n", "t,0,-4\n", ",0,1\n", "other,t,0,5\n", ""])

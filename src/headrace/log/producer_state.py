@@ -242,6 +242,10 @@ class ProducerStates:
                 return None
         found = self._verifications.get(producer_id)
         if found is not None and epoch < found.epoch:
+            if not found.is_verified:
+                # Nobody has said yet that the newer epoch is real. The coordinator may say what this one is,
+                # but beside the other note its answer proves nothing.
+                return Verification(epoch, sequence, raises_epochs, now_ms)
             raise InvalidProducerEpoch(
                 f"producer {producer_id} has epoch {found.epoch}, the batch was sent with {epoch}"
             )
@@ -258,6 +262,12 @@ class ProducerStates:
             return False
         verification.is_verified = True
         return True
+
+    def refute_verification(self, producer_id: int, verification: Verification) -> None:
+        """The coordinator knows no such producer or epoch. Its note must not stand in the way of those that
+        the coordinator knows."""
+        if self._verifications.get(producer_id) is verification and not verification.is_verified:
+            del self._verifications[producer_id]
 
     def forget_verifications(self) -> None:
         """Another leader may have written markers meanwhile."""

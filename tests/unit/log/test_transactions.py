@@ -88,6 +88,25 @@ def test_a_newer_epoch_is_verified_by_itself(log: PartitionLog) -> None:
     write(log, 5, 0, epoch=1, verified=False)
 
 
+def test_a_newer_epoch_that_nobody_has_confirmed_fences_nobody(log: PartitionLog) -> None:
+    claimed = log.producers.begin_verification(5, 9, 0, raises_epochs=False, now_ms=NOW)
+    assert claimed is not None
+    beside = log.producers.begin_verification(5, 0, 0, raises_epochs=False, now_ms=NOW)
+    assert beside is not None
+    assert not log.producers.end_verification(5, beside), "the newer one may yet be confirmed"
+    log.producers.refute_verification(5, claimed)
+    verify(log, 5, epoch=0)
+    write(log, 5, 0, epoch=0, verified=False)
+
+
+def test_a_confirmed_epoch_is_not_refuted_by_a_late_answer(log: PartitionLog) -> None:
+    verify(log, 5, epoch=1)
+    stale = log.producers.begin_verification(5, 1, 0, raises_epochs=False, now_ms=NOW)
+    assert stale is not None
+    log.producers.refute_verification(5, stale)
+    write(log, 5, 0, epoch=1, verified=False)
+
+
 def test_an_older_epoch_is_fenced_before_anybody_is_asked(log: PartitionLog) -> None:
     write(log, 5, 0, epoch=3)
     with pytest.raises(InvalidProducerEpoch):

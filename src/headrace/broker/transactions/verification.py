@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from headrace.log.producer_verification import Verification
     from headrace.replication.partition import Partition
 
+_REFUTED: Final = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+"""There is no such producer, or not in this epoch."""
 NO_SEQUENCE: Final = -1
 """Of what a coordinator writes into a client's transaction."""
 
@@ -190,6 +192,9 @@ class _Step:
             # A marker came in between. Of a producer whose epoch is raised with every transaction it may have
             # been that of the one before, and to ask again is safe: the epoch says which one is meant.
             return ErrorCode.CONCURRENT_TRANSACTIONS if self._add else ErrorCode.INVALID_TXN_STATE
+        if code in _REFUTED:
+            partition, verification = self._asked[name]
+            partition.log.producers.refute_verification(self._producer_id, verification)
         if code == ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if code == ErrorCode.TRANSACTION_ABORTABLE and not self._abortable:

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from headrace.protocol.error_codes import ErrorCode
+from headrace.transactions.transaction import Producer as TransactionalProducer
 from tests.integration.either_broker import either_broker
 from tests.integration.raw_transactions import RawTransactions
 from tests.integration.real_client import SECONDS, create, eventually, send_all
@@ -21,6 +23,7 @@ PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     # As of a time when nobody asked the coordinator about a partition's first records: so they come to hang.
     "transaction.partition.verification.enable": "false",
+    "transaction.two.phase.commit.enable": "true",
 }
 
 
@@ -104,6 +107,24 @@ def test_abort_by_id_frees_readers_and_fences_the_producer(bootstrap: str, run: 
     assert stable_offset(run, "held") == (2, 2)
     with pytest.raises(KafkaException):
         producer.commit_transaction(SECONDS)
+
+
+def test_a_two_phase_transaction_that_its_owner_forgot(
+    request: pytest.FixtureRequest, run: Run, raw: RawTransactions, topic: str
+) -> None:
+    if request.config.getoption("--target") == "kafka":
+        pytest.skip("Apache Kafka 4.3.1 does not offer the version of InitProducerId that begins one")
+    began = raw.initialise("sink", version=6, two_phase=True)
+    owner = TransactionalProducer(began.producer_id, began.producer_epoch)
+    raw.add("sink", owner, topic, 0)
+    raw.produce("sink", owner, topic, b"prepared")
+    # No timeout will end it, and nobody else: it is for the command to do.
+    (described,) = told(run, "txn", "describe", "sink")
+    assert described["state"] == "Ongoing"
+    assert run("txn", "abort", "sink", "--yes").stdout == "aborted sink, which was Ongoing: 1 partitions\n"
+    assert told(run, "txn", "find-hanging", "--all", "-t", topic) == []
+    assert run("consume", topic, "-p", "0", "--exit").stdout == ""
+    assert raw.end("sink", owner, commit=True).error_code != ErrorCode.NONE
 
 
 def test_what_hangs_is_found_and_ended(bootstrap: str, run: Run, raw: RawTransactions, topic: str) -> None:

@@ -17,10 +17,13 @@ from tests.broker_process import BrokerProcess, HeadraceProcess
 from tests.oracle import (
     classic_groups_script,
     configs_script,
+    consumer_groups_script,
     fetch_script,
     frames_script,
+    offsets_script,
     produce_script,
     topics_script,
+    transactional_records_script,
 )
 from tests.oracle.conversation import Conversation
 from tests.oracle.differences import ABSENT, DIFFERENCES
@@ -34,10 +37,14 @@ SCRIPTS: dict[str, Callable[[Conversation], None]] = {
     "fetch": fetch_script.run,
     "configs": configs_script.run,
     "classic groups": classic_groups_script.run,
+    "offsets": offsets_script.run,
+    "consumer groups": consumer_groups_script.run,
+    "transactional records": transactional_records_script.run,
 }
 #: As few differences as possible between the two configurations.
 PROPERTIES = {
     "auto.create.topics.enable": "true",
+    "group.consumer.assignment.interval.ms": "0",
     "group.initial.rebalance.delay.ms": "0",
     "offsets.topic.replication.factor": "1",
     "transaction.state.log.replication.factor": "1",

@@ -61,6 +61,8 @@ class Processes:
     def __init__(self, on_lost: Callable[[], None]) -> None:
         self._idle: list[asyncio.subprocess.Process] = []
         self._busy: dict[asyncio.subprocess.Process, None] = {}
+        self._ended: list[asyncio.subprocess.Process] = []
+        """Told to end, and perhaps not gone yet."""
         self._on_lost = on_lost
 
     async def run(self, job: CleaningJob) -> Steps:
@@ -85,7 +87,7 @@ class Processes:
             if finished and process.returncode is None:
                 self._idle.append(process)
             else:
-                _end(process)  # also when the job was given up: it may be in the middle of a group
+                self._end(process)  # also when the job was given up: it may be in the middle of a group
 
     async def _take(self) -> asyncio.subprocess.Process:
         while self._idle:
@@ -118,19 +120,20 @@ class Processes:
 
     def retire(self, keep: int) -> None:
         while len(self._idle) > keep:
-            _end(self._idle.pop())
+            self._end(self._idle.pop())
 
     async def close(self) -> None:
-        every = [*self._idle, *self._busy]
-        for process in every:
-            _end(process)
-        for process in every:
-            await process.wait()
+        for process in [*self._idle, *self._busy]:
+            self._end(process)
         self._idle.clear()
         self._busy.clear()
+        for process in self._ended:
+            await process.wait()
+        self._ended.clear()
 
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    """At once: what it writes is nothing before it is swapped."""
-    with contextlib.suppress(ProcessLookupError):
-        process.kill()
+    def _end(self, process: asyncio.subprocess.Process) -> None:
+        """At once: what it writes is nothing before it is swapped."""
+        self._ended = [each for each in self._ended if each.returncode is None]
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        self._ended.append(process)

@@ -13,6 +13,7 @@ from headrace.broker.coordinators.refusals import refusal_code
 from headrace.broker.errors import text_of
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from headrace.protocol.messages.consumer_group_describe_response import (
     ConsumerGroupDescribeResponse,
@@ -28,7 +29,12 @@ async def handle(
     request: ConsumerGroupDescribeRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> ConsumerGroupDescribeResponse:
-    groups = [await _describe(broker, group_id) for group_id in request.group_ids]
+    groups = [
+        DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
+        for group_id in request.group_ids
+        if not group_id
+    ]
+    groups += [await _describe(broker, group_id) for group_id in request.group_ids if group_id]
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:

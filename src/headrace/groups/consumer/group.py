@@ -23,6 +23,8 @@ from headrace.groups.group import GroupType, PartitionCheck
 Target = Mapping[UUID, Set[int]]
 
 NO_TARGET: Final[Target] = {}
+FIRST_EPOCH: Final = 1
+"""Of a group that nobody has subscribed to anything in. 0 is what members join with."""
 _FIRST_COMMIT_WITH_EPOCH: Final = 9
 
 
@@ -62,7 +64,7 @@ class ConsumerGroup:
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
-        self.epoch = 0
+        self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         self.assignment_epoch = 0
         self.assignment_timestamp_ms = 0

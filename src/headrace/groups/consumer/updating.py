@@ -80,8 +80,7 @@ def _next_epoch(
     if metadata_hash == group.metadata_hash:
         # Only now: if the records of another hash were refused, the next heartbeat has to see it again.
         group.topics_version = context.topics.version
-        # A group without any topics needs an epoch all the same: 0 is what members join with.
-        if not bump and group.epoch > 0:
+        if not bump:
             return group.epoch
     written.append(records.group_epoch(group.group_id, group.epoch + 1, metadata_hash))
     return group.epoch + 1

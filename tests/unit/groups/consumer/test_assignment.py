@@ -18,7 +18,7 @@ def test_the_first_member_is_given_everything_at_once() -> None:
     coordinator = ConsumerCoordinator()
     one = Consumer(coordinator, "m1")
     answer = one.beat()
-    assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == ("m1", 1, INTERVAL_MS)
+    assert (answer.member_id, answer.member_epoch, answer.heartbeat_interval_ms) == ("m1", 2, INTERVAL_MS)
     assert one.partitions == {"t": {0, 1, 2, 3}}
     assert coordinator.consumers.state_name == "Stable"
 
@@ -31,7 +31,7 @@ def test_a_heartbeat_that_changes_nothing_writes_nothing_and_says_no_assignment(
     size = len(coordinator.log)
     answer = one.beat()
     assert answer.assignment is None
-    assert answer.member_epoch == 1
+    assert answer.member_epoch == 2
     assert len(coordinator.log) == size
 
 
@@ -47,12 +47,12 @@ def test_a_partition_is_given_on_only_when_its_owner_has_confirmed() -> None:
     one.beat()
     coordinator.advance(INTERVAL_MS)
     two.beat()
-    assert two.epoch == 2
+    assert two.epoch == 3
     assert two.partitions == {}
     assert coordinator.consumers.members["m2"].state is MemberState.UNRELEASED_PARTITIONS
     one.beat(slow=True)
     assert coordinator.consumers.members["m1"].state is MemberState.UNREVOKED_PARTITIONS
-    assert one.epoch == 1, "its epoch stands still until it confirms"
+    assert one.epoch == 2, "its epoch stands still until it confirms"
     two.beat()
     assert two.partitions == {}
     one.beat(slow=True)
@@ -62,7 +62,7 @@ def test_a_partition_is_given_on_only_when_its_owner_has_confirmed() -> None:
     two.beat()
     assert two.partitions == {}
     one.beat()
-    assert one.epoch == 2
+    assert one.epoch == 3
     two.beat()
     assert one.count == two.count == 2
     assert {*one.partitions["t"], *two.partitions["t"]} == {0, 1, 2, 3}
@@ -91,11 +91,11 @@ def test_members_that_come_together_are_assigned_together() -> None:
     members = [Consumer(coordinator, f"m{number}") for number in range(4)]
     for member in members:
         member.beat()
-    assert coordinator.consumers.epoch == 4
-    assert coordinator.consumers.assignment_epoch == 1
+    assert coordinator.consumers.epoch == 5
+    assert coordinator.consumers.assignment_epoch == 2
     settle(*members)
     assert [member.count for member in members] == [1, 1, 1, 1]
-    assert {member.epoch for member in members} == {4}
+    assert {member.epoch for member in members} == {5}
 
 
 def test_without_an_interval_each_change_is_assigned_at_once() -> None:
@@ -103,7 +103,7 @@ def test_without_an_interval_each_change_is_assigned_at_once() -> None:
     one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")
     one.beat()
     two.beat()
-    assert coordinator.consumers.assignment_epoch == 2
+    assert coordinator.consumers.assignment_epoch == 3
 
 
 def test_what_a_member_leaves_goes_to_the_others() -> None:
@@ -159,7 +159,7 @@ def test_a_changed_subscription_takes_partitions_away_at_once() -> None:
     one.topics = ["u"]
     one.beat(full=True)
     assert one.partitions == {"u": {0, 1}}
-    assert coordinator.consumers.epoch == 2
+    assert coordinator.consumers.epoch == 3
 
 
 def test_subscribing_to_nothing_keeps_the_membership() -> None:
@@ -202,7 +202,7 @@ def test_metadata_that_changes_nothing_for_the_group_costs_no_epoch() -> None:
     settle(one)
     topics.put("unrelated", 7)
     settle(one)
-    assert coordinator.consumers.epoch == 1
+    assert coordinator.consumers.epoch == 2
 
 
 def test_racks_that_change_are_a_reason_to_assign_again() -> None:
@@ -213,7 +213,7 @@ def test_racks_that_change_are_a_reason_to_assign_again() -> None:
     topics.racks_of["t"] = ("a", "b")
     topics.version += 1
     settle(one)
-    assert coordinator.consumers.epoch == 2
+    assert coordinator.consumers.epoch == 3
 
 
 def test_most_members_decide_on_the_assignor() -> None:

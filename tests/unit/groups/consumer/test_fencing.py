@@ -102,7 +102,7 @@ def test_a_member_that_is_not_there() -> None:
 def test_a_member_ahead_of_its_epoch_is_fenced() -> None:
     one = Consumer(ConsumerCoordinator(), "m1")
     one.beat()
-    one.epoch = 2
+    one.epoch += 1
     assert isinstance(one.refusal(), FencedMemberEpoch)
 
 
@@ -166,16 +166,16 @@ def test_commits_go_by_the_member_and_its_epoch() -> None:
     def commit(member_id: str, epoch: int, version: int = 9, *, transactional: bool = False) -> Any:
         return group.validate_offset_commit(member_id, None, epoch, version, transactional=transactional)
 
-    assert commit("m1", 1) is None
+    assert commit("m1", 2) is None
     assert commit("", -1, transactional=True) is None
     with pytest.raises(UnknownMember):
         commit("m2", 1)
     with pytest.raises(UnknownMember):
         commit("", -1)
     with pytest.raises(StaleMemberEpoch):
-        commit("m1", 2)
+        commit("m1", 3)
     with pytest.raises(UnsupportedVersion):
-        commit("m1", 1, version=8)
+        commit("m1", 2, version=8)
     one.leave()
     assert commit("", -1) is None, "anybody may, once the group is empty"
 
@@ -189,14 +189,14 @@ def test_a_member_behind_its_epoch_may_commit_what_it_had_at_that_epoch() -> Non
     settle(one)
     group = coordinator.consumers
     (kept, given) = ((0, 1), (2, 3))
-    assert group.members["m1"].epoch == 3
-    check = group.validate_offset_commit("m1", None, 1, 10, transactional=False)
+    assert group.members["m1"].epoch == 4
+    check = group.validate_offset_commit("m1", None, 2, 10, transactional=False)
     assert check is not None
     topic_id = coordinator.topics.ids["t"]
     for number in kept:
         check("t", topic_id, number)
     for number in given:
-        with pytest.raises(StaleMemberEpoch, match="older than assignment epoch 3"):
+        with pytest.raises(StaleMemberEpoch, match="older than assignment epoch 4"):
             check("t", topic_id, number)
     with pytest.raises(StaleMemberEpoch, match="not assigned"):
         check("u", UUID(int=7), 0)
@@ -208,7 +208,7 @@ def test_fetches_go_by_the_member_and_its_epoch() -> None:
     one.beat()
     group = coordinator.consumers
     group.validate_offset_fetch(None, -1)
-    group.validate_offset_fetch("m1", 1)
+    group.validate_offset_fetch("m1", 2)
     with pytest.raises(StaleMemberEpoch):
         group.validate_offset_fetch("m1", 0)
     with pytest.raises(UnknownMember):

@@ -118,4 +118,4 @@ def test_patterns_outlive_a_coordinator() -> None:
     one.coordinator = loaded
     one.beat()
     assert one.partitions == {"aa": {0}, "ab": {0}}
-    assert loaded.consumers.epoch == 1
+    assert loaded.consumers.epoch == 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.api import Call
 from headrace.broker.cluster.asking import ask
@@ -122,7 +122,8 @@ class CoordinatorQuestions:
     def _take(self) -> list[Question]:
         """What can go into one request, where a transactional id stands once."""
         taken: dict[str, Question] = {}
-        sent, left = [], []
+        sent: list[Question] = []
+        left: list[Question] = []
         for question in self._waiting:
             first = taken.setdefault(question.transactional_id, question)
             (sent if first is question or first.goes_with(question) else left).append(question)
@@ -153,9 +154,10 @@ def ask_itself(broker: Broker, question: Question) -> None:
     if isinstance(result, Promise):
         result.listen(lambda decided: _hear(question, decided))
     elif inspect.isawaitable(result):
-        task = asyncio.ensure_future(result)
+        task: asyncio.Future[Any] = asyncio.ensure_future(result)
         task.add_done_callback(lambda done: _hear_task(question, done))
     else:
+        assert isinstance(result, AddPartitionsToTxnResponse)
         tell([question], result)
 
 

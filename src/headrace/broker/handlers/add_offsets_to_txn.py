@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC
-from headrace.broker.transactions.requests import told_to
+from headrace.broker.transactions.requests import ask_patiently, told_to
 from headrace.core.errors import CoordinatorNotAvailable
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -36,7 +36,8 @@ def handle(
     except CoordinatorNotAvailable:
         return _create_first(broker, request, call)
     producer = Producer(request.producer_id, request.producer_epoch)
-    return broker.coordinators.transactions.ask(
+    return ask_patiently(
+        broker,
         transactional_id,
         lambda shard, _ticket, now_ms: shard.add_partitions(transactional_id, producer, (place,), now_ms),
     ).then(

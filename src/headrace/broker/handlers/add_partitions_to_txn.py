@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.promise import Promise
-from headrace.broker.transactions.requests import told_to
+from headrace.broker.transactions.requests import ask_patiently, told_to
 from headrace.coordinators.decision import Decision, Ticket
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -106,9 +106,7 @@ def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -
             asked.transactional_id, producer, names, now_ms, client_version=client_version
         )
 
-    return broker.coordinators.transactions.ask(
-        asked.transactional_id, decide, writes=not asked.verify_only
-    ).then(
+    return ask_patiently(broker, asked.transactional_id, decide, writes=not asked.verify_only).then(
         lambda missing: dict.fromkeys(missing or (), ErrorCode.TRANSACTION_ABORTABLE),
         lambda error: dict.fromkeys(names, told_to(version, _KNOWS_FENCING, error)),
     )

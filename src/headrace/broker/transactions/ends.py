@@ -36,6 +36,7 @@ class TransactionEnds:
         """By partition of __transaction_state and transactional id, which has one transaction at a time."""
         self._senders: dict[int, MarkerSender] = {}
         self._pauses: dict[object, asyncio.TimerHandle] = {}
+        self._waiting: dict[tuple[int, str], list[Promise[None]]] = {}
         self._stopped = False
 
     def __len__(self) -> int:
@@ -55,6 +56,19 @@ class TransactionEnds:
         if not markers.partitions:
             self._complete(pending)
 
+    def when_over(self, partition: int, transactional_id: str) -> Promise[None] | None:
+        """Decided when nothing is on its way for the id any more; None if nothing is."""
+        key = (partition, transactional_id)
+        if key not in self._pending:
+            return None
+        over: Promise[None] = Promise()
+        self._waiting.setdefault(key, []).append(over)
+        return over
+
+    def _tell_over(self, key: tuple[int, str]) -> None:
+        for over in self._waiting.pop(key, ()):
+            over.resolve(None)
+
     def stop(self) -> None:
         self._stopped = True
         for pause in self._pauses.values():
@@ -65,6 +79,8 @@ class TransactionEnds:
         for pending in self._pending.values():
             pending.is_over = True
         self._pending.clear()
+        for key in list(self._waiting):
+            self._tell_over(key)
 
     # --- places ------------------------------------------------------------------------------------------
 
@@ -151,6 +167,7 @@ class TransactionEnds:
         key = (pending.partition, pending.markers.transactional_id)
         if self._pending.get(key) is pending:
             del self._pending[key]
+            self._tell_over(key)
 
     def _complete(self, pending: PendingMarkers) -> None:
         """Every partition has its marker: write that down."""

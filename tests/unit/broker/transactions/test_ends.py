@@ -210,6 +210,28 @@ async def test_transactions_that_wait_together_go_together(world: World) -> None
     assert len(world.completions) == 2
 
 
+async def test_whoever_waits_for_the_end_is_told(world: World) -> None:
+    assert world.ends.when_over(STATE_PARTITION, "payments") is None
+    world.begin(b=(0,))
+    over = world.ends.when_over(STATE_PARTITION, "payments")
+    assert over is not None
+    assert world.ends.when_over(STATE_PARTITION, "orders") is None
+    told: list[int] = []
+    over.listen(lambda _: told.append(len(world.completions)))
+    assert not told
+    await world.until_done()
+    assert told == [1]
+
+
+async def test_whoever_waits_for_the_end_is_told_of_a_stop(world: World) -> None:
+    world.leaders["b", 0] = -1
+    world.begin(b=(0,))
+    over = world.ends.when_over(STATE_PARTITION, "payments")
+    assert over is not None
+    world.ends.stop()
+    assert over.is_decided
+
+
 async def test_one_without_partitions_is_completed_at_once(world: World) -> None:
     world.begin()
     assert world.completions == [("payments", PRODUCER)]

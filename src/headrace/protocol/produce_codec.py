@@ -81,7 +81,7 @@ def parse_produce(view: Buffer, at: int, version: int, end: int | None = None) -
     limit = len(view) if end is None else end
     found = parse_one(view, at, version, limit)
     if found is None:
-        return _parse_any(view, at, version, limit)
+        return parse_any(view, at, version, limit)
     acks, timeout_ms, topic, partition, start, stop = found
     return ProduceRequestView(acks, timeout_ms, None, [(topic, [(partition, start, stop)])])
 
@@ -149,7 +149,8 @@ def _longer_varint(view: Buffer, at: int, value: int) -> tuple[int, int]:
     return -1, at
 
 
-def _parse_any(view: Buffer, at: int, version: int, end: int) -> ProduceRequestView:
+def parse_any(view: Buffer, at: int, version: int, end: int) -> ProduceRequestView:
+    """The general path: for what `parse_one` has declined. Raises ProtocolError."""
     reader = Reader(view, at, end)
     flexible = version >= FIRST_FLEXIBLE
     transactional_id = reader.compact_nullable_string() if flexible else reader.nullable_string()

@@ -58,8 +58,8 @@ from headrace.protocol.produce_codec import (
     Topic,
     encode_acknowledgement,
     encode_produce_response,
+    parse_any,
     parse_one,
-    parse_produce,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def serve(
 def _serve_many(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
 ) -> Answer:
-    request = parse_produce(frame, at, version)
+    request = parse_any(frame, at, version, len(frame))
     if request.transactional_id is None:
         return _carry_out(broker, version, correlation_id, frame, request, connection, NO_REFUSALS)
     try:

@@ -12,15 +12,31 @@ from headrace.coordinators.shard import Timers
 from headrace.groups.group import Group
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
-from headrace.groups.offsets.removals import TOMBSTONES_AT_ONCE
+from headrace.groups.offsets.removals import BYTES_AT_ONCE, weight_of
 from headrace.groups.offsets.stored_offset import NOT_SAID, StoredOffset, tombstone
 from headrace.groups.offsets.table import OffsetTable
+from headrace.protocol.message import Message
 
 TIMER: Final = "offset expiry"
 LOOKED_AT_ONCE: Final = 5_000
 """Groups and offsets in one turn: a few milliseconds."""
 
 _MS_PER_MINUTE: Final = 60_000
+
+
+class _Turn:
+    """What one turn decides: one batch."""
+
+    __slots__ = ("_size", "records")
+
+    def __init__(self) -> None:
+        self.records: list[CoordinatorRecord] = []
+        self._size = 0
+
+    def has_room(self, weight: int) -> bool:
+        """For the first one always: it can be no smaller."""
+        self._size += weight
+        return self._size <= BYTES_AT_ONCE or not self.records
 
 
 class OffsetExpiry:
@@ -32,6 +48,8 @@ class OffsetExpiry:
         self._retention_ms = config.offsets_retention_minutes * _MS_PER_MINUTE
         self._round: list[str] = []
         """Groups that this round has still to look at, last first."""
+        self._last: Message | None = None
+        """The first key that the last turn of this round removed."""
         self.latest_ms = 0
         """The latest time that a request brought. A timer knows only when it was due, and may come late."""
 
@@ -43,48 +61,54 @@ class OffsetExpiry:
     def _begin_round(self, now_ms: int) -> Decision[None]:
         self._round = [group.group_id for group in self._groups]
         self._round.reverse()
+        self._last = None
         return self._go_on(max(now_ms, self.latest_ms))
 
     def _go_on(self, now_ms: int) -> Decision[None]:
-        records: list[CoordinatorRecord] = []
+        turn = _Turn()
         looked = 0
         while self._round and looked < LOOKED_AT_ONCE:
             group = self._groups.get(self._round[-1])
             if group is not None:
-                found, is_done = self._expired(group, now_ms, TOMBSTONES_AT_ONCE - len(records))
-                records += found
-                if not is_done:
+                if not self._expire(group, now_ms, turn):
                     break
                 looked += sum(map(len, self._table.of_group(group.group_id).values()))
             looked += 1
             self._round.pop()
+        first = turn.records[0].key if turn.records else None
+        if first is not None and first == self._last:
+            # What the last turn decided was not written, or it would not be found again. Next time, then.
+            self._round.clear()
+            turn.records.clear()
+        self._last = first
         if self._round:
             self._timers.set(TIMER, 0, lambda: self._go_on(now_ms))
         else:
             self.begin(now_ms)
-        return Decision(records, None)
+        return Decision(turn.records, None)
 
-    def _expired(self, group: Group, now_ms: int, room: int) -> tuple[list[CoordinatorRecord], bool]:
-        """Tombstones, and whether that was all of them: with `room` used up the group is looked at again."""
+    def _expire(self, group: Group, now_ms: int, turn: _Turn) -> bool:
+        """False if the batch was full before all of the group was looked at: it is looked at again."""
         group_id = group.group_id
-        records: list[CoordinatorRecord] = []
         is_used_up = not self._table.pending.has_group(group_id)
         for topic, partitions in self._table.of_group(group_id).items():
             if group.is_subscribed_to(topic):
                 is_used_up = False
                 continue
+            weight = weight_of(group_id, topic)
             for partition, stored in partitions.items():
                 if not self._is_expired(group, topic, partition, stored, now_ms):
                     is_used_up = False
-                elif len(records) >= room:
-                    return records, False
+                elif not turn.has_room(weight):
+                    return False
                 else:
-                    records.append(tombstone(group_id, topic, partition))
+                    turn.records.append(tombstone(group_id, topic, partition))
         if is_used_up and group.is_empty():
-            if len(records) >= room:
-                return records, False
-            records += group.tombstones()
-        return records, True
+            tombstones = group.tombstones()
+            if not turn.has_room(len(tombstones) * weight_of(group_id, "")):
+                return False
+            turn.records += tombstones
+        return True
 
     def _is_expired(
         self, group: Group, topic: str, partition: int, stored: StoredOffset, now_ms: int

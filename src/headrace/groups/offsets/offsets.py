@@ -77,12 +77,16 @@ class GroupOffsets:
         """Removes all offsets of a group, pending ones too: the group is being deleted."""
         return self._removals.of_group(group_id)
 
-    def on_topics_removed(self, removed: Sequence[RemovedTopicName]) -> Decision[None]:
+    def on_topics_removed(
+        self, removed: Sequence[RemovedTopicName], last: Message | None = None
+    ) -> Decision[None]:
         """The metadata says that these topics are gone, and their offsets go with them, in several turns if
-        they are many."""
+        they are many. `last` is the first key that the turn before removed."""
         records = self._removals.of_topics(removed)
-        if records:
-            self._timers.set(tuple(removed), 0, lambda: self.on_topics_removed(removed))
+        if not records or records[0].key == last:  # found again: it could not be written
+            return Decision((), None)
+        first = records[0].key
+        self._timers.set(tuple(removed), 0, lambda: self.on_topics_removed(removed, first))
         return Decision(records, None)
 
     def on_loaded(self, now_ms: int) -> Decision[None]:

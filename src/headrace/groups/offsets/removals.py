@@ -19,8 +19,16 @@ from headrace.protocol.messages.offset_delete_response import (
 )
 from headrace.protocol.primitives import ZERO_UUID
 
-TOMBSTONES_AT_ONCE: Final = 1_000
-"""A decision is one batch, which must not be too large; with long names this is half of what is allowed."""
+BYTES_AT_ONCE: Final = 256 * 1024
+"""A decision is one batch, which must not be too large. This is a quarter of what is allowed by default."""
+
+_RECORD_BYTES: Final = 64
+_CHARACTER_BYTES: Final = 3
+
+
+def weight_of(group_id: str, topic: str) -> int:
+    """At most so many bytes are written to remove one offset."""
+    return _RECORD_BYTES + _CHARACTER_BYTES * (len(group_id) + len(topic))
 
 
 class RemovedTopicName(NamedTuple):
@@ -66,7 +74,7 @@ class OffsetRemovals:
         return records
 
     def of_topics(self, removed: Sequence[RemovedTopicName]) -> list[CoordinatorRecord]:
-        """At most TOMBSTONES_AT_ONCE: ask again until there are none. Offsets that belong to a new topic of
+        """As many as fit into a batch: ask again until there are none. Offsets that belong to a new topic of
         the same name stay."""
         found: dict[tuple[str, str, int], None] = {}
         for topic in removed:
@@ -79,4 +87,11 @@ class OffsetRemovals:
                 for key, stored in offsets.items():
                     if key.topic == topic.name and stored.topic_id in ids:
                         found[key] = None
-        return [tombstone(*key) for key, _ in zip(found, range(TOMBSTONES_AT_ONCE), strict=False)]
+        records: list[CoordinatorRecord] = []
+        size = 0
+        for group_id, name, partition in found:
+            size += weight_of(group_id, name)
+            if records and size > BYTES_AT_ONCE:
+                break
+            records.append(tombstone(group_id, name, partition))
+        return records

@@ -4,6 +4,7 @@ import pytest
 
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.offsets import expiry
+from headrace.groups.offsets.removals import weight_of
 from tests.unit.groups.offsets.logged_offsets import NOW, LoggedOffsets, StubGroup, commit_request
 from tests.unit.groups.offsets.state import state_of
 
@@ -126,7 +127,7 @@ def test_a_round_is_done_in_turns_and_in_batches(
     logged: LoggedOffsets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expiry, "LOOKED_AT_ONCE", 6)
-    monkeypatch.setattr(expiry, "TOMBSTONES_AT_ONCE", 4)
+    monkeypatch.setattr(expiry, "BYTES_AT_ONCE", 4 * weight_of("g0", "t"))
     for group in range(5):
         for partition in range(9):
             logged.commit(f"g{group}", "t", partition, 1)
@@ -154,3 +155,19 @@ def test_a_commit_tells_the_time_to_a_timer_that_comes_late(logged: LoggedOffset
     logged.commit("h", "t", 0, 6, now_ms=NOW + RETENTION)
     pass_minutes(logged, 1)
     assert (logged.offset("g", "t", 0), logged.offset("h", "t", 0)) == (-1, 6)
+
+
+def test_what_cannot_be_written_is_tried_again_in_the_next_round(
+    logged: LoggedOffsets, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expiry, "BYTES_AT_ONCE", 1)
+    logged.commit("g", "t", 0, 1)
+    logged.commit("g", "t", 1, 1)
+    pass_minutes(logged, 9)
+    logged.timers.now_ms += MINUTE
+    sizes = []
+    while (operation := logged.timers.pop_due()) is not None:
+        sizes.append(len(operation().records))  # and is refused
+    assert sizes == [1, 0]
+    pass_minutes(logged, 1)
+    assert len(logged.groups) == 0

@@ -116,7 +116,7 @@ def test_offsets_of_the_new_topic_of_that_name_stay(logged: LoggedOffsets) -> No
 def test_many_offsets_of_a_topic_go_in_several_batches(
     logged: LoggedOffsets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(removals, "TOMBSTONES_AT_ONCE", 4)
+    monkeypatch.setattr(removals, "BYTES_AT_ONCE", 4 * removals.weight_of("g", "t"))
     for partition in range(10):
         logged.commit("g", "t", partition, 1)
     decision = logged.offsets.on_topics_removed([RemovedTopicName("t", OLD)])
@@ -124,3 +124,12 @@ def test_many_offsets_of_a_topic_go_in_several_batches(
     logged.write(decision)
     assert logged.pass_time(0) == 3, "two more batches, and a look that finds nothing"
     assert state_of(logged.offsets)["committed"] == {}
+
+
+def test_a_topics_offsets_that_cannot_be_removed_are_not_tried_for_ever(logged: LoggedOffsets) -> None:
+    logged.commit("g", "t", 0, 1)
+    assert logged.offsets.on_topics_removed([RemovedTopicName("t", OLD)]).records
+    refused = logged.timers.pop_due()
+    assert refused is not None
+    assert not refused().records
+    assert logged.timers.pop_due() is None

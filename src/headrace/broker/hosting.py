@@ -232,6 +232,7 @@ class Hosting:
         broker.network.max_connections = broker.connection_limit
         broker.network.max_connections_per_ip = broker.config.max_connections_per_ip
         broker.replicas.on_config_changed()
+        broker.coordinators.on_config_changed()
         self._reconfigure(None)
 
     def _reconfigure(self, topic: str | None) -> None:

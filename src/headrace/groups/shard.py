@@ -46,6 +46,10 @@ class GroupShard:
         self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config)
         self.consumer = ConsumerGroups(self.groups, self.classic, timers, topics, config, random)
 
+    def configure(self, config: GroupConfig) -> None:
+        """The settings that may change while a broker runs are all of consumer groups."""
+        self.consumer.configure(config)
+
     # --- operations on groups of either protocol ---------------------------------------------------------
 
     def join(

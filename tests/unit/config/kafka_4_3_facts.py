@@ -200,6 +200,7 @@ CLUSTER_WIDE = frozenset(
         "compression.type",
         "compression.zstd.level",
         "follower.replication.throttled.rate",
+        "group.consumer.assignment.interval.ms",
         "leader.replication.throttled.rate",
         "log.cleaner.backoff.ms",
         "log.cleaner.dedupe.buffer.size",

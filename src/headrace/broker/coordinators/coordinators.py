@@ -68,6 +68,11 @@ class Coordinators:
             for index, _ in self.groups.loaded():
                 self.groups.ask_partition(index, lambda shard, *_: shard.offsets.on_topics_removed(removed))
 
+    def on_config_changed(self) -> None:
+        config = GroupConfig.of(self._broker.config)
+        for _, shard in self.groups.loaded():
+            shard.configure(config)
+
     # --- the partitions ----------------------------------------------------------------------------------
 
     def adopt(self, partition: Partition) -> None:

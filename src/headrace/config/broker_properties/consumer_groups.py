@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.config.declare import int32, names, text
+from headrace.config.property import UpdateMode
 from headrace.config.values import INT_MAX
 
 _ASSIGNORS = ("uniform", "range")
@@ -72,6 +73,7 @@ class ConsumerGroupProperties:
         1_000,
         "How long after an assignment the next one may be computed. Changes in between are taken together.",
         at_least=0,
+        update=UpdateMode.CLUSTER_WIDE,
     )
     group_consumer_min_assignment_interval_ms = int32(
         "group.consumer.min.assignment.interval.ms",

@@ -47,6 +47,9 @@ class ConsumerGroups:
         self._heartbeats = Heartbeats(self._context, self._leaving)
         self._classic_members = ClassicMembers(self._context, self._leaving)
 
+    def configure(self, config: GroupConfig) -> None:
+        self._context.config = config
+
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: Client, now_ms: int
     ) -> Decision[ConsumerGroupHeartbeatResponse]:

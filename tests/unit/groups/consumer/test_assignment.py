@@ -226,3 +226,12 @@ def test_most_members_decide_on_the_assignor() -> None:
     settle(*members)
     assert [member.partitions for member in members] == [{"t": {n}, "u": {n}} for n in range(3)]
     assert coordinator.describe().assignor_name == "range"
+
+
+def test_the_interval_between_assignments_may_change_at_run_time() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")
+    one.beat()
+    coordinator.shard.configure(GroupConfig(group_consumer_assignment_interval_ms=0))
+    two.beat()
+    assert coordinator.consumers.assignment_epoch == 3

@@ -73,8 +73,11 @@ class Groups:
 class Server:
     def __init__(self) -> None:
         self.groups = Groups()
+        self.said: list[tuple[str, str]] = []
         stub = SimpleNamespace(
-            config=BrokerConfig.parse({}), coordinators=SimpleNamespace(groups=self.groups)
+            config=BrokerConfig.parse({}),
+            coordinators=SimpleNamespace(groups=self.groups),
+            log=SimpleNamespace(debug=lambda event, **rest: self.said.append((event, rest["reason"]))),
         )
         self._broker = cast(Broker, stub)
 
@@ -170,6 +173,14 @@ async def test_a_refused_join_names_no_protocol(server: Server, version: int) ->
     server.groups.refusal = NotCoordinator("elsewhere")
     answer = await server.serve(join(version), version)
     assert (answer.error_code, answer.protocol_name) == (ErrorCode.NOT_COORDINATOR, nothing)
+
+
+async def test_reasons_of_clients_are_for_the_log(server: Server) -> None:
+    await server.serve(join(reason="topics changed"), 8)
+    await server.serve(join(reason=""), 8)
+    leaving = [MemberIdentity(member_id="m", reason="closed"), MemberIdentity(member_id="n")]
+    await server.serve(LeaveGroupRequest(group_id=GROUP, members=leaving), 5)
+    assert server.said == [("member joins", "topics changed"), ("member leaves", "closed")]
 
 
 @pytest.mark.parametrize("field", ["protocol_type", "protocol_name"])

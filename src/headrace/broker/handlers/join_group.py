@@ -32,6 +32,10 @@ def handle(
     refusal = _refusal(broker, request)
     if refusal is not None:
         return finish(join_refused(refusal, request.member_id))
+    if request.reason:
+        broker.log.debug(
+            "member joins", group=request.group_id, member=request.member_id, reason=request.reason
+        )
     if call.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
     client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")

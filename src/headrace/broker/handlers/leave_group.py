@@ -29,6 +29,10 @@ def handle(
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     if call.version < SEVERAL_MEMBERS_FROM:
         request.members = [MemberIdentity(member_id=request.member_id)]
+    for each in request.members:
+        if each.reason:
+            member = each.group_instance_id or each.member_id
+            broker.log.debug("member leaves", group=request.group_id, member=member, reason=each.reason)
     asked = broker.coordinators.groups.ask(
         request.group_id, lambda shard, _ticket, now_ms: shard.leave(request, now_ms)
     )

@@ -207,8 +207,10 @@ class Model:
         start = self.log.log_start_offset
         self._cut(start + int((self.end - start) * share))
         # What made others void may be gone, and they are too: what is there now is the truth.
+        # What was deleted at the beginning may come back with a crash, and stays known.
         left = {record.offset: None for record in self.served()}
-        self.records = {at: record for at, record in self.records.items() if at in left}
+        start = self.log.log_start_offset
+        self.records = {at: record for at, record in self.records.items() if at in left or at < start}
 
     def _cut(self, offset: int) -> None:
         self.log.truncate_to(offset)

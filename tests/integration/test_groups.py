@@ -147,7 +147,8 @@ class TestLibrdkafka:
     def test_a_member_that_is_gone_is_noticed(self, cluster: Cluster, topic: str) -> None:
         """It stops polling for longer than it promised, so librdkafka leaves in its place."""
         with closing(LibrdkafkaMember(cluster, topic, topic)) as first:
-            slow = LibrdkafkaMember(cluster, topic, topic, max_poll_interval_ms=6_001)
+            settings = {"session_timeout_ms": 2_000, "max_poll_interval_ms": 2_500}
+            slow = LibrdkafkaMember(cluster, topic, topic, **settings)
             with closing(slow):
                 until(lambda: is_shared(first, slow), first, slow)
                 until(lambda: len(first.partitions) == PARTITIONS, first)

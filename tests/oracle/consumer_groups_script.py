@@ -45,6 +45,7 @@ def run(talk: Conversation) -> None:
     _fencing(talk, topic_id)
     _static_members(talk)
     _subscriptions(talk, topic_id)
+    _patterns(talk)
     _offsets(talk, topic_id)
     _classic_members(talk)
     _changing_protocols(talk)
@@ -224,6 +225,23 @@ def _subscriptions(talk: Conversation, topic_id: UUID) -> None:
     describe(talk, "while it gives up", "subscriptions")
     one.beat("has given up", owned=[])
     describe(talk, "dropped", "subscriptions")
+
+
+def _patterns(talk: Conversation) -> None:
+    """Kafka looks a pattern up by the way, so the assignment comes with some later heartbeat."""
+    one = Consumer(talk, "patterns", "m1")
+    one.beat("joins", subscribed_topic_names=None, subscribed_topic_regex=f"{TOPIC[:-1]}.|nothing")
+
+    def assigned() -> bool:
+        answer = talk.quietly(one.request(), BEAT)
+        one.epoch = answer.member_epoch
+        described = talk.quietly(ConsumerGroupDescribeRequest(group_ids=["patterns"]), 1).groups[0]
+        return bool(described.members[0].assignment.topic_partitions)
+
+    talk.wait_until(assigned)
+    one.beat("reports")
+    describe(talk, "in the end", "patterns")
+    one.leave("leaves")
 
 
 def _offsets(talk: Conversation, topic_id: UUID) -> None:

@@ -53,7 +53,7 @@ class Leaving:
     ) -> Decision[Any]:
         """Others get what they held with their own next heartbeats. If only classic members are left, the
         group becomes a classic one."""
-        gone = {member.member_id for member in members}
+        gone = dict.fromkeys(member.member_id for member in members)
         for member_id in gone:
             self.deadlines.forget(group.group_id, member_id)
         staying = [member for member_id, member in group.members.items() if member_id not in gone]

@@ -23,6 +23,7 @@ from bench.load_generator import LoadFailed
 from bench.process_cost import Meter, wait_until_quiet
 from bench.quantity import Goal, Quantity, throughput_ratio
 
+BROKER_ID = "1"
 CHECKPOINT = "cleaner-offset-checkpoint"
 SEGMENT_BYTES = 32 * 1024 * 1024
 LIMIT_S = 600.0
@@ -122,7 +123,7 @@ class DirtyTopic:
 
 def make_cleaner_prompt(side: Side) -> None:
     """Both look for work every tenth of a second instead of every 15."""
-    alter(side, ResourceType.BROKER, "", {"log.cleaner.backoff.ms": "100"})
+    alter(side, ResourceType.BROKER, BROKER_ID, {"log.cleaner.backoff.ms": "100"})
     time.sleep(2.0)
 
 

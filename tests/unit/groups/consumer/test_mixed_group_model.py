@@ -34,16 +34,24 @@ class MixedGroupModel(RuleBasedStateMachine):
         self.coordinator = ConsumerCoordinator(topics=Topics(t=5, u=2))
         self.classic: list[ClassicConsumer] = []
         self.modern: list[Consumer] = []
+        self.anchor: Consumer
         self.made = 0
+
+    @property
+    def everybody(self) -> list[ClassicConsumer | Consumer]:
+        return [*self.classic, *self.modern]
 
     @initialize(size=st.integers(1, 3))
     def upgrade(self, size: int) -> None:
         self.classic = [ClassicConsumer(self.coordinator) for _ in range(size)]
         lead(*self.classic)
-        self.anchor = self.join()
+        self.anchor = self._new()
 
     @rule(target=moderns)
     def join(self) -> Consumer:
+        return self._new()
+
+    def _new(self) -> Consumer:
         self.made += 1
         consumer = Consumer(self.coordinator, f"m{self.made}", ["t", "u"])
         self.modern.append(consumer)
@@ -115,7 +123,7 @@ class MixedGroupModel(RuleBasedStateMachine):
     def fail_over(self) -> None:
         before = self.coordinator.consumers
         self.coordinator = self.coordinator.failover()
-        for each in (*self.classic, *self.modern):
+        for each in self.everybody:
             each.coordinator = self.coordinator
         assert lasting(self.coordinator.consumers) == lasting(before)
 
@@ -138,7 +146,7 @@ class MixedGroupModel(RuleBasedStateMachine):
         members = self.coordinator.consumers.members
         return {
             each.member_id: [(name, n) for name, numbers in each.partitions.items() for n in sorted(numbers)]
-            for each in (*self.classic, *self.modern)
+            for each in self.everybody
             if each.member_id in members
         }
 

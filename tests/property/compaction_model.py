@@ -25,30 +25,12 @@ from headrace.log.partition_log import PartitionLog
 from headrace.protocol.batch import BatchHeader
 from headrace.protocol.control_records import end_marker
 from headrace.protocol.records import NewRecord, Record, encode_batch
-from headrace.testing.disk import SimulatedDisk
+from tests.unit.log.fused_disk import FusedDisk
 from tests.unit.log.invariants import check_invariants
 from tests.unit.log.material import NOW, topic_config, whole_batches
 
 PARTITION = TopicPartition("t", 0)
 RETENTION = 1000
-_CHANGES = ("open", "pwrite", "truncate", "sync", "rename", "remove", "sync_dir")
-
-
-class PowerLoss(Exception):
-    """The disk stops in the middle of something."""
-
-
-class FusedDisk(SimulatedDisk):
-    """Loses power after as many changes as its fuse is long."""
-
-    fuse = -1
-
-    def meet_faults(self, operation: str, path: str) -> None:
-        if self.fuse >= 0 and operation in _CHANGES:
-            if self.fuse == 0:
-                raise PowerLoss
-            self.fuse -= 1
-        super().meet_faults(operation, path)
 
 
 class Written(NamedTuple):

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.property.compaction_model import Model, PowerLoss
+from tests.property.compaction_model import Model
+from tests.unit.log.fused_disk import PowerLoss
 
 SEEDS = int(os.environ.get("HEADRACE_COMPACTION_SEEDS", "400"))
 CHUNKS = 4

@@ -7,8 +7,8 @@ import pytest
 from headrace.core.errors import CorruptLog
 from headrace.log import files, leftovers
 from headrace.testing.disk import SimulatedDisk
-from tests.property.compaction_model import FusedDisk, PowerLoss
 from tests.unit.log.cleaner.material import compacted, mark, new_log, put, run_pass
+from tests.unit.log.fused_disk import FusedDisk, PowerLoss
 from tests.unit.log.material import NOW, open_at, read_records
 
 FOLDER = "/data/orders-0"

@@ -72,7 +72,7 @@ class Maintenance:
             now_ms = broker.clock.wall_ms()
             try:
                 removed = log.enforce_retention(now_ms, partition.high_watermark)
-                log.expire_producers(now_ms, broker.config.producer_id_expiration_ms)
+                log.expire_producers(now_ms, broker.monotonic_ms(), broker.config.producer_id_expiration_ms)
             except HeadraceError as error:
                 # One damaged segment must not keep the other partitions from their retention.
                 name = str(partition.topic_partition)

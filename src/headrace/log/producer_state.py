@@ -27,6 +27,8 @@ from headrace.protocol.batch import TRANSACTIONAL_FLAG, BatchHeader
 
 BATCHES_REMEMBERED: Final = 5
 NO_SEQUENCE: Final = -1
+QUIET_MS: Final = 60 * 60 * 1000
+"""Longer than any client goes on sending a batch again."""
 _SEQUENCES: Final = 0x7FFFFFFF
 _LAST_EPOCH: Final = 0x7FFF
 EPOCH_RAISED_AT_END: Final = 2
@@ -38,7 +40,6 @@ class RememberedBatch(NamedTuple):
     last_sequence: int
     last_offset: int
     offset_delta: int
-    timestamp: int
 
     @property
     def first_offset(self) -> int:
@@ -56,10 +57,20 @@ class CompletedTransaction(NamedTuple):
 class ProducerEntry:
     """One producer. Invariant: `batches` are in log order, all of `epoch`, at most BATCHES_REMEMBERED."""
 
-    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_timestamp", "producer_id", "txn_first_offset")
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "epoch",
+        "last_timestamp",
+        "producer_id",
+        "silent_since_ms",
+        "txn_first_offset",
+    )
 
     def __init__(self, producer_id: int) -> None:
         self.producer_id = producer_id
+        self.silent_since_ms = -1
+        """By a clock that never jumps, as `expire` found it; -1 if it has written since then."""
         self.epoch = -1
         self.coordinator_epoch = -1
         self.last_timestamp = -1
@@ -79,18 +90,29 @@ class ProducerEntry:
                 return known
         return None
 
-    def as_snapshot(self) -> SnapshotEntry:
-        last = self.batches[-1] if self.batches else RememberedBatch(-1, NO_SEQUENCE, -1, 0, -1)
-        return SnapshotEntry(
-            self.producer_id,
-            self.epoch,
-            last.last_sequence,
-            last.last_offset,
-            last.offset_delta,
-            self.last_timestamp,
-            self.coordinator_epoch,
-            self.txn_first_offset,
-        )
+    def as_snapshot(self) -> list[SnapshotEntry]:
+        """One entry for each remembered batch, the last one last.
+
+        Kafka writes only the last. Whoever reads an id twice takes the later entry, so its tools and brokers
+        understand ours; and a producer that had five batches under way when its leader was restarted can
+        send all of them again without any of them being written twice.
+        """
+        batches = self.batches or [RememberedBatch(-1, NO_SEQUENCE, -1, 0)]
+        entries = [
+            SnapshotEntry(
+                self.producer_id,
+                self.epoch,
+                batch.last_sequence,
+                batch.last_offset,
+                batch.offset_delta,
+                self.last_timestamp,
+                self.coordinator_epoch,
+                -1,
+            )
+            for batch in batches
+        ]
+        entries[-1] = entries[-1]._replace(txn_first_offset=self.txn_first_offset)
+        return entries
 
 
 class ProducerStates:
@@ -288,10 +310,11 @@ class ProducerStates:
         batches = entry.batches
         first = header[11]
         last = (first + delta) & _SEQUENCES if first >= 0 else NO_SEQUENCE
-        batches.append(RememberedBatch(first, last, last_offset, delta, header[8]))
+        batches.append(RememberedBatch(first, last, last_offset, delta))
         if len(batches) > BATCHES_REMEMBERED:
             del batches[0]
         entry.last_timestamp = header[8]
+        entry.silent_since_ms = -1
         if header[5] & TRANSACTIONAL_FLAG:
             if entry.txn_first_offset < 0:
                 entry.txn_first_offset = base_offset
@@ -312,6 +335,7 @@ class ProducerStates:
             entry.batches = []
         entry.coordinator_epoch = coordinator_epoch
         entry.last_timestamp = header.max_timestamp
+        entry.silent_since_ms = -1
         first = entry.txn_first_offset
         entry.txn_first_offset = -1
         self._verifications.pop(header.producer_id, None)
@@ -345,13 +369,25 @@ class ProducerStates:
         while ended and ended[0][0] < high_watermark:
             ended.popleft()
 
-    def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget producers that have been silent for long; never one with an open transaction."""
-        gone = [
-            entry.producer_id
-            for entry in self._producers.values()
-            if entry.txn_first_offset < 0 and now_ms - entry.last_timestamp >= expiration_ms
-        ]
+    def expire(self, now_ms: int, monotonic_ms: int, expiration_ms: int) -> int:
+        """Forget producers that have been silent for long; never one with an open transaction.
+
+        Long by the times of their records, as Kafka counts, and a while by a clock that never jumps, which is
+        counted from one call to the next. By the first alone, a wall clock that is set forward by a day, or
+        records of last year, would make a producer unknown whose batches are under way, and one of them that
+        is sent again would be written twice.
+        """
+        quiet_ms = min(expiration_ms, QUIET_MS)
+        gone = []
+        for entry in self._producers.values():
+            if entry.silent_since_ms < 0:
+                entry.silent_since_ms = monotonic_ms
+            if (
+                entry.txn_first_offset < 0
+                and now_ms - entry.last_timestamp >= expiration_ms
+                and monotonic_ms - entry.silent_since_ms >= quiet_ms
+            ):
+                gone.append(entry.producer_id)
         for producer_id in gone:
             del self._producers[producer_id]
         for producer_id, asked in list(self._verifications.items()):
@@ -360,12 +396,14 @@ class ProducerStates:
         return len(gone)
 
     def snapshot(self) -> list[SnapshotEntry]:
-        return [entry.as_snapshot() for entry in self._producers.values()]
+        return [each for entry in self._producers.values() for each in entry.as_snapshot()]
 
     def restore(self, entries: Iterable[SnapshotEntry], end_offset: int) -> None:
         self.clear(end_offset)
         for found in entries:
-            entry = self._producers[found.producer_id] = ProducerEntry(found.producer_id)
+            entry = self._producers.get(found.producer_id)
+            if entry is None or entry.epoch != found.epoch:
+                entry = self._producers[found.producer_id] = ProducerEntry(found.producer_id)
             entry.epoch = found.epoch
             entry.coordinator_epoch = found.coordinator_epoch
             entry.last_timestamp = found.timestamp
@@ -375,10 +413,9 @@ class ProducerStates:
                 if found.last_sequence != NO_SEQUENCE:
                     first = (found.last_sequence - found.offset_delta) & _SEQUENCES
                 entry.batches.append(
-                    RememberedBatch(
-                        first, found.last_sequence, found.last_offset, found.offset_delta, found.timestamp
-                    )
+                    RememberedBatch(first, found.last_sequence, found.last_offset, found.offset_delta)
                 )
+                del entry.batches[:-BATCHES_REMEMBERED]
         opened = ((e.txn_first_offset, e.producer_id) for e in self if e.txn_first_offset >= 0)
         self._transactions = dict(sorted(opened))
 

@@ -145,8 +145,8 @@ class SegmentChain:
             return high_watermark
         return min(max(unstable, self.log_start_offset), high_watermark)
 
-    def expire_producers(self, now_ms: int, expiration_ms: int) -> int:
-        return self.producers.expire(now_ms, expiration_ms)
+    def expire_producers(self, now_ms: int, monotonic_ms: int, expiration_ms: int) -> int:
+        return self.producers.expire(now_ms, monotonic_ms, expiration_ms)
 
     def update_config(self, config: TopicConfig) -> None:
         self.config: TopicConfig = config

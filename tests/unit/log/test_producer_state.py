@@ -11,7 +11,7 @@ from headrace.log import producer_snapshot
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import AppendResult, PartitionLog
 from headrace.log.producer_snapshot import CorruptSnapshot, SnapshotEntry
-from headrace.log.producer_state import ProducerEntry, ProducerStates
+from headrace.log.producer_state import QUIET_MS, ProducerEntry, ProducerStates
 from headrace.log.transaction_index import AbortedTransaction
 from tests.unit.log.material import NOW, append, batch_of, open_at
 from tests.unit.log.written_partition import verify, write_transaction
@@ -86,10 +86,45 @@ def test_a_new_epoch_begins_with_zero(log: PartitionLog) -> None:
 def test_silent_producers_are_forgotten(log: PartitionLog) -> None:
     send(log, 0)
     append(log, b"x", timestamp=NOW + 50, producer_id=6, producer_epoch=0, base_sequence=0)
-    assert log.expire_producers(NOW + 99, 100) == 0
-    assert log.expire_producers(NOW + 100, 100) == 1
+    assert log.expire_producers(NOW, 0, 100) == 0
+    assert log.expire_producers(NOW + 99, 100, 100) == 0
+    assert log.expire_producers(NOW + 100, 100, 100) == 1
     assert [entry.producer_id for entry in log.active_producers()] == [6]
     send(log, 77)
+
+
+def test_a_clock_that_jumps_makes_no_producer_unknown(log: PartitionLog) -> None:
+    """Fault 15. What it had under way would be written twice."""
+    day = 24 * 60 * 60 * 1000
+    send(log, 0)
+    assert log.expire_producers(NOW + day, 5000, day) == 0
+    send(log, 1)
+    assert log.expire_producers(NOW + day, 5000 + QUIET_MS, day) == 0
+    assert send(log, 1).duplicate
+    assert log.expire_producers(NOW + day, 5000 + 2 * QUIET_MS, day) == 1
+
+
+def test_batches_under_way_are_known_after_a_clean_stop(tmp_path: Path) -> None:
+    """A leader was stopped and started while five batches of a producer waited for their answers: all of them
+    are sent again, and the first one is not the last that was written."""
+    log = open_at(OsDisk(), str(tmp_path))
+    for sequence in range(7):
+        send(log, sequence)
+    log.close()
+    again = open_at(OsDisk(), str(tmp_path))
+    for sequence in range(2, 7):
+        assert send(again, sequence).duplicate
+    with pytest.raises(OutOfOrderSequence):
+        send(again, 1)
+    again.close()
+
+
+def test_a_snapshot_of_kafka_has_one_batch_for_each_producer() -> None:
+    written = [SnapshotEntry(5, 0, 9, 20, 3, NOW, -1, 18), SnapshotEntry(6, 1, 2, 4, 0, NOW, -1, -1)]
+    states = ProducerStates()
+    states.restore(written, 21)
+    assert {entry.producer_id: entry.last_sequence for entry in states} == {5: 9, 6: 2}
+    assert states.snapshot() == written
 
 
 def test_producers_survive_a_clean_stop_and_a_kill(tmp_path: Path) -> None:
@@ -134,7 +169,10 @@ def test_a_snapshot_is_written_at_each_roll_and_at_the_close(tmp_path: Path) -> 
     names = sorted(path.name for path in Path(log.path).glob("*.snapshot"))
     assert names == [f"{1:020d}.snapshot", f"{2:020d}.snapshot"]
     content = (Path(log.path) / names[1]).read_bytes()
-    assert producer_snapshot.decode(content) == [SnapshotEntry(5, 0, 1, 1, 0, NOW, -1, -1)]
+    assert producer_snapshot.decode(content) == [
+        SnapshotEntry(5, 0, 0, 0, 0, NOW, -1, -1),
+        SnapshotEntry(5, 0, 1, 1, 0, NOW, -1, -1),
+    ]
 
 
 def test_the_bytes_of_a_snapshot() -> None:
@@ -170,7 +208,8 @@ def test_transactions_hold_back_the_stable_offset_and_aborts_are_indexed(log: Pa
     write_transaction(log, producer_id=9, sequence=1, commit=True)
     assert len(log.active_segment.transactions.entries()) == 1
     assert _entry(log, 9).coordinator_epoch == 3
-    assert log.expire_producers(NOW * 2, 1) == 1, "the one with an open transaction stays"
+    log.expire_producers(NOW * 2, 0, 1)
+    assert log.expire_producers(NOW * 2, 1, 1) == 1, "the one with an open transaction stays"
 
 
 def test_aborts_are_indexed_again_by_recovery(tmp_path: Path) -> None:

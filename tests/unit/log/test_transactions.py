@@ -188,9 +188,9 @@ def test_a_coordinator_writes_without_a_sequence(log: PartitionLog) -> None:
 
 def test_questions_that_nobody_came_back_to_are_forgotten(log: PartitionLog) -> None:
     verify(log, 5)
-    log.expire_producers(NOW + 99, 100)
+    log.expire_producers(NOW + 99, 0, 100)
     assert not log.producers.needs_verification(5, 0)
-    log.expire_producers(NOW + 100, 100)
+    log.expire_producers(NOW + 100, 0, 100)
     assert log.producers.needs_verification(5, 0)
 
 

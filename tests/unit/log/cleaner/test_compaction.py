@@ -96,7 +96,8 @@ def test_an_emptied_batch_of_a_forgotten_producer_goes() -> None:
     put(log, (b"a", b"1"), producer_id=7, producer_epoch=0, base_sequence=0)
     put(log, (b"a", b"2"))
     log.roll(NOW)
-    log.expire_producers(NOW + DAY, 1)
+    log.expire_producers(NOW + DAY, 0, 1)
+    log.expire_producers(NOW + DAY, 1, 1)
     run_pass(log)
     assert [header.base_offset for header, _ in batches(log)] == [1]
 

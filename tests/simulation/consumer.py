@@ -160,7 +160,8 @@ class SimulatedConsumer:
                     self._on_error(partition, data.error_code)
                     is_good = False
                     continue
-                records, position = records_from(data.records or b"", self.positions[partition], [])
+                aborted = [(each.producer_id, each.first_offset) for each in data.aborted_transactions or ()]
+                records, position = records_from(data.records or b"", self.positions[partition], aborted)
                 if records:
                     self._on_read((TOPIC, partition), records[-1].offset)
                     key = f"{TOPIC}-{partition}"

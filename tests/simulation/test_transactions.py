@@ -1,0 +1,41 @@
+"""Seeds with transactions: atomic, read only when they are committed, never left open, whatever fails."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.run import Outcome
+from tests.simulation.transaction_run import run_transactions
+
+LEADERS_COME_AND_GO = ("kill", "bounce", "suspect", "prefer")
+"""So a coordinator is lost at any step of a transaction, and so are the leaders that markers go to."""
+LATE_MESSAGES = ("slow path", "stall", "reset", "weather")
+
+
+def judged(outcome: Outcome) -> Outcome:
+    assert outcome.failure is None, (
+        f"{outcome.failure}\n{outcome.state}\n"
+        f"replay: python -m tests.simulation.transaction_run {outcome.seed} {outcome.seed + 1}"
+    )
+    return outcome
+
+
+@pytest.mark.parametrize("first", [0, 8])
+@pytest.mark.timeout(600)
+def test_transactions_are_atomic_whatever_fails(first: int) -> None:
+    for seed in range(first, first + 8):
+        judged(run_transactions(seed))
+
+
+@pytest.mark.parametrize("faults", [LEADERS_COME_AND_GO, LATE_MESSAGES], ids=["leaders", "messages"])
+@pytest.mark.timeout(600)
+def test_transactions_survive(faults: tuple[str, ...]) -> None:
+    outcomes = [judged(run_transactions(seed, faults=faults)) for seed in range(500, 505)]
+    assert sum(outcome.acknowledged for outcome in outcomes) > 30, "a verdict over nothing proves nothing"
+
+
+@pytest.mark.timeout(600)
+def test_a_seed_is_one_run() -> None:
+    first, second = run_transactions(3), run_transactions(3)
+    assert first.trace == second.trace
+    assert first.fingerprint == second.fingerprint

@@ -43,7 +43,7 @@ def _assign_alike(group: GroupSpec) -> dict[str, Assignment]:
 
 def _still_valid(assigned: Assignment, counts: dict[UUID, int], taken: Taken) -> Assignment:
     """What exists, is subscribed to and has no other owner. The same object if that is all of it."""
-    valid: dict[UUID, frozenset[int]] = {}
+    valid: dict[UUID, Set[int]] = {}
     whole = True
     for topic_id, numbers in assigned.items():
         count = counts.get(topic_id)
@@ -51,8 +51,10 @@ def _still_valid(assigned: Assignment, counts: dict[UUID, int], taken: Taken) ->
             whole = False
             continue
         owned = taken.setdefault(topic_id, set())
-        good = frozenset(number for number in numbers if number < count and number not in owned)
-        whole = whole and len(good) == len(numbers)
+        good = numbers
+        if not owned.isdisjoint(numbers) or max(numbers, default=0) >= count:
+            good = frozenset(number for number in numbers if number < count and number not in owned)
+            whole = whole and len(good) == len(numbers)
         if good:
             valid[topic_id] = good
             owned |= good

@@ -137,11 +137,20 @@ class Writer:
         else:
             self.compact_bytes(value)
 
-    # Records differ from bytes only in how they are read: without a copy.
-    records = bytes_
-    nullable_records = nullable_bytes
-    compact_records = compact_bytes
-    compact_nullable_records = compact_nullable_bytes
+    # Records differ from bytes only in how they are read: without a copy. Methods, not other names for the
+    # same functions: a compiled class cannot have those.
+
+    def records(self, value: Buffer) -> None:
+        self.bytes_(value)
+
+    def nullable_records(self, value: Buffer | None) -> None:
+        self.nullable_bytes(value)
+
+    def compact_records(self, value: Buffer) -> None:
+        self.compact_bytes(value)
+
+    def compact_nullable_records(self, value: Buffer | None) -> None:
+        self.compact_nullable_bytes(value)
 
     def array_length(self, count: int) -> None:
         self.buf += _INT32.pack(count)

@@ -27,6 +27,7 @@ from headrace.core.errors import (
     NotCoordinator,
     NotEnoughReplicas,
 )
+from headrace.network.event_loop import deferrer_of
 from headrace.replication.partition import Partition
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class HostedShard(Generic[S]):
     def __init__(self, broker: Broker, partition: Partition, terms: Terms[S]) -> None:
         self._broker = broker
         self._loop = broker.loop
+        # Behind what epoll reported with the request: a turn of the event loop costs more than the append.
+        self._defer = deferrer_of(broker.loop)
         self.partition = partition
         self._terms = terms
         self._writer = ShardWriter(broker, partition, terms.compression)
@@ -169,7 +172,7 @@ class HostedShard(Generic[S]):
         offset = writer.add(encoded)
         if not self._flush_is_due:
             self._flush_is_due = True
-            self._loop.call_soon(self._end_turn)
+            self._defer(self._end_turn)
         for record in records:
             shard.replay(record, offset, now_ms)
             offset += 1
@@ -278,7 +281,7 @@ class HostedShard(Generic[S]):
             # Not from in here: whoever is answered may append at once, in the middle of a follower's fetch,
             # which would not notice and wait. Our own appends are looked at when they have returned.
             self._settling_is_due = True
-            self._loop.call_soon(self._settle_in_turn)
+            self._defer(self._settle_in_turn)
 
     def _settle_in_turn(self) -> None:
         self._settling_is_due = False

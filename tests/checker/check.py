@@ -56,6 +56,7 @@ class Verdict:
     unknown: int = 0
     read: int = 0
     """Sends by their outcome, and values that somebody read: a verdict over nothing proves nothing."""
+    transactions: Counter[Outcome] = field(default_factory=Counter)
 
     @property
     def valid(self) -> bool:
@@ -69,6 +70,9 @@ class Verdict:
             f"{self.acknowledged} sends acknowledged, {self.refused} refused, {self.unknown} unknown;"
             f" {self.read} values read"
         ]
+        if self.transactions:
+            committed, aborted, open_ended = (self.transactions[outcome] for outcome in Outcome)
+            lines.append(f"{committed} transactions committed, {aborted} aborted, {open_ended} unknown")
         if self.valid:
             lines.append("no anomaly")
         for kind, count in Counter(anomaly.kind for anomaly in self.anomalies).items():
@@ -103,4 +107,5 @@ def check(history: History, settings: Settings = DEFAULTS) -> Verdict:
         refused=sends[Outcome.FAIL],
         unknown=sends[Outcome.UNKNOWN],
         read=sum(len(order.readers) for order in orders.values()),
+        transactions=Counter(one.outcome for one in history.operations if one.kind == "transaction"),
     )

@@ -161,7 +161,7 @@ class History:
 
     def apply(self, event: Mapping[str, Any]) -> None:
         """Record one event that was written before."""
-        actions = [_action(item) for item in event.get("actions", ())]
+        actions = [action_of(item) for item in event.get("actions", ())]
         time = float(event.get("time", 0.0))
         if event["event"] == "invoke":
             number = self.invoke(event["process"], event["kind"], actions)
@@ -195,7 +195,8 @@ def _plain(action: Action) -> list[Any]:
             return ["subscribe", list(topics)]
 
 
-def _action(row: Sequence[Any]) -> Action:
+def action_of(row: Sequence[Any]) -> Action:
+    """The action that an event holds as plain values."""
     match row:
         case ["send", key, value, offset]:
             return Send(key, value, offset)

@@ -41,10 +41,15 @@ def losses(history: History, orders: dict[str, KeyOrder], *, final_reads: bool) 
 
 
 def sends_out_of_order(history: History, orders: dict[str, KeyOrder]) -> Iterator[Anomaly]:
-    """Acknowledged sends of one process to one key stand in the order in which they were invoked."""
+    """Sends of one process to one key stand in the order in which they were invoked.
+
+    Those of a transaction of unknown outcome count as soon as a value of it was read. What happens to a
+    single send of unknown outcome is the library's business: nobody waits for it.
+    """
     last: dict[tuple[str, str], tuple[int, Send, int]] = {}
     for operation in history.operations:
-        if operation.outcome is not Outcome.OK:
+        atomic = operation.kind == "transaction" and must_have_committed(operation, orders)
+        if operation.outcome is not Outcome.OK and not atomic:
             continue
         for send in operation.sends():
             index = orders[send.key].lowest_index(send.value)

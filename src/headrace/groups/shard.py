@@ -15,6 +15,7 @@ from headrace.groups.classic.descriptions import describe
 from headrace.groups.classic.groups import ClassicGroups
 from headrace.groups.classic.joins import Client
 from headrace.groups.consumer.groups import ConsumerGroups
+from headrace.groups.consumer.topic_lookups import TopicLookups
 from headrace.groups.group import GroupType
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
@@ -40,11 +41,21 @@ class GroupShard:
 
     __slots__ = ("classic", "consumer", "groups", "offsets")
 
-    def __init__(self, timers: Timers, topics: TopicsView, config: GroupConfig, random: Random) -> None:
+    def __init__(
+        self,
+        timers: Timers,
+        topics: TopicsView,
+        config: GroupConfig,
+        random: Random,
+        lookups: TopicLookups | None = None,
+    ) -> None:
+        """`lookups` of the same topics, if several shards share one."""
         self.groups = GroupTable()
         self.classic = ClassicGroups(self.groups, timers, config, random)
         self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config)
-        self.consumer = ConsumerGroups(self.groups, self.classic, timers, topics, config, random)
+        self.consumer = ConsumerGroups(
+            self.groups, self.classic, timers, lookups or TopicLookups(topics), config, random
+        )
 
     def configure(self, config: GroupConfig) -> None:
         """The settings that may change while a broker runs are all of consumer groups."""

@@ -17,6 +17,7 @@ from headrace.controller.delta import MetadataDelta
 from headrace.coordinators.kinds import GROUP_KINDS
 from headrace.coordinators.shard import Timers
 from headrace.core.errors import HeadraceError
+from headrace.groups.consumer.topic_lookups import TopicLookups
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.offsets.removals import RemovedTopicName
 from headrace.groups.shard import GroupShard
@@ -49,9 +50,10 @@ class Coordinators:
     def _group_terms(self) -> Terms[GroupShard]:
         broker = self._broker
         topics = ImageTopics(broker)
+        lookups = TopicLookups(topics)
 
         def make(timers: Timers, _index: int, _epoch: int) -> GroupShard:
-            return GroupShard(timers, topics, GroupConfig.of(broker.config), broker.random)
+            return GroupShard(timers, topics, GroupConfig.of(broker.config), broker.random, lookups)
 
         return Terms(
             GROUP_KINDS,

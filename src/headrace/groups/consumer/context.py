@@ -4,26 +4,24 @@ from __future__ import annotations
 
 from headrace.coordinators.shard import Timers
 from headrace.core.ports import Random
-from headrace.groups.consumer.metadata_hash import TopicHashes
-from headrace.groups.consumer.regexes import TopicPatterns
+from headrace.groups.consumer.topic_lookups import TopicLookups
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
-from headrace.groups.topics_view import TopicsView
 
 
 class Context:
     __slots__ = ("config", "groups", "hashes", "patterns", "random", "timers", "topics")
 
     def __init__(
-        self, groups: GroupTable, timers: Timers, topics: TopicsView, config: GroupConfig, random: Random
+        self, groups: GroupTable, timers: Timers, lookups: TopicLookups, config: GroupConfig, random: Random
     ) -> None:
         self.groups = groups
         self.timers = timers
-        self.topics = topics
+        self.topics = lookups.topics
         self.config = config
         self.random = random
-        self.hashes = TopicHashes(topics)
-        self.patterns = TopicPatterns(topics)
+        self.hashes = lookups.hashes
+        self.patterns = lookups.patterns
 
     @property
     def default_assignor(self) -> str:

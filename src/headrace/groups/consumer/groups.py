@@ -14,9 +14,9 @@ from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.heartbeats import Heartbeats
 from headrace.groups.consumer.leaving import Leaving, require_consumer_group
 from headrace.groups.consumer.replaying import replay
+from headrace.groups.consumer.topic_lookups import TopicLookups
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
-from headrace.groups.topics_view import TopicsView
 from headrace.protocol.messages.consumer_group_describe_response import DescribedGroup
 from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from headrace.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -38,11 +38,11 @@ class ConsumerGroups:
         groups: GroupTable,
         classic: ClassicGroups,
         timers: Timers,
-        topics: TopicsView,
+        lookups: TopicLookups,
         config: GroupConfig,
         random: Random,
     ) -> None:
-        self._context = Context(groups, timers, topics, config, random)
+        self._context = Context(groups, timers, lookups, config, random)
         self._leaving = Leaving(self._context, classic)
         self._heartbeats = Heartbeats(self._context, self._leaving)
         self._classic_members = ClassicMembers(self._context, self._leaving)

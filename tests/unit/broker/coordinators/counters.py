@@ -144,7 +144,7 @@ class Counters:
 
     def host(self, **settings: Any) -> Partition:
         name = TopicPartition(TOPIC, 0)
-        config = topic_config(cleanup_policy=("compact",), **settings)
+        config = topic_config(cleanup_policy=frozenset({"compact"}), **settings)
         log = open_at(self.disk, "/data", partition=name, config=config)
         return Partition(name, TOPIC_ID, log, TopicMetrics())
 

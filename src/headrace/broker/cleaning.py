@@ -195,10 +195,12 @@ class Cleaning:
         ticket = SwapTicket(log, sources)
         job = make_job(log, dirt, sources, self._limits(), broker.clock.wall_ms())
         read = written = 0
+        finished = False
         steps = self._workers.run(job)
         try:
             async for step in steps:
                 if isinstance(step, PassEnd):
+                    finished = True
                     await self._finish(ticket, step)
                     self._report(log, step, read, written, broker.clock.monotonic() - began)
                 elif self._take(ticket, step):
@@ -208,6 +210,8 @@ class Cleaning:
                     return
         finally:
             await steps.aclose()
+            if not finished:
+                ticket.sweep()
 
     def _limits(self) -> Limits:
         config = self._broker.config

@@ -214,6 +214,7 @@ async def test_a_lost_worker_is_tried_again_later(host: Host) -> None:
     await host.rounds()
     assert host.clean_until(log) == 0
     assert not host.cleaning.uncleanable
+    assert not [name for name in host.disk.list(log.path) if name.endswith(files.CLEANED)]
     host.now += 16
     host.cleaning._changed.set()
     await host.rounds()

@@ -75,13 +75,27 @@ class SwapTicket:
             raise log.directory.fail(error, f"swap a cleaned segment of {log.topic_partition}") from error
 
     def discard(self, cleaned: CleanedGroup) -> None:
-        """Remove what was written for nothing. If the log is gone, its files are nobody's business here."""
+        """Remove what was written for nothing."""
+        self._remove([cleaned_path(self.log.path, cleaned.base_offset, suffix) for suffix in LOG_LAST])
+
+    def sweep(self) -> None:
+        """Remove whatever a pass that came to no end has left behind: it can be large."""
+        self._remove(
+            [
+                cleaned_path(self.log.path, source.base_offset, suffix)
+                for source in self.sources
+                for suffix in LOG_LAST
+            ]
+        )
+
+    def _remove(self, paths: Sequence[str]) -> None:
+        """If the log is gone, its files are nobody's business here."""
         log = self.log
         if log.closed or not log.directory.is_online:
             return
         try:
-            for suffix in LOG_LAST:
-                log.remove_file(cleaned_path(log.path, cleaned.base_offset, suffix))
+            for path in paths:
+                log.remove_file(path)
         except OSError as error:
             raise log.directory.fail(error, f"remove a cleaned segment of {log.topic_partition}") from error
 

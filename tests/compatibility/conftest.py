@@ -15,9 +15,17 @@ from tests.compatibility.clients.all import CLIENTS, connect
 from tests.compatibility.clients.client import Client
 from tests.compatibility.clients.confluent import ConfluentClient
 from tests.compatibility.log_dump import complaints
+from tests.compatibility.members.all import Programs
 
 StartBroker = Callable[[Path, Mapping[str, str]], BrokerProcess]
 _TARGETS: dict[str, type[BrokerProcess]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
+#: Rebalances of one or two members need not wait for more, and heartbeats notice them soon.
+_QUICK_GROUPS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "300",
+    "group.consumer.min.heartbeat.interval.ms": "300",
+    "group.consumer.assignment.interval.ms": "0",
+}
 _numbers = itertools.count()
 
 
@@ -43,7 +51,7 @@ def broker(
     new_broker: StartBroker, tmp_path_factory: pytest.TempPathFactory, tools_431: KafkaTools
 ) -> Iterator[BrokerProcess]:
     """One broker for all tests of a worker. Kafka's own tool must accept every file that it leaves."""
-    process = new_broker(tmp_path_factory.mktemp("broker"), {})
+    process = new_broker(tmp_path_factory.mktemp("broker"), _QUICK_GROUPS)
     with process:
         yield process
     assert complaints(tools_431, process.log_dir) == []
@@ -55,6 +63,13 @@ def client(request: pytest.FixtureRequest, broker: BrokerProcess) -> Iterator[Cl
     connected = connect(request.param, broker.bootstrap)
     yield connected
     connected.close()
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Programs]:
+    """Programs around clients of other languages, each started when it is needed."""
+    with Programs() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

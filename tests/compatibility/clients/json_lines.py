@@ -15,7 +15,7 @@ from tests.compatibility.clients.client import Client, ClientFailure, Consumed, 
 _REPLY_SECONDS = 60
 
 
-def _text(data: bytes | None) -> str | None:
+def base64_text(data: bytes | None) -> str | None:
     return None if data is None else base64.b64encode(data).decode()
 
 
@@ -75,9 +75,9 @@ class JsonLinesClient(Client):
             idempotent=idempotent,
             records=[
                 {
-                    "key": _text(record.key),
-                    "value": _text(record.value),
-                    "headers": [[name, _text(value)] for name, value in record.headers],
+                    "key": base64_text(record.key),
+                    "value": base64_text(record.value),
+                    "headers": [[name, base64_text(value)] for name, value in record.headers],
                     "timestamp": record.timestamp,
                 }
                 for record in records
@@ -150,6 +150,16 @@ class JavaClient(JsonLinesClient):
     @classmethod
     def command(cls) -> list[str]:
         return [*java_command(CACHE / "java-program", CACHE / "java-client", heap_mb=512), "ClientProgram"]
+
+
+class OlderJavaClient(JsonLinesClient):
+    """The same program with the clients of Kafka 3.9.1: they know the classic protocol of groups alone."""
+
+    name: ClassVar[str] = "kafka-clients-3.9.1"
+
+    @classmethod
+    def command(cls) -> list[str]:
+        return [*java_command(CACHE / "java-program", CACHE / "kafka-3.9.1", heap_mb=512), "ClientProgram"]
 
 
 class FranzClient(JsonLinesClient):

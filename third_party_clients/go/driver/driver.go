@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"sync"
 )
 
 // Header is a pair of name and value; a nil value is Kafka's null.
@@ -55,6 +56,86 @@ type Request struct {
 	Name        string            `json:"name"`
 	How         string            `json:"how"`
 	Offset      int64             `json:"offset"`
+	Membership
+	Transaction
+}
+
+// Membership is what requests about a member of a group say.
+type Membership struct {
+	Member        string          `json:"member"`
+	Group         string          `json:"group"`
+	Instance      *string         `json:"instance"`
+	Cooperative   bool            `json:"cooperative"`
+	CommittedOnly bool            `json:"committed_only"`
+	SessionMs     int             `json:"session_ms"`
+	HeartbeatMs   int             `json:"heartbeat_ms"`
+	Offsets       map[int32]int64 `json:"offsets"`
+	Metadata      string          `json:"metadata"`
+	Parts         []int32         `json:"parts"`
+}
+
+// Transaction is what requests about a transactional producer say.
+type Transaction struct {
+	Producer        string   `json:"producer"`
+	TransactionalID string   `json:"transactional_id"`
+	Values          [][]byte `json:"values"`
+	To              string   `json:"to"`
+}
+
+// Read is a record as a member of a group got it.
+type Read struct {
+	Partition int32  `json:"partition"`
+	Offset    int64  `json:"offset"`
+	Value     []byte `json:"value"`
+}
+
+// Committed is a group's place in a partition.
+type Committed struct {
+	Offset   int64  `json:"offset"`
+	Metadata string `json:"metadata"`
+}
+
+// Assignment is what a member holds, and what it had to give back since it was last asked.
+// The library tells it on threads of its own.
+type Assignment struct {
+	lock    sync.Mutex
+	held    map[int32]bool
+	revoked [][]int32
+}
+
+func (a *Assignment) Add(partitions []int32) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	if a.held == nil {
+		a.held = map[int32]bool{}
+	}
+	for _, one := range partitions {
+		a.held[one] = true
+	}
+}
+
+func (a *Assignment) Revoke(partitions []int32) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	for _, one := range partitions {
+		delete(a.held, one)
+	}
+	if len(partitions) > 0 {
+		a.revoked = append(a.revoked, partitions)
+	}
+}
+
+// Answer tells it beside the records that a poll found.
+func (a *Assignment) Answer(records []Read) Answer {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	held := []int32{}
+	for one := range a.held {
+		held = append(held, one)
+	}
+	revoked := append([][]int32{}, a.revoked...)
+	a.revoked = nil
+	return Answer{"records": records, "assignment": held, "revoked": revoked}
 }
 
 // Number is the request's "value" where an offset or a timestamp is meant.

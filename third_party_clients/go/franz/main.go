@@ -145,6 +145,12 @@ func main() {
 	operations := p.administration()
 	operations["produce"] = p.produce
 	operations["consume"] = p.consume
+	for name, operation := range newMembers(p).operations() {
+		operations[name] = operation
+	}
+	for name, operation := range newTransactions(p).operations() {
+		operations[name] = operation
+	}
 	driver.Serve(operations, func(err error) int {
 		var code *kerr.Error
 		if errors.As(err, &code) {

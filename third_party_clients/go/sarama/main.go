@@ -177,5 +177,8 @@ func main() {
 	operations["produce"] = p.produce
 	operations["consume"] = p.consume
 	operations["list_offsets"] = p.listOffsets
+	for name, operation := range newMembers(p, admin).operations() {
+		operations[name] = operation
+	}
 	driver.Serve(operations, codeOf)
 }

@@ -25,17 +25,27 @@ public final class ClientProgram {
         BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         try (Administration administration = new Administration(arguments[0])) {
             DataPath data = new DataPath(arguments[0]);
+            Members members = new Members(arguments[0]);
+            Transactions transactions = new Transactions(arguments[0]);
             String line;
             while ((line = requests.readLine()) != null) {
-                answers.println(JSON.writeValueAsString(answer(administration, data, JSON.readTree(line))));
+                answers.println(JSON.writeValueAsString(answer(JSON.readTree(line), (request, result) -> {
+                    if (!runForGroups(members, transactions, request, result)) {
+                        run(administration, data, request, result);
+                    }
+                })));
             }
         }
     }
 
-    private static ObjectNode answer(Administration administration, DataPath data, JsonNode request) {
+    private interface Operation {
+        void run(JsonNode request, ObjectNode result) throws Exception;
+    }
+
+    private static ObjectNode answer(JsonNode request, Operation operation) {
         ObjectNode result = JSON.createObjectNode();
         try {
-            run(administration, data, request, result);
+            operation.run(request, result);
             result.put("ok", true);
         } catch (Exception error) {
             Throwable cause = error instanceof ExecutionException ? error.getCause() : error;
@@ -45,6 +55,29 @@ public final class ClientProgram {
             result.put("message", cause.toString());
         }
         return result;
+    }
+
+    /** Whether it was one of the operations on members of groups and on transactions. */
+    private static boolean runForGroups(
+            Members members, Transactions transactions, JsonNode request, ObjectNode result) throws Exception {
+        switch (request.get("op").asText()) {
+            case "join": members.join(request); break;
+            case "poll": members.poll(request, result); break;
+            case "commit": members.commit(request); break;
+            case "committed": members.committed(request, result); break;
+            case "seek": members.seek(request); break;
+            case "pause": members.pause(request); break;
+            case "resume": members.resume(request); break;
+            case "leave": members.leave(request); break;
+            case "txn_open": transactions.open(request); break;
+            case "txn_begin": transactions.begin(request); break;
+            case "txn_send": transactions.send(request); break;
+            case "txn_offsets": transactions.sendOffsets(request, members.get(request)); break;
+            case "txn_end": transactions.end(request); break;
+            case "txn_close": transactions.close(request); break;
+            default: return false;
+        }
+        return true;
     }
 
     private static void run(Administration administration, DataPath data, JsonNode request, ObjectNode result)

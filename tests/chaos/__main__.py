@@ -26,6 +26,9 @@ def main() -> int:
     parser.add_argument("--partitions", type=int, default=4)
     parser.add_argument("--rate", type=float, default=100.0, help="records a second of each producer")
     parser.add_argument("--zookeepers", type=int, default=3)
+    parser.add_argument(
+        "--transactions", action="store_true", help="four transactional clients beside one plain producer"
+    )
     parser.add_argument("--no-java", action="store_true")
     parser.add_argument(
         "--no-faults", action="store_true", help="only load: a log can fail in good health too"
@@ -56,7 +59,9 @@ def main() -> int:
         ),
         brokers=given.brokers,
         partitions=given.partitions,
-        java=not given.no_java,
+        java=not given.no_java and not given.transactions,
+        producers=1 if given.transactions else 2,
+        transactional=4 if given.transactions else 0,
         rate=given.rate,
         hold=(5.0, 30.0) if given.long_faults or given.minutes > 10 else (2.0, 8.0),
         names=["none"] if given.no_faults else given.only,

@@ -10,9 +10,12 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from tests.checker.history import Action, History, Outcome
+
+WRITING: Final = ("send", "transaction")
+"""Kinds of operations whose success shows that the cluster serves."""
 
 
 class Recorder:
@@ -43,13 +46,13 @@ class Recorder:
         with self._lock:
             self.history.ok(operation, actions)
 
-    def fail(self, operation: int, error: str) -> None:
+    def fail(self, operation: int, error: str, actions: Iterable[Action] | None = None) -> None:
         with self._lock:
-            self.history.fail(operation, error)
+            self.history.fail(operation, error, actions)
 
-    def unknown(self, operation: int, error: str) -> None:
+    def unknown(self, operation: int, error: str, actions: Iterable[Action] | None = None) -> None:
         with self._lock:
-            self.history.unknown(operation, error)
+            self.history.unknown(operation, error, actions)
 
     def done(self, process: str, kind: str, actions: Iterable[Action] = ()) -> None:
         """An operation that was over as soon as it was known."""
@@ -74,7 +77,7 @@ class Recorder:
         with self._lock:
             for number in reversed(self.history.order_of_ends):
                 operation = self.history.operations[number]
-                if operation.outcome is Outcome.OK and operation.kind == "send":
+                if operation.outcome is Outcome.OK and operation.kind in WRITING:
                     return operation.ended_at
         return 0.0
 
@@ -95,7 +98,7 @@ def longest_silence(history: History, since: float, until: float) -> tuple[float
     times = [
         operation.ended_at
         for operation in (history.operations[number] for number in history.order_of_ends)
-        if operation.kind == "send"
+        if operation.kind in WRITING
         and operation.outcome is Outcome.OK
         and since <= operation.ended_at <= until
     ]

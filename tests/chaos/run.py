@@ -12,12 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos import java_client, nemeses
+from tests.chaos.group_reader import PROTOCOLS
 from tests.chaos.java_client import JavaClient
 from tests.chaos.recorder import Recorder, longest_silence
 from tests.chaos.testbed import Equipment, Testbed
+from tests.chaos.transactional_client import PROPERTIES, TransactionalClient, read_to_the_stable_end
 from tests.chaos.workload import (
     ANY_TIMESTAMP,
     TOPIC,
+    Client,
     LibrdkafkaConsumer,
     LibrdkafkaProducer,
     read_everything,
@@ -50,6 +53,13 @@ class Plan:
     """How long nothing is done after they were mended."""
     names: Sequence[str] = ()
     """Only these nemeses; all if there are none."""
+    transactional: int = 0
+    """Transactional clients, beside the others."""
+
+    @property
+    def protocol(self) -> str:
+        """How the group of the transactional clients works."""
+        return list(PROTOCOLS)[self.seed % len(PROTOCOLS)]
 
 
 @dataclass
@@ -100,7 +110,7 @@ def run(plan: Plan, directory: Path, say: Say = print) -> Report:
             target=plan.target,
             brokers=plan.brokers,
             # Consumers and clocks that jump must not make a broker delete what is still to be read.
-            properties={"log.retention.ms": "-1"},
+            properties={"log.retention.ms": "-1", **(PROPERTIES if plan.transactional else {})},
         ) as bed,
     ):
         configs = {"min.insync.replicas": "2", **ANY_TIMESTAMP}
@@ -113,7 +123,7 @@ def run(plan: Plan, directory: Path, say: Say = print) -> Report:
             ended = recorder.now()
             trouble, recovery = _recover(bed, recorder, say)
         say("the load has ended")
-        read_everything(bed.cluster.bootstrap, plan.partitions, recorder, 60 + plan.seconds, say)
+        _read_at_last(plan, bed, recorder, say)
     verdict = check(recorder.history)
     silence = longest_silence(recorder.history, began, ended)
     return Report(
@@ -131,14 +141,30 @@ def run(plan: Plan, directory: Path, say: Say = print) -> Report:
     )
 
 
+def _read_at_last(plan: Plan, bed: Testbed, recorder: Recorder, say: Say) -> None:
+    seconds = 60 + plan.seconds
+    if not plan.transactional:
+        read_everything(bed.cluster.bootstrap, plan.partitions, recorder, seconds, say)
+        return
+    for name in (*_names(plan), "final"):
+        read_to_the_stable_end(f"{name}/final", bed.cluster.bootstrap, plan.partitions, recorder, seconds)
+    say("every client has read everything")
+
+
+def _names(plan: Plan) -> list[str]:
+    return [f"t{number}" for number in range(plan.transactional)]
+
+
 @contextlib.contextmanager
 def _load(plan: Plan, bed: Testbed, recorder: Recorder) -> Iterator[None]:
-    clients: list[LibrdkafkaProducer | LibrdkafkaConsumer | JavaClient] = []
+    clients: list[Client | JavaClient] = []
     common = (bed.cluster.bootstrap, plan.partitions, recorder)
     for number in range(plan.producers):
         clients.append(LibrdkafkaProducer(f"p{number}", *common, f"{plan.seed}p{number}", rate=plan.rate))
     for number in range(plan.consumers):
         clients.append(LibrdkafkaConsumer(f"c{number}", *common, f"{plan.seed}c{number}"))
+    for name in _names(plan):
+        clients.append(TransactionalClient(name, *common, f"{plan.seed}{name}", protocol=plan.protocol))
     if plan.java and java_client.unavailable() is None:
         clients.append(JavaClient("j0", *common, plan.seed, rate=plan.rate / 2))
     for client in clients:

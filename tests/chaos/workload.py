@@ -29,7 +29,7 @@ TRIED_SECONDS: Final = 600
 FLUSHED_SECONDS: Final = 30
 #: A broker refuses records from its future. When its own clock is wrong, that is no loss, but dull.
 ANY_TIMESTAMP: Final = {"message.timestamp.after.max.ms": str(2**53)}
-_QUICK: Final[dict[str, str | int | float | bool]] = {
+QUICK: Final[dict[str, str | int | float | bool]] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 500,
     "socket.connection.setup.timeout.ms": 2000,
@@ -103,7 +103,7 @@ class LibrdkafkaProducer(Client):
         self._broken = False
         producer = Producer(
             {
-                **_QUICK,
+                **QUICK,
                 "bootstrap.servers": self.bootstrap,
                 "enable.idempotence": True,
                 "acks": "all",
@@ -206,7 +206,7 @@ class LibrdkafkaConsumer(Client):
 def new_consumer(bootstrap: str) -> Consumer:
     return Consumer(
         {
-            **_QUICK,
+            **QUICK,
             "bootstrap.servers": bootstrap,
             "group.id": "unused",
             "enable.auto.commit": False,

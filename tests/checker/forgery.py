@@ -69,7 +69,7 @@ def read_in_a_circle(history: History) -> History:
     forged = _with(history, lambda operation: list(operation.actions))
     places = [f"forged-{name}" for name in "ab"]
     for mine, other in (places, places[::-1]):
-        actions = [Send(mine, "v", 0), Poll({other: [(0, "v")]})]
+        actions: list[Action] = [Send(mine, "v", 0), Poll({other: [(0, "v")]})]
         forged.ok(forged.invoke(mine, "transaction", actions), actions)
     return forged
 

@@ -24,7 +24,7 @@ class Story(History):
     def unsettled(self, process: str, *actions: Action) -> None:
         self.unknown(self.invoke(process, "transaction", actions), "nobody knows", actions)
 
-    def read(self, process: str, key: str, *records: tuple[int, Value]) -> None:
+    def polled(self, process: str, key: str, *records: tuple[int, Value]) -> None:
         self.ok(self.invoke(process, "poll", [Poll()]), [Poll({key: list(records)})])
 
 
@@ -39,7 +39,7 @@ def story() -> Story:
 
 def test_a_value_of_an_aborted_transaction_is_read(story: Story) -> None:
     story.aborted("t", Send(X, 1, 0), Send(Y, 2, 0))
-    story.read("c", Y, (0, 2))
+    story.polled("c", Y, (0, 2))
     assert kinds(story) == [Kind.ABORTED_READ]
 
 
@@ -58,7 +58,7 @@ def test_an_aborted_transaction_may_read_what_is_committed(story: Story) -> None
 def test_a_transaction_of_unknown_outcome_may_be_read_or_not(story: Story) -> None:
     story.unsettled("t", Send(X, 1, 0))
     assert kinds(story) == []
-    story.read("c", X, (0, 1))
+    story.polled("c", X, (0, 1))
     assert kinds(story) == []
 
 
@@ -76,7 +76,7 @@ def test_an_aborted_transaction_polls_its_own_send(story: Story) -> None:
 def test_the_next_transaction_of_a_process_may_poll_what_it_sent_before(story: Story) -> None:
     story.committed("t", Send(X, 1, 0))
     story.committed("t", Send(X, 2, 2), Poll({X: [(0, 1)]}))
-    story.read("c", X, (0, 1), (2, 2))
+    story.polled("c", X, (0, 1), (2, 2))
     assert kinds(story) == []
 
 
@@ -97,29 +97,29 @@ def test_one_may_read_from_the_other_that_writes_behind_it(story: Story) -> None
     """Write-write edges make no cycle here: records of transactions may lie in any order (G0)."""
     story.committed("t", Send(X, 1, 0), Send(Y, 2, 1))
     story.committed("u", Send(X, 3, 1), Send(Y, 4, 0), Poll({X: [(0, 1)]}))
-    story.read("c", X, (0, 1), (1, 3))
-    story.read("c", Y, (0, 4), (1, 2))
+    story.polled("c", X, (0, 1), (1, 3))
+    story.polled("c", Y, (0, 4), (1, 2))
     assert kinds(story) == []
 
 
 def test_a_transaction_may_come_between_two_sends_of_another(story: Story) -> None:
     story.committed("t", Send(X, 1, 0), Send(X, 3, 2))
     story.committed("u", Send(X, 2, 1))
-    story.read("c", X, (0, 1), (1, 2), (2, 3))
+    story.polled("c", X, (0, 1), (1, 2), (2, 3))
     assert kinds(story) == []
 
 
 def test_half_of_a_committed_transaction_is_lost(story: Story) -> None:
     story.committed("t", Send(X, 1, 0), Send(Y, 2, 0))
     story.committed("t", Send(X, 3, 2))
-    story.read("c", X, (2, 3))
-    story.read("c", Y, (0, 2))
+    story.polled("c", X, (2, 3))
+    story.polled("c", Y, (0, 2))
     assert kinds(story) == [Kind.LOST_WRITE]
 
 
 def test_half_of_a_committed_transaction_is_unseen_at_the_end(story: Story) -> None:
     story.committed("t", Send(X, 1, 0), Send(Y, 2, 0))
-    story.read("c", Y, (0, 2))
+    story.polled("c", Y, (0, 2))
     assert kinds(story) == [Kind.UNSEEN]
     assert kinds(story, Settings(final_reads=False)) == []
 
@@ -129,7 +129,7 @@ def test_half_of_a_transaction_of_unknown_outcome_is_unseen_where_the_other_half
 ) -> None:
     story.unsettled("t", Send(X, 1, 0), Send(Y, 2, 0))
     assert kinds(story) == []
-    story.read("c", Y, (0, 2))
+    story.polled("c", Y, (0, 2))
     assert kinds(story) == [Kind.UNSEEN]
 
 
@@ -137,26 +137,26 @@ def test_an_aborted_value_may_be_missing_between_two_that_were_read(story: Story
     story.committed("t", Send(X, 1, 0))
     story.aborted("t", Send(X, 2, 2))
     story.committed("t", Send(X, 3, 4))
-    story.read("c", X, (0, 1), (4, 3))
+    story.polled("c", X, (0, 1), (4, 3))
     assert kinds(story) == []
 
 
 def test_sends_of_a_transaction_of_unknown_outcome_out_of_order(story: Story) -> None:
     story.unsettled("t", Send(X, 1), Send(X, 2))
-    story.read("c", X, (0, 2), (1, 1))
+    story.polled("c", X, (0, 2), (1, 1))
     assert kinds(story) == [Kind.SEND_ORDER_INSIDE]
 
 
 def test_single_sends_of_unknown_outcome_have_no_order(story: Story) -> None:
     for value in (1, 2):
         story.unknown(story.invoke("a", "send", [Send(X, value)]), "time-out")
-    story.read("c", X, (0, 2), (1, 1))
+    story.polled("c", X, (0, 2), (1, 1))
     assert kinds(story) == []
 
 
 def _three(story: Story) -> None:
     story.committed("t", *(Send(X, offset, offset) for offset in range(3)))
-    story.read("everything", X, (0, 0), (1, 1), (2, 2))
+    story.polled("everything", X, (0, 0), (1, 1), (2, 2))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def test_the_verdict_counts_transactions(story: Story) -> None:
     story.committed("t", Send(X, 1, 0))
     story.aborted("t", Send(X, 2, 1))
     story.unsettled("t", Send(X, 3, 2))
-    story.read("c", X, (0, 1))
+    story.polled("c", X, (0, 1))
     verdict = check(story)
     assert verdict.transactions == {Outcome.OK: 1, Outcome.FAIL: 1, Outcome.UNKNOWN: 1}
     assert "1 transactions committed, 1 aborted, 1 unknown" in str(verdict)

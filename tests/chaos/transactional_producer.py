@@ -1,0 +1,84 @@
+"""A transactional producer of librdkafka in a process that may be killed at any moment.
+
+Errors are of three kinds: try the same call again, abort the transaction, or end. A process that must end
+says so by `Ended`; whoever starts it starts another one with the same transactional id.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from tests.chaos.workload import QUICK
+
+TRANSACTION_SECONDS: Final = 10
+#: How long one call may take before it is made again.
+CALL_SECONDS: Final = 5.0
+#: How long it is made again. A cluster that is broken for longer makes the process start anew.
+PATIENCE_SECONDS: Final = 90.0
+
+
+class Ended(Exception):
+    """This producer is of no use any more: it was fenced, or nobody answers."""
+
+
+def failure(error: KafkaException) -> KafkaError:
+    told = error.args[0]
+    assert isinstance(told, KafkaError)
+    return told
+
+
+def must_abort(error: KafkaException) -> str:
+    """The name of an error after which the transaction can only be aborted. Raises `Ended` for worse ones."""
+    told = failure(error)
+    if told.fatal() or not (told.txn_requires_abort() or told.retriable()):
+        raise Ended(told.name()) from error
+    return str(told.name())
+
+
+class TransactionalProducer:
+    def __init__(self, bootstrap: str, transactional_id: str, settings: Mapping[str, str | int]) -> None:
+        self.producer = Producer(
+            {
+                **QUICK,
+                "bootstrap.servers": bootstrap,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": TRANSACTION_SECONDS * 1000,
+                "request.timeout.ms": 5000,
+                "retry.backoff.ms": 50,
+                "error_cb": lambda _: None,
+                **settings,
+            }
+        )
+
+    def start(self) -> None:
+        """From here on, no earlier process with this transactional id can write."""
+        self._insist(lambda: self.producer.init_transactions(CALL_SECONDS))
+
+    def send_offsets(self, offsets: list[TopicPartition], consumer: Consumer) -> None:
+        """They are committed with the transaction, if the consumer still is what its group thinks it is."""
+        member = consumer.consumer_group_metadata()
+        self._insist(lambda: self.producer.send_offsets_to_transaction(offsets, member, CALL_SECONDS))
+
+    def commit(self) -> None:
+        """Once this was called, the outcome is unknown until it has returned."""
+        self._insist(lambda: self.producer.commit_transaction(CALL_SECONDS))
+
+    def abort(self) -> None:
+        self._insist(lambda: self.producer.abort_transaction(CALL_SECONDS))
+
+    def _insist(self, call: Callable[[], object]) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                call()
+                return
+            except KafkaException as error:
+                told = failure(error)
+                if told.fatal() or not told.retriable():
+                    raise
+                if time.monotonic() > deadline:
+                    raise Ended(f"still {told.name()} after {PATIENCE_SECONDS:g} s") from error

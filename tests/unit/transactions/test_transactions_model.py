@@ -44,6 +44,8 @@ class OneTransactionalId(RuleBasedStateMachine):
         coordinator."""
         self.last_end: tuple[Producer, bool, Producer] | None = None
         """By EndTxn 5: who sent it, what it asked for, and what it was answered."""
+        self.went_on_from: Producer | None = None
+        """What the holder named when it asked for its present identity: it may ask once more."""
 
     # --- producers ---------------------------------------------------------------------------------------
 
@@ -51,7 +53,7 @@ class OneTransactionalId(RuleBasedStateMachine):
         assert producer not in self.given, "an identity was given twice"
         self.given[producer] = None
         self.holder = producer
-        self.last_end = None
+        self.last_end = self.went_on_from = None
 
     @property
     def _is_prepared(self) -> bool:
@@ -86,6 +88,21 @@ class OneTransactionalId(RuleBasedStateMachine):
             self.is_open, self.told, self.holder, self.last_end = False, False, None, None
         else:
             go_on()
+            self.went_on_from = holder
+
+    @rule()
+    @precondition(
+        lambda self: (
+            None not in (self.holder, self.went_on_from) and not self.is_open and not self._is_prepared
+        )
+    )
+    def going_on_is_repeated(self) -> None:
+        """The answer is the same, or after a failover a refusal."""
+        assert self.went_on_from is not None
+        try:
+            assert self.coordinator.producer(self.went_on_from) == self.holder
+        except ProducerFenced:
+            return
 
     @rule()
     @precondition(lambda self: self.is_open)
@@ -174,6 +191,8 @@ class OneTransactionalId(RuleBasedStateMachine):
         zombie = zombies[which % len(zombies)]
         if self.last_end is not None and zombie == self.last_end[0]:
             return  # that is no zombie, but a repeated request
+        if zombie == self.went_on_from and wish == "resume":
+            return  # nor is that
         known = self.coordinator.shard.transactions.get(ID)
         if wish == "resume" and (self.is_open or known is None):
             return  # aborts what is open, as in Kafka; and what was forgotten is everybody's

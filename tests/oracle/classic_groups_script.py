@@ -19,7 +19,6 @@ from headrace.protocol.messages.list_groups_request import ListGroupsRequest
 from headrace.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
 from tests.oracle.conversation import Conversation, response_class, versions
 from tests.oracle.plain import flatten
-from tests.wire import Wire
 
 JOIN, SYNC, BEAT, LEAVE = 9, 5, 4, 5
 
@@ -63,7 +62,7 @@ class Member:
         self.instance = instance
         self.member_id = ""
         self.generation = -1
-        self.wire = Wire(talk.broker.port, timeout=PATIENCE_SECONDS)
+        self.wire = talk.another(PATIENCE_SECONDS)
         self._sent: tuple[str, Message, int, int] | None = None
 
     def begin(self, step: str, request: Message, version: int) -> None:

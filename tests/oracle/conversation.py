@@ -52,6 +52,7 @@ class Conversation:
     def __init__(self, broker: BrokerProcess) -> None:
         self.broker = broker
         self.wire = Wire(broker.port, timeout=SILENCE_SECONDS)
+        self._others: list[Wire] = []
         self.symbols = Symbols()
         self.symbols.define(broker.port, "port")
         self.symbols.define(str(broker.log_dir), "log dir")
@@ -83,6 +84,11 @@ class Conversation:
         """Keep something that is not an answer."""
         assert step not in self.answers, f"two steps are called {step}"
         self.answers[step] = dict(facts)
+
+    def another(self, timeout: float) -> Wire:
+        """A connection beside the usual one, closed with it."""
+        self._others.append(Wire(self.broker.port, timeout=timeout))
+        return self._others[-1]
 
     def reconnect(self) -> None:
         self.wire.close()
@@ -136,7 +142,8 @@ class Conversation:
             time.sleep(0.02)
 
     def close(self) -> None:
-        self.wire.close()
+        for wire in (self.wire, *self._others):
+            wire.close()
 
     def __enter__(self) -> Self:
         return self

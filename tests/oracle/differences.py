@@ -75,6 +75,16 @@ _FEATURES_TO_COME = (
 
 _DELIBERATE = (
     Difference(
+        "ApiVersions",
+        "InitProducerId 6 is offered",
+        "Kafka serves it only where unstable versions are enabled. With it a producer may ask for a "
+        "transaction that never times out (KIP-939), which `transaction.two.phase.commit.enable` has to allow.",
+        r"versions v\d",
+        r"api_keys\[22\]\.max_version",
+        kafka="5",
+        headrace="6",
+    ),
+    Difference(
         "Metadata",
         "an auto-created topic is in the first answer",
         "Kafka answers UNKNOWN_TOPIC_OR_PARTITION, creates the topic, and the client asks again. "

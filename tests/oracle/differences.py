@@ -78,7 +78,8 @@ _DELIBERATE = (
         "ApiVersions",
         "InitProducerId 6 is offered",
         "Kafka serves it only where unstable versions are enabled. With it a producer may ask for a "
-        "transaction that never times out (KIP-939), which `transaction.two.phase.commit.enable` has to allow.",
+        "transaction that never times out (KIP-939), which `transaction.two.phase.commit.enable` has to "
+        "allow.",
         r"versions v\d",
         r"api_keys\[22\]\.max_version",
         kafka="5",

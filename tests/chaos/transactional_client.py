@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-
 from tests.chaos.killed_process import Lives, ToldProcess
 from tests.chaos.recorder import Recorder
+from tests.chaos.stable_end import Hanging, read_committed
 from tests.chaos.transactional_process import Life
-from tests.chaos.workload import QUICK, TOPIC, Client, decode, key
+from tests.chaos.workload import TOPIC, Client, decode, key
 from tests.checker.history import Assign, Poll, action_of
 
 #: What the broker needs so that a crashed client is noticed within the time that a short run has.
@@ -106,65 +105,10 @@ def read_to_the_stable_end(
     No transaction may be open any more, so the stable end must be the end: one that hangs would hide
     everything behind it from the verdict.
     """
-    deadline = time.monotonic() + seconds
-    consumer = Consumer(
-        {
-            **QUICK,
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "enable.auto.commit": False,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
-            "enable.partition.eof": True,
-            "error_cb": lambda _: None,
-        }
-    )
+    recorder.done(name, "assign", [Assign(tuple(map(key, range(partitions))), from_beginning=True)])
     try:
-        ends = {partition: high_watermark(bootstrap, partition, deadline) for partition in range(partitions)}
-        consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
-        recorder.done(name, "assign", [Assign(tuple(map(key, ends)), from_beginning=True)])
-        reached = dict.fromkeys(ends, 0)
-        while any(reached[partition] < ends[partition] for partition in ends):
-            if time.monotonic() > deadline:
-                recorder.complain(
-                    f"{name}: a hanging transaction? read to {reached}, and the ends are {ends}"
-                )
-                return
-            found: dict[str, list[tuple[int, str]]] = {}
-            for message in consumer.consume(5000, 0.5):
-                partition, offset, error = message.partition(), message.offset(), message.error()
-                if partition is None or offset is None:
-                    continue
-                if error is None:
-                    found.setdefault(key(partition), []).append((offset, decode(message.value())))
-                    reached[partition] = offset + 1
-                elif error.code() == KafkaError._PARTITION_EOF:
-                    reached[partition] = offset
-                else:
-                    recorder.remark(f"a last reader was told {error.name()}")
-            if found:
-                recorder.done(name, "poll", [Poll(found)])
-    finally:
-        consumer.close()
-
-
-def high_watermark(bootstrap: str, partition: int, deadline: float, topic: str = TOPIC) -> int:
-    """The end of what is replicated, whether its transactions have ended or not."""
-    asking = Consumer(
-        {
-            **QUICK,
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "isolation.level": "read_uncommitted",
-            "error_cb": lambda _: None,
-        }
-    )
-    try:
-        while True:
-            try:
-                return int(asking.get_watermark_offsets(TopicPartition(topic, partition), timeout=5)[1])
-            except KafkaException:
-                if time.monotonic() > deadline:
-                    raise
-    finally:
-        asking.close()
+        for found in read_committed(bootstrap, TOPIC, partitions, time.monotonic() + seconds):
+            records = {key(p): [(at, decode(data)) for at, data in pairs] for p, pairs in found.items()}
+            recorder.done(name, "poll", [Poll(records)])
+    except Hanging as error:
+        recorder.complain(f"{name}: {error}")

@@ -98,7 +98,9 @@ class Maintenance:
     async def _remove_files(self) -> None:
         broker = self._broker
         now_ms = broker.clock.wall_ms()
-        broker.logs.delete_expired_files(now_ms)
+        expired = broker.logs.take_expired_files(now_ms)
+        if expired:
+            await broker.loop.run_in_executor(None, broker.logs.removals.remove_files, expired)
         due = broker.logs.removals.take_due(now_ms)
         if due:
             await broker.loop.run_in_executor(None, broker.logs.removals.remove, due)

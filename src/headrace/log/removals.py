@@ -92,3 +92,15 @@ class Removals:
                 continue
             except OSError as error:
                 directory.fail(error, f"delete {path}")
+
+    def remove_files(self, files: Iterable[tuple[LogDirectory, str]]) -> None:
+        """Files of segments that are gone. A large one takes a file system long: not on the loop."""
+        for directory, path in files:
+            if not directory.is_online:
+                continue  # the next start finds it by its name
+            try:
+                self._disk.remove(path)
+            except FileNotFoundError:
+                continue  # its folder was renamed, or it was taken twice
+            except OSError as error:
+                directory.fail(error, f"delete {path}")

@@ -382,18 +382,22 @@ class SegmentChain:
             self._expired_files.append((when_ms, path + files.DELETED))
         segment.release()
 
-    def delete_expired_files(self, now_ms: int) -> int:
-        """Remove what was renamed long enough ago; how many files."""
+    def take_expired_files(self, now_ms: int) -> list[str]:
+        """What was renamed long enough ago, to be removed by whoever asks: that may take long."""
         waiting = self._expired_files
         if not waiting:
-            return 0
-        due = [path for when, path in waiting if when <= now_ms]
+            return []
+        self._expired_files = [entry for entry in waiting if entry[0] > now_ms] or None
+        return [path for when, path in waiting if when <= now_ms]
+
+    def delete_expired_files(self, now_ms: int) -> int:
+        """Remove what was renamed long enough ago; how many files."""
+        due = self.take_expired_files(now_ms)
         try:
             for path in due:
                 self.remove_file(path)
         except OSError as error:
             raise self.directory.fail(error, f"delete a segment of {self.topic_partition}") from error
-        self._expired_files = [entry for entry in waiting if entry[0] > now_ms] or None
         return len(due)
 
     # --- the end ---

@@ -251,3 +251,16 @@ async def test_an_unexpected_mistake_does_not_end_the_cleaner(host: Host) -> Non
     host.cleaning._changed.set()
     await host.rounds()
     assert host.clean_until(good) == 30
+
+
+async def test_the_files_of_old_segments_are_removed_later_and_away_from_the_loop(host: Host) -> None:
+    log = host.host("t", file_delete_delay_ms=500)
+    fill(log, 30, 3)
+    await host.rounds()
+    assert host.logs.take_expired_files(NOW + 499) == []
+    due = host.logs.take_expired_files(NOW + 500)
+    assert due
+    assert all(path.endswith(files.DELETED) and host.disk.exists(path) for _, path in due)
+    host.logs.removals.remove_files([*due, due[0]])
+    assert not [name for name in host.disk.list(log.path) if name.endswith(files.DELETED)]
+    assert host.logs.take_expired_files(NOW + 500) == []

@@ -220,16 +220,20 @@ def test_brokers_do_not_outlive_a_supervisor_that_was_killed(tmp_path: Path) -> 
 
 
 def test_a_broker_that_waits_for_zookeeper_can_be_told_to_stop(tmp_path: Path) -> None:
-    nobody = local_ports(0, 1)[0]
-    (spec,) = specs(
-        tmp_path,
-        1,
-        **{"zookeeper.connect": f"127.0.0.1:{nobody}", "zookeeper.connection.timeout.ms": "600000"},
-    )
-    command = [sys.executable, "-m", "headrace.cli.main", "broker", "--config", str(spec.properties_file)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    time.sleep(2.0)
-    process.send_signal(signal.SIGTERM)
-    _, errors = process.communicate(timeout=SECONDS)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(SECONDS)
+        (spec,) = specs(
+            tmp_path,
+            1,
+            **{
+                "zookeeper.connect": f"127.0.0.1:{silent.getsockname()[1]}",
+                "zookeeper.connection.timeout.ms": "600000",
+            },
+        )
+        command = [sys.executable, "-m", "headrace.cli.main", "broker", "--config", str(spec.properties_file)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        with silent.accept()[0]:  # it asks, and nobody answers
+            process.send_signal(signal.SIGTERM)
+            _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 0
     assert "stopped before it was ready" in errors

@@ -91,7 +91,7 @@ class Transactions:
         self.reader = reader
         if subscribed:
             reader.subscribe()
-            self._done("subscribe", Subscribe((TOPIC,)))
+            self._done("subscribe", Subscribe((TOPIC,), group))
         else:
             self._assign(reader)
 
@@ -101,7 +101,8 @@ class Transactions:
             if places[partition] < least:
                 text = f"offset {places[partition]} of {key(partition)}, after {least} was committed"
                 tell(complaint=f"{self.life.process}: its group has {text}")
-        self._done("assign", Assign(tuple(key(partition) for partition in places), from_beginning=True))
+        keys = tuple(key(partition) for partition in places)
+        self._done("assign", Assign(keys, from_beginning=True, group=self.life.name))
 
     def _go_back(self) -> None:
         if self.reader is None:
@@ -195,6 +196,8 @@ class Transactions:
                 return "the consumer failed"
         if producer.flush(CALL_SECONDS * 2):
             return "not all was delivered in time"
+        if any(isinstance(action, Send) and action.offset is None for action in done):
+            return "not all was delivered"
         if offsets := reader.offsets():
             if reader.lost_what_it_read:
                 return "a partition was taken away"
@@ -205,6 +208,8 @@ class Transactions:
         send, offset = done[place], message.offset()
         if error is None and isinstance(send, Send) and offset is not None and offset >= 0:
             done[place] = send._replace(offset=offset)
+        elif error is not None:
+            tell(remark=f"a send of a transaction was told {error.name()}")
 
 
 def main() -> int:

@@ -29,6 +29,8 @@ class Kind(Enum):
     SEND_ORDER = "sends out of order between operations"
     READ_CYCLE = "read cycle"
     """Transactions read from each other in a circle (G1c)."""
+    CONSUMED_TWICE = "consumed twice"
+    """Two transactions of one group polled the same record, and both were committed with their offsets."""
 
 
 class Anomaly(NamedTuple):

@@ -13,7 +13,13 @@ from typing import Final
 from tests.checker.anomalies import Anomaly, Kind
 from tests.checker.history import History, Outcome
 from tests.checker.order import orders_of
-from tests.checker.reads import precommitted_reads, read_cycles, reading_order, wrong_values
+from tests.checker.reads import (
+    consumed_twice,
+    precommitted_reads,
+    read_cycles,
+    reading_order,
+    wrong_values,
+)
 from tests.checker.writes import duplicates, inconsistent_offsets, losses, sends_out_of_order
 
 SHOWN: Final = 20
@@ -97,6 +103,7 @@ def check(history: History, settings: Settings = DEFAULTS) -> Verdict:
         *reading_order(history, orders),
         *sends_out_of_order(history, orders),
         *read_cycles(history, orders),
+        *consumed_twice(history),
     ]
     allowed = settings.allowed()
     sends = Counter(operation.outcome for operation in history.operations for _ in operation.sends())

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from tests.checker.anomalies import Kind
-from tests.checker.history import Action, History, Operation, Outcome, Poll, Send, Value
+from tests.checker.history import Action, History, Operation, Outcome, Poll, Send, Subscribe, Value
 from tests.checker.order import orders_of
 
 Place = tuple[str, Value]
@@ -74,6 +74,17 @@ def read_in_a_circle(history: History) -> History:
     return forged
 
 
+def consume_again(history: History) -> History:
+    """A group consumes once more what a committed transaction has read."""
+    key, value = _read_send(history, Outcome.OK, followed=True)
+    offset = orders_of(history)[key].offsets_of[value][0]
+    forged = _with(history, lambda operation: list(operation.actions))
+    for process in ("forger-1", "forger-2"):
+        actions: list[Action] = [Subscribe((key,), "forged"), Poll({key: [(offset, value)]})]
+        forged.ok(forged.invoke(process, "transaction", actions), actions)
+    return forged
+
+
 FORGERIES: Final[Mapping[Kind, Callable[[History], History]]] = MappingProxyType(
     {
         Kind.LOST_WRITE: lose_a_committed_value,
@@ -82,6 +93,7 @@ FORGERIES: Final[Mapping[Kind, Callable[[History], History]]] = MappingProxyType
         Kind.PRECOMMITTED_READ: read_what_is_not_committed,
         Kind.DUPLICATE: copy_a_value,
         Kind.READ_CYCLE: read_in_a_circle,
+        Kind.CONSUMED_TWICE: consume_again,
     }
 )
 

@@ -52,12 +52,16 @@ class Assign(NamedTuple):
     keys: tuple[str, ...]
     from_beginning: bool = False
     """It also seeks: no position is kept."""
+    group: str = ""
+    """Its transactions commit the offsets of what they poll to this group; to none if it is empty."""
 
 
 class Subscribe(NamedTuple):
     """From now on a group decides what the process reads: its position may jump between polls."""
 
     topics: tuple[str, ...]
+    group: str = ""
+    """As for `Assign`."""
 
 
 Action = Send | Poll | Assign | Subscribe
@@ -189,10 +193,10 @@ def _plain(action: Action) -> list[Any]:
             return ["send", key, value, offset]
         case Poll(found, rebalanced):
             return ["poll", {key: list(records) for key, records in found.items()}, list(rebalanced)]
-        case Assign(keys, from_beginning):
-            return ["assign", list(keys), from_beginning]
-        case Subscribe(topics):
-            return ["subscribe", list(topics)]
+        case Assign(keys, from_beginning, group):
+            return ["assign", list(keys), from_beginning, group]
+        case Subscribe(topics, group):
+            return ["subscribe", list(topics), group]
 
 
 def action_of(row: Sequence[Any]) -> Action:
@@ -203,8 +207,8 @@ def action_of(row: Sequence[Any]) -> Action:
         case ["poll", found, rebalanced]:
             records = {key: [(offset, value) for offset, value in pairs] for key, pairs in found.items()}
             return Poll(records, tuple(rebalanced))
-        case ["assign", keys, from_beginning]:
-            return Assign(tuple(keys), from_beginning)
-        case ["subscribe", topics]:
-            return Subscribe(tuple(topics))
+        case ["assign", keys, from_beginning, group]:
+            return Assign(tuple(keys), from_beginning, group)
+        case ["subscribe", topics, group]:
+            return Subscribe(tuple(topics), group)
     raise ValueError(f"no such action: {row!r}")

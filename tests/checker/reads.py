@@ -90,6 +90,26 @@ def _misstep(key: str, value: object, offset: int, step: int, before: int, now: 
     return Anomaly(kind, key, detail, (now,) if inside else (before, now))
 
 
+def consumed_twice(history: History) -> Iterator[Anomaly]:
+    """What a group has consumed in a committed transaction is consumed: its offsets say so for ever."""
+    group_of: dict[str, str] = {}
+    consumers: dict[tuple[str, str, int], int] = {}
+    for operation in history.operations:
+        for action in operation.actions:
+            if isinstance(action, Assign | Subscribe):
+                group_of[operation.process] = action.group
+        group = group_of.get(operation.process, "")
+        if not group or operation.kind != "transaction" or operation.outcome is not Outcome.OK:
+            continue
+        for poll in operation.polls():
+            for key, records in poll.found.items():
+                for offset, value in records:
+                    before = consumers.setdefault((group, key, offset), operation.number)
+                    if before != operation.number:
+                        detail = f"value {value!r} at offset {offset} was consumed by group {group} before"
+                        yield Anomaly(Kind.CONSUMED_TWICE, key, detail, (before, operation.number))
+
+
 def read_cycles(history: History, orders: dict[str, KeyOrder]) -> Iterator[Anomaly]:
     """Operations that each read what another of them wrote, around a circle: none of them came first."""
     read_from: dict[int, dict[int, None]] = {}

@@ -17,7 +17,7 @@ def _some_history() -> History:
     second = history.invoke("b", "transaction", [Send("t-0", "x"), Poll()])
     history.fail(second, "refused", [Send("t-0", "x"), Poll({"t-0": [(0, 1)]}, rebalanced=("t-0",))])
     history.ok(first, [Send("t-0", 1, 0)])
-    history.ok(history.invoke("b", "assign", [Assign(("t-0",), from_beginning=True), Subscribe(("t",))]))
+    history.ok(history.invoke("b", "assign", [Assign(("t-0",), True, "mine"), Subscribe(("t",), "ours")]))
     history.invoke("a", "send", [Send("t-0", 2)])
     return history
 

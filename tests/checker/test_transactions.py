@@ -187,6 +187,28 @@ def test_a_rebalance_between_two_polls_of_one_transaction_may_move_it(story: Sto
     assert kinds(story) == []
 
 
+@pytest.mark.parametrize(
+    "action", [Subscribe(("x",), "g"), Assign((X,), True, "g")], ids=["subscribe", "assign"]
+)
+def test_a_group_consumes_a_record_in_two_committed_transactions(story: Story, action: Action) -> None:
+    _three(story)
+    for process in ("c", "d"):
+        story.ok(story.invoke(process, "other", [action]))
+        story.committed(process, Poll({X: [(0, 0)]}))
+    assert kinds(story) == [Kind.CONSUMED_TWICE]
+
+
+def test_a_record_may_be_consumed_again_after_an_abort_and_by_another_group(story: Story) -> None:
+    _three(story)
+    for process, group in (("c", "g"), ("d", "g"), ("e", "another"), ("f", ""), ("h", "")):
+        story.ok(story.invoke(process, "other", [Subscribe(("x",), group)]))
+    story.aborted("c", Poll({X: [(0, 0)]}))
+    for process in "defh":
+        story.committed(process, Poll({X: [(0, 0)]}))
+    story.committed("c", Poll({X: [(1, 1)]}))
+    assert kinds(story) == []
+
+
 def test_the_verdict_counts_transactions(story: Story) -> None:
     story.committed("t", Send(X, 1, 0))
     story.aborted("t", Send(X, 2, 1))

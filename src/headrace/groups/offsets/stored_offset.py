@@ -42,13 +42,6 @@ class StoredOffset:
         self.record_offset = record_offset
         """Where its record lies in the log: the later of two commits is the one that lies behind."""
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StoredOffset) and all(
-            getattr(self, name) == getattr(other, name) for name in self.__slots__
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # compared by its fields, in tests only
-
     def __repr__(self) -> str:
         return f"StoredOffset({self.offset}, {self.metadata!r}, record {self.record_offset})"
 

@@ -26,8 +26,8 @@ class CleanerProperties:
     log_cleaner_dedupe_buffer_size = int64(
         "log.cleaner.dedupe.buffer.size",
         134_217_728,
-        "Memory for the table of keys, over all workers. A key takes about 200 bytes of it. What does not fit "
-        "is cleaned in another pass.",
+        "Memory for the table of keys, over all workers. A key takes about 200 bytes of it. What does not "
+        "fit is cleaned in another pass.",
         update=UpdateMode.CLUSTER_WIDE,
     )
     log_cleaner_io_buffer_size = int32(

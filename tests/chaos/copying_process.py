@@ -16,7 +16,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, Message
 
 from tests.chaos.group_reader import GroupReader
-from tests.chaos.transactional_producer import CALL_SECONDS, Ended, TransactionalProducer, must_abort
+from tests.chaos.transactional_producer import Ended, TransactionalProducer, must_abort
 
 SOURCE: Final = "exactly-once-in"
 TARGET: Final = "exactly-once-out"
@@ -90,7 +90,7 @@ class Copier:
                 partition = message.partition()
                 assert partition is not None
                 producer.produce(TARGET, transformed(message.value() or b""), partition=partition)
-            problem = "not all was delivered" if producer.flush(CALL_SECONDS * 2) else ""
+            problem = "" if self.writer.flush() else "not all was delivered"
             if not problem:
                 self.writer.send_offsets(self.reader.offsets(), self.reader.consumer)
                 self.writer.commit()

@@ -111,6 +111,6 @@ class Lives:
             process.end(gently=False)
 
     def lay_to_rest(self) -> None:
-        if self._zombie is not None:
-            self._zombie.end(gently=False)
-            self._zombie = None
+        zombie, self._zombie = self._zombie, None
+        if zombie is not None:
+            zombie.end(gently=False)

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException
 
 from tests.chaos.killed_process import Lives, ToldProcess
 from tests.chaos.recorder import Recorder
 from tests.chaos.transactional_client import Told
+from tests.chaos.transactional_producer import callbacks_told_apart
 from tests.checker.history import Outcome, Send
 from tests.cluster_process import eventually
 
@@ -87,3 +89,10 @@ def test_what_was_never_asked_to_be_committed_has_failed_when_the_client_is_dead
         assert outcomes == [Outcome.OK, Outcome.UNKNOWN, Outcome.UNKNOWN, Outcome.FAIL]
         assert recorder.history.operations[0].actions == (Send("x-0", 0, 7),)
         assert not recorder.history.operations[1].ended
+
+
+def test_an_error_for_good_that_was_raised_before_a_callback_is_what_it_is() -> None:
+    with pytest.raises(KafkaException, match="fenced"), callbacks_told_apart():
+        raise SystemError("returned a result with an exception set") from KafkaException("fenced")
+    with pytest.raises(SystemError), callbacks_told_apart():
+        raise SystemError("of another kind")

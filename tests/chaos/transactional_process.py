@@ -18,7 +18,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, Message
 
 from tests.chaos.group_reader import GroupReader
-from tests.chaos.transactional_producer import CALL_SECONDS, Ended, TransactionalProducer, must_abort
+from tests.chaos.transactional_producer import Ended, TransactionalProducer, must_abort
 from tests.chaos.workload import TOPIC, encode, key
 from tests.checker.history import Action, Assign, History, Poll, Send, Subscribe
 
@@ -194,7 +194,7 @@ class Transactions:
                 done.extend(poll for poll, _ in reader.poll(0.1))
             if reader.failed:
                 return "the consumer failed"
-        if producer.flush(CALL_SECONDS * 2):
+        if not self.writer.flush():
             return "not all was delivered in time"
         if any(isinstance(action, Send) and action.offset is None for action in done):
             return "not all was delivered"

@@ -7,7 +7,8 @@ says so by `Ended`; whoever starts it starts another one with the same transacti
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -39,6 +40,17 @@ def must_abort(error: KafkaException) -> str:
     return str(told.name())
 
 
+@contextmanager
+def callbacks_told_apart() -> Iterator[None]:
+    """The binding raises errors for good before it calls back, and Python takes that for its own failure."""
+    try:
+        yield
+    except SystemError as error:
+        if isinstance(error.__cause__, KafkaException):
+            raise error.__cause__ from None
+        raise
+
+
 class TransactionalProducer:
     def __init__(self, bootstrap: str, transactional_id: str, settings: Mapping[str, str | int]) -> None:
         self.producer = Producer(
@@ -58,6 +70,11 @@ class TransactionalProducer:
         """From here on, no earlier process with this transactional id can write."""
         self._insist(lambda: self.producer.init_transactions(CALL_SECONDS))
 
+    def flush(self) -> bool:
+        """Whether everything was delivered, or refused, in good time."""
+        with callbacks_told_apart():
+            return self.producer.flush(CALL_SECONDS * 2) == 0
+
     def send_offsets(self, offsets: list[TopicPartition], consumer: Consumer) -> None:
         """They are committed with the transaction, if the consumer still is what its group thinks it is."""
         member = consumer.consumer_group_metadata()
@@ -74,7 +91,8 @@ class TransactionalProducer:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                call()
+                with callbacks_told_apart():
+                    call()
                 return
             except KafkaException as error:
                 told = failure(error)

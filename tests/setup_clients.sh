@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Brings every third-party client that the compatibility suite runs into .cache/ of this checkout:
-# Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, the Java and Go programs, kcat;
+# Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, Kafka Streams, the Java and Go programs, kcat;
 # and the ZooKeeper server that the tests of clusters start.
 # Needs: java and javac 17, mvn, uv. Running it again does only what has changed.
 set -euo pipefail
@@ -35,6 +35,15 @@ install_debian_packages() {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+build_program() { # SOURCES JARS CLASSES
+  local files=("$sources/$1"/src/*.java) classes=$cache/$3
+  fetch_jars "$sources/$1/pom.xml" "$cache/$2"
+  fresh "$classes/.ok" "${files[@]}" && return
+  mkdir -p "$classes"
+  javac -d "$classes" -cp "$cache/$2/*" "${files[@]}"
+  seal "$classes/.ok" "${files[@]}"
+}
+
 build_java() {
   local version classes
   for version in 4.3.1 3.9.1; do
@@ -46,12 +55,8 @@ build_java() {
     seal "$classes/.ok" "$sources/kafka/ToolRunner.java"
   done
   fetch_jars "$sources/zookeeper/pom.xml" "$cache/zookeeper"
-  fetch_jars "$sources/java/pom.xml" "$cache/java-client"
-  classes=$cache/java-program
-  fresh "$classes/.ok" "$sources"/java/src/*.java && return
-  mkdir -p "$classes"
-  javac -d "$classes" -cp "$cache/java-client/*" "$sources"/java/src/*.java
-  seal "$classes/.ok" "$sources"/java/src/*.java
+  build_program java java-client java-program
+  build_program streams streams streams-program
 }
 
 # The clients need a newer Go than Debian 12 has; where there is none, or an old one, a Python package brings it.

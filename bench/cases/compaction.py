@@ -193,7 +193,8 @@ class BesideCleaning(Case):
     def run(self, side: Side) -> Sample:
         records = side.scale.count(self.RECORDS, 2 * SEGMENT_BYTES // self.SIZE)
         topic = DirtyTopic(side, self.name, size=self.SIZE, records=records, keys=self.KEYS)
-        alone = self._paced(side, self.RATE * side.scale.count(self.ALONE_S)).result()
+        with Meter(side.broker.pid) as meter:
+            alone = self._paced(side, self.RATE * side.scale.count(self.ALONE_S)).result()
         producer = self._paced(side, sys.maxsize)
         try:
             topic.release()
@@ -210,6 +211,7 @@ class BesideCleaning(Case):
             "alone_p99_ms": alone.p99_us / 1e3,
             "alone_p50_ms": alone.p50_us / 1e3,
             "records_during": during.records,
+            "noise_cores": meter.noise_cores,
         }
 
     def finish(self, side: Side) -> None:

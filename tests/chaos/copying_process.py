@@ -6,6 +6,7 @@ with the copies or not at all.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import signal
 import sys
@@ -46,7 +47,9 @@ def tell(**row: Any) -> None:
 class Copier:
     def __init__(self, life: CopierLife) -> None:
         self.life = life
-        self.writer = TransactionalProducer(life.bootstrap, life.name, {"linger.ms": 5})
+        self.writer = TransactionalProducer(
+            life.bootstrap, life.name, {"linger.ms": 5}, lambda text: tell(remark=text)
+        )
         self.reader = self._new_reader()
         self.stopping = False
 
@@ -108,6 +111,7 @@ class Copier:
 
 
 def main() -> int:
+    faulthandler.register(signal.SIGUSR1)
     try:
         Copier(CopierLife(**json.loads(sys.argv[1]))).run()
     except Ended as error:

@@ -63,10 +63,15 @@ class ToldProcess:
 
     def end(self, *, gently: bool) -> None:
         """Until it has ended, and everything that it told was heard."""
+        late = False
         if gently:
             self.signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_SECONDS)
+            late = self.running
+        if late:
+            self.signal(signal.SIGUSR1)  # it shows where it hangs
+            time.sleep(0.5)
         if self.running:
             self._process.kill()
         status = self._process.wait()
@@ -78,6 +83,8 @@ class ToldProcess:
         self._on_end()
         if self._failure is not None:
             raise RuntimeError("what a client told could not be recorded") from self._failure
+        if late:
+            raise RuntimeError(f"a client does not end: {self.errors.decode()[-2000:]}")
         if status not in (0, -signal.SIGKILL, -signal.SIGTERM):
             raise RuntimeError(f"a client ended with {status}: {self.errors.decode()[-2000:]}")
 

@@ -7,6 +7,7 @@ failed; once it was asked for, only the answer tells.
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import random
 import signal
@@ -56,7 +57,10 @@ class Transactions:
         self.random = random.Random(life.seed)
         self.history = History(on_event=lambda event: tell(**event))
         self.writer = TransactionalProducer(
-            life.bootstrap, life.name, {"linger.ms": self.random.choice((0, 5))}
+            life.bootstrap,
+            life.name,
+            {"linger.ms": self.random.choice((0, 5))},
+            lambda text: tell(remark=text),
         )
         self.reader: GroupReader | None = None
         self.stopping = False
@@ -213,6 +217,7 @@ class Transactions:
 
 
 def main() -> int:
+    faulthandler.register(signal.SIGUSR1)
     transactions = Transactions(Life(**json.loads(sys.argv[1])))
     try:
         transactions.run()

@@ -52,7 +52,14 @@ def callbacks_told_apart() -> Iterator[None]:
 
 
 class TransactionalProducer:
-    def __init__(self, bootstrap: str, transactional_id: str, settings: Mapping[str, str | int]) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        transactional_id: str,
+        settings: Mapping[str, str | int],
+        remark: Callable[[str], None],
+    ) -> None:
+        self._remark = remark
         self.producer = Producer(
             {
                 **QUICK,
@@ -98,5 +105,6 @@ class TransactionalProducer:
                 told = failure(error)
                 if told.fatal() or not told.retriable():
                     raise
+                self._remark(f"a transactional producer tries again after {told.name()}: {told.str()[:60]}")
                 if time.monotonic() > deadline:
                     raise Ended(f"still {told.name()} after {PATIENCE_SECONDS:g} s") from error

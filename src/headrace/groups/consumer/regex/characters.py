@@ -1,14 +1,21 @@
-"""Sets of characters. Only those that may stand in the name of a topic count: no other can ever match."""
+"""Sets of characters: those of ASCII that can be printed, and one that stands for all beyond ASCII.
+
+Names of topics need fewer. Transactional ids may have any character: `.` and classes that exclude something
+match those beyond ASCII, and nothing else does.
+"""
 
 from __future__ import annotations
 
 import unicodedata
-from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits
+from string import ascii_letters, ascii_lowercase, ascii_uppercase, digits, punctuation
 from typing import Final
 
 Characters = frozenset[str]
 
-ALL: Final[Characters] = frozenset(ascii_letters + digits + "._-")
+BEYOND_ASCII: Final = "\uffff"
+_SPACE: Final[Characters] = frozenset(" ")
+_ASCII: Final[Characters] = frozenset(ascii_letters + digits + punctuation) | _SPACE
+ALL: Final[Characters] = _ASCII | {BEYOND_ASCII}
 NONE: Final[Characters] = frozenset()
 WORD: Final[Characters] = frozenset(ascii_letters + digits + "_")
 _DIGITS: Final[Characters] = frozenset(digits)
@@ -17,8 +24,8 @@ _LETTERS: Final[Characters] = frozenset(ascii_letters)
 PERL: Final[dict[str, Characters]] = {
     "d": _DIGITS,
     "D": ALL - _DIGITS,
-    "s": NONE,
-    "S": ALL,
+    "s": _SPACE,
+    "S": ALL - _SPACE,
     "w": WORD,
     "W": ALL - WORD,
 }
@@ -27,15 +34,15 @@ PERL: Final[dict[str, Characters]] = {
 POSIX: Final[dict[str, Characters]] = {
     "alnum": _LETTERS | _DIGITS,
     "alpha": _LETTERS,
-    "ascii": ALL,
-    "blank": NONE,
+    "ascii": _ASCII,
+    "blank": _SPACE,
     "cntrl": NONE,
     "digit": _DIGITS,
-    "graph": ALL,
+    "graph": _ASCII - _SPACE,
     "lower": frozenset(ascii_lowercase),
-    "print": ALL,
-    "punct": frozenset("._-"),
-    "space": NONE,
+    "print": _ASCII,
+    "punct": frozenset(punctuation),
+    "space": _SPACE,
     "upper": frozenset(ascii_uppercase),
     "word": WORD,
     "xdigit": frozenset(digits + "abcdefABCDEF"),
@@ -58,17 +65,17 @@ def unicode_class(name: str) -> Characters | None:
     if name == "Any":
         return ALL
     if name[:1] in _CATEGORIES and name[1:] in ("", *_CATEGORIES[name[:1]]):
-        return frozenset(each for each in ALL if unicodedata.category(each).startswith(name))
+        return frozenset(each for each in _ASCII if unicodedata.category(each).startswith(name))
     if name == "Latin":
         return _LETTERS
     if name == "Common":
-        return ALL - _LETTERS
-    # The other scripts have no character in common with names of topics. Their names are words.
+        return _ASCII - _LETTERS
+    # The other scripts have no character of ASCII. Their names are words.
     return NONE if len(name) > 2 and name.replace("_", "").isalpha() and name[0].isupper() else None
 
 
 def between(first: str, last: str) -> Characters:
-    return frozenset(each for each in ALL if first <= each <= last)
+    return frozenset(each for each in _ASCII if first <= each <= last)
 
 
 def in_either_case(characters: Characters) -> Characters:

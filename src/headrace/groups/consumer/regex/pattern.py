@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.core.errors import InvalidRegularExpression
-from headrace.groups.consumer.regex.characters import WORD
+from headrace.groups.consumer.regex.characters import BEYOND_ASCII, WORD
 from headrace.groups.consumer.regex.parser import SyntaxProblem, parse
 from headrace.groups.consumer.regex.program import ACCEPT, Awaits, Forks, Program, compile_program
 from headrace.groups.consumer.regex.syntax import Place
@@ -42,7 +42,7 @@ class Pattern:
         """All of the name, not a part of it."""
         ways: Ways = (frozenset((self._program.start,)), _START)
         for character in name:
-            ways = self._step(ways, character)
+            ways = self._step(ways, character if character.isascii() else BEYOND_ASCII)
             if not ways[0]:
                 return False
         return ACCEPT in self._step(ways, _NAMES_END)[0]

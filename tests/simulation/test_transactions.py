@@ -1,12 +1,19 @@
-"""Seeds with transactions: atomic, read only when they are committed, never left open, whatever fails."""
+"""Seeds with transactions: atomic, read only when they are committed, never left open, whatever fails.
+
+HEADRACE_TRANSACTION_SEEDS says how many; a failing one says how to replay it.
+"""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
 from tests.simulation.run import Outcome
 from tests.simulation.transaction_run import run_transactions
 
+COUNT = int(os.environ.get("HEADRACE_TRANSACTION_SEEDS", "200"))
+PER_TEST = 8
 LEADERS_COME_AND_GO = ("kill", "bounce", "suspect", "prefer")
 """So a coordinator is lost at any step of a transaction, and so are the leaders that markers go to."""
 LATE_MESSAGES = ("slow path", "stall", "reset", "weather")
@@ -20,10 +27,10 @@ def judged(outcome: Outcome) -> Outcome:
     return outcome
 
 
-@pytest.mark.parametrize("first", [0, 8])
+@pytest.mark.parametrize("first", range(0, COUNT, PER_TEST))
 @pytest.mark.timeout(600)
 def test_transactions_are_atomic_whatever_fails(first: int) -> None:
-    for seed in range(first, first + 8):
+    for seed in range(first, min(first + PER_TEST, COUNT)):
         judged(run_transactions(seed))
 
 

@@ -15,7 +15,9 @@ Flat = dict[str, Value]
 #: Times and texts: each broker has its own, and no client may depend on them.
 _LEFT_OUT = frozenset({"throttle_time_ms", "error_message", "documentation", "batch_index_error_message"})
 #: Numbers of which only the sign is the same: sizes of disks, clocks, sessions.
-_BY_SIGN = frozenset({"session_id", "log_append_time_ms", "total_bytes", "usable_bytes"})
+_BY_SIGN = frozenset(
+    {"session_id", "log_append_time_ms", "total_bytes", "usable_bytes", "transaction_start_time_ms"}
+)
 #: Fields that name an element of an array. The order of such an array has no meaning.
 _NAMES = (
     "api_key",

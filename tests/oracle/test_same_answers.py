@@ -24,6 +24,7 @@ from tests.oracle import (
     produce_script,
     topics_script,
     transactional_records_script,
+    transactions_script,
 )
 from tests.oracle.conversation import Conversation
 from tests.oracle.differences import ABSENT, DIFFERENCES
@@ -40,6 +41,7 @@ SCRIPTS: dict[str, Callable[[Conversation], None]] = {
     "offsets": offsets_script.run,
     "consumer groups": consumer_groups_script.run,
     "transactional records": transactional_records_script.run,
+    "transactions": transactions_script.run,
 }
 #: As few differences as possible between the two configurations.
 PROPERTIES = {

@@ -12,7 +12,14 @@ from types import TracebackType
 from typing import Final, NamedTuple, Self, TypeVar
 
 from headrace.client.connection import CONNECT_TIMEOUT, REQUEST_TIMEOUT, Answer, Connection
-from headrace.client.errors import ClientFailure, ConnectionLost, Refused, TimedOut, Unreachable
+from headrace.client.errors import (
+    ClientFailure,
+    ConnectionLost,
+    NotAKafkaBroker,
+    Refused,
+    TimedOut,
+    Unreachable,
+)
 from headrace.client.refusals import RETRIABLE, refusal
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
@@ -221,7 +228,8 @@ class Cluster:
     async def retried(self, attempt: Callable[[], Awaitable[T]], *, timeout: float | None = None) -> T:
         """The result of `attempt`, which is made again after errors that pass, until the time is over.
 
-        A bootstrap address at which nothing listens is an error at once: waiting would hide a typing mistake.
+        A bootstrap address at which nothing, or no broker, listens is an error at once: waiting would hide a
+        typing mistake.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
@@ -232,7 +240,7 @@ class Cluster:
             except (ConnectionLost, TimedOut, Unreachable, Refused) as error:
                 if isinstance(error, Refused) and error.code not in RETRIABLE:
                     raise
-                if isinstance(error, Unreachable) and not self._brokers:
+                if isinstance(error, (Unreachable, NotAKafkaBroker)) and not self._brokers:
                     raise
                 if loop.time() + pause > deadline:
                     raise

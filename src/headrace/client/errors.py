@@ -28,8 +28,9 @@ class ConnectionLost(ClientFailure):
     """The connection ended while an answer was awaited. Whether the request was carried out is unknown."""
 
 
-class NotAKafkaBroker(ClientFailure):
-    """What answers does not speak the protocol."""
+class NotAKafkaBroker(ConnectionLost):
+    """What answers does not speak the protocol, or hung up before it could: a broker that is killed just then
+    looks the same."""
 
 
 class TimedOut(ClientFailure):

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from headrace.client import admin
 from headrace.client.cluster import Address, Cluster, parse_bootstrap
-from headrace.client.errors import ClientFailure, Refused, Unreachable
+from headrace.client.errors import ClientFailure, NotAKafkaBroker, Refused, Unreachable
 from headrace.client.group_lag import log_ends
 from headrace.client.offsets import LATEST, list_offsets, partitions_of
 from headrace.core.ids import TopicPartition
@@ -57,6 +58,34 @@ async def test_an_unreachable_bootstrap_is_said_at_once() -> None:
         async with asyncio.timeout(5):
             with pytest.raises(Unreachable):
                 await cluster.retried(lambda: cluster.metadata([]))
+
+
+async def test_a_bootstrap_address_without_a_broker_is_said_at_once() -> None:
+    async with hanging_up() as address, Cluster(address) as cluster:
+        async with asyncio.timeout(5):
+            with pytest.raises(NotAKafkaBroker):
+                await cluster.retried(lambda: cluster.metadata([]))
+
+
+async def test_a_broker_that_hangs_up_while_it_is_killed_is_asked_again() -> None:
+    async with ScriptedBroker() as broker, hanging_up() as dying, Cluster(broker.address) as cluster:
+        await cluster.metadata([])
+        addresses = [*parse_bootstrap(dying), *parse_bootstrap(broker.address)]
+
+        async def attempt() -> str:
+            await (await cluster._connect(addresses.pop(0))).close()
+            return "answered"
+
+        assert await cluster.retried(attempt) == "answered"
+        assert not addresses
+
+
+@asynccontextmanager
+async def hanging_up() -> AsyncIterator[str]:
+    """Listens, and closes every connection at once."""
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    async with server:
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
 
 
 async def test_a_topic_that_is_not_there() -> None:

@@ -36,6 +36,8 @@ class ToldProcess:
         self._on_end = on_end
         self._failure: BaseException | None = None
         self.errors = b""
+        self.hung_at = ""
+        """Where it was when it did not end though it was asked to."""
         self._threads = [threading.Thread(target=target) for target in (self._hear, self._keep_errors)]
         for thread in self._threads:
             thread.start()
@@ -84,7 +86,7 @@ class ToldProcess:
         if self._failure is not None:
             raise RuntimeError("what a client told could not be recorded") from self._failure
         if late:
-            raise RuntimeError(f"a client does not end: {self.errors.decode()[-2000:]}")
+            self.hung_at = self.errors.decode()[-2000:]
         if status not in (0, -signal.SIGKILL, -signal.SIGTERM):
             raise RuntimeError(f"a client ended with {status}: {self.errors.decode()[-2000:]}")
 
@@ -98,6 +100,8 @@ class Lives:
         self._zombie: ToldProcess | None = None
         self.count = 0
         self.zombies = 0
+        self.hung_at = ""
+        """Where the last one hung, if it did."""
 
     def live(self, until: float, ended: threading.Event) -> None:
         """Start the next one. It lives until then, unless it ends by itself or everything does."""
@@ -110,6 +114,7 @@ class Lives:
         self.lay_to_rest()
         if ended.is_set():
             process.end(gently=True)
+            self.hung_at = process.hung_at
         elif self._random.random() < 0.3:
             process.signal(signal.SIGSTOP)
             self._zombie = process

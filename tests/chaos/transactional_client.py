@@ -53,6 +53,9 @@ class TransactionalClient(Client):
             super().join()
         finally:
             self._lives.lay_to_rest()
+        if self._lives.hung_at:
+            # Its library may be to blame. The last reads show what the cluster owes: no open transaction.
+            self.recorder.remark(f"{self.name} did not end in time, and was in {self._lives.hung_at}")
         self.recorder.remarks["lives of transactional clients"] += self._lives.count
         self.recorder.remarks["transactional clients woken after they were replaced"] += self._lives.zombies
 

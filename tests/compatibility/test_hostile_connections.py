@@ -135,7 +135,7 @@ def latencies(wire: Wire, seconds: float) -> list[float]:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
-def test_neighbours_and_memory_are_unharmed(alone: BrokerProcess, attack: Attack) -> None:
+def test_fault_25_neighbours_and_memory_are_unharmed(alone: BrokerProcess, attack: Attack) -> None:
     client = ConfluentClient(alone.bootstrap)
     client.create_topic("large")
     client.produce("large", [NewRecord(b"x" * 900_000) for _ in range(10)])

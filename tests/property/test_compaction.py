@@ -167,7 +167,7 @@ def _clean(model: Model, random: Random) -> None:
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_compaction_loses_nothing(chunk: int) -> None:
+def test_fault_26_compaction_loses_nothing(chunk: int) -> None:
     for seed in range(chunk, SEEDS, CHUNKS):
         try:
             run_seed(seed)

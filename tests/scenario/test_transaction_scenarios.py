@@ -19,7 +19,7 @@ def test_the_scenario_holds(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, text in TEXTS.items() if not Scenario(text).remembers])
-def test_it_holds_with_a_failover_at_every_step(name: str) -> None:
+def test_fault_18_it_holds_with_a_failover_at_every_step(name: str) -> None:
     Scenario(TEXTS[name]).run(fails_over=True)
 
 

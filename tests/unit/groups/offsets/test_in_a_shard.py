@@ -68,6 +68,22 @@ def test_a_member_commits_in_its_generation_and_lives_by_it() -> None:
     assert list(group.members) == []
 
 
+def test_fault_22_a_zombie_does_not_commit_after_the_rebalance() -> None:
+    """It was silent for too long, its partitions went to others, and it wakes up with what it had read."""
+    coordinator = Coordinator(CONFIG)
+    [zombie], old = coordinator.stable_group(1)
+    commit(coordinator, 5, generation=old, member=zombie)
+    coordinator.advance(SESSION_MS * 2)
+    [heir], new = coordinator.stable_group(1)
+    assert heir != zombie
+    commit(coordinator, 8, generation=new, member=heir)
+    with pytest.raises(UnknownMember):
+        commit(coordinator, 6, generation=old, member=zombie)
+    with pytest.raises(IllegalGeneration):
+        commit(coordinator, 6, generation=old, member=heir)
+    assert committed(coordinator) == {"t": {0: 8}} == committed(coordinator.failover())
+
+
 def test_offsets_outlive_the_members_for_their_retention() -> None:
     coordinator = Coordinator(CONFIG)
     [member], generation = coordinator.stable_group(1)

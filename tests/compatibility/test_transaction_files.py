@@ -61,7 +61,7 @@ def test_kafka_reads_the_producers(log: PartitionLog, tools_431: KafkaTools) -> 
     newest = sorted(Path(log.path).glob("*.snapshot"))[-1]
     printed = tools_431.run("dump-log", "--files", str(newest)).output
     found = [line for line in printed.splitlines() if line.startswith("producerId: ")]
-    # One line for each batch that is known of a producer. Of several, Kafka keeps the last when it loads them.
+    # One line for each batch that is known of a producer. Of several, Kafka keeps the last.
     last = {line.split()[1]: line for line in found}
     assert last.keys() == {"5", "6"}
     assert "producerEpoch: 0 coordinatorEpoch: 9 currentTxnFirstOffset: OptionalLong.empty" in last["5"]

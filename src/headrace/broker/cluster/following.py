@@ -71,6 +71,34 @@ class MetadataFollower:
             if link is not None:
                 link.close()
 
+    async def epoch_known_to(self, broker_id: int) -> int:
+        """The latest controller epoch in what another broker has beyond this one's metadata; -1 if it has
+        nothing more, or cannot be asked."""
+        address = self._broker.address_of(broker_id)
+        if address is None:
+            return -1
+        try:
+            link = await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+        except PeerUnavailable:
+            return -1
+        try:
+            request = self._request()
+            answer = await ask(link, request, FetchResponse, version=FETCH_VERSION, timeout=2 * DIAL_SECONDS)
+        except PeerUnavailable:
+            return -1
+        finally:
+            link.close()
+        return max(
+            (
+                header.leader_epoch
+                for topic in answer.responses
+                for partition in topic.partitions
+                if partition.error_code == 0 and partition.records is not None
+                for _, header in iterate(bytes(partition.records))
+            ),
+            default=-1,
+        )
+
     async def _dial(self, office: Office) -> Link | None:
         address = await self._broker.node.find_address(office.holder)
         if address is None:

@@ -28,6 +28,7 @@ from headrace.core.ports_coordination import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+ASK_OTHERS_SECONDS: Final = 1.0
 PAUSE_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 5.0
 """How long a start waits in silence before it says what it waits for."""
@@ -289,7 +290,12 @@ class ClusterNode:
         while not self._resigned.is_set():
             moved.clear()
             await self._resign_if_deposed()
-            await moved.wait()
+            connected = self._coordination.session is SessionState.CONNECTED
+            try:
+                async with asyncio.timeout(None if connected else ASK_OTHERS_SECONDS):
+                    await moved.wait()
+            except TimeoutError:
+                pass
         await self._end_duties()
         await (
             self._broker.controller.settled()
@@ -302,9 +308,23 @@ class ClusterNode:
         try:
             latest = await self._coordination.latest_epoch()
         except CoordinationUnavailable:
-            return  # asked again when the session changes
+            await self._ask_others()
+            return
         if controller.in_office and latest > controller.epoch:
             controller.resign(OfficeLost(f"controller epoch {latest} has begun"))
+
+    async def _ask_others(self) -> None:
+        """Cut off from the coordination service, only the others can tell that one of them has taken over.
+        Until then clients that ask here would be sent to leaders that are none any more (fault 12)."""
+        broker, controller = self._broker, self._broker.controller
+        for other in list(broker.image.brokers):
+            if other == broker.broker_id or self._resigned.is_set():
+                continue
+            epoch = await self._follower.epoch_known_to(other)
+            if epoch > controller.epoch and not self._resigned.is_set():
+                # Whoever knows of it can be followed: all that anybody serves is committed.
+                self._office = Office(BrokerId(other), ControllerEpoch(epoch))
+                controller.resign(OfficeLost(f"broker {other} knows of controller epoch {epoch}"))
 
     async def _end_duties(self) -> None:
         duties, self._duties = self._duties, None

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.asking import ask
+from headrace.broker.cluster.peer_link import PeerLink
 from headrace.broker.transactions.pending_markers import MarkerPlace
-from headrace.core.ports_network import Link, PeerSilent
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.write_txn_markers_request import (
     WritableTxnMarker,
@@ -20,7 +20,6 @@ from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarker
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-DIAL_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 30.0
 PLACES_AT_ONCE: Final = 2_000
 VERSION: Final = 2
@@ -37,8 +36,7 @@ class MarkerSender:
         self._on_result = on_result
         self._waiting: dict[MarkerPlace, None] = {}
         self._task: asyncio.Task[None] | None = None
-        self._link: Link | None = None
-        self._address: tuple[str, int] | None = None
+        self._peer = PeerLink(broker, broker_id)
 
     def add(self, place: MarkerPlace) -> None:
         self._waiting[place] = None
@@ -50,7 +48,7 @@ class MarkerSender:
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._close()
+        self._peer.close()
 
     async def _run(self) -> None:
         try:
@@ -68,7 +66,7 @@ class MarkerSender:
         try:
             codes = await self._ask(request_of(places))
         except Exception as error:  # whatever it is: a marker that is not sent again is missing for ever
-            self._close()
+            self._peer.close()
             self._broker.log.info("markers not delivered", to=self._broker_id, error=str(error))
             codes = {}
         for place in places:
@@ -76,7 +74,7 @@ class MarkerSender:
             self._on_result(place, code)
 
     async def _ask(self, request: WriteTxnMarkersRequest) -> dict[tuple[int, str, int], ErrorCode]:
-        link = await self._open()
+        link = await self._peer.open()
         answer = await ask(link, request, WriteTxnMarkersResponse, version=VERSION, timeout=REQUEST_SECONDS)
         return {
             (marker.producer_id, topic.name, row.partition_index): ErrorCode(row.error_code)
@@ -84,21 +82,6 @@ class MarkerSender:
             for topic in marker.topics
             for row in topic.partitions
         }
-
-    async def _open(self) -> Link:
-        address = self._broker.address_of(self._broker_id)
-        if address is None:
-            raise PeerSilent(f"broker {self._broker_id} is not registered")
-        if self._link is None or not self._link.is_open or self._address != address:
-            self._close()
-            self._link = await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
-            self._address = address
-        return self._link
-
-    def _close(self) -> None:
-        if self._link is not None:
-            self._link.close()
-            self._link = None
 
 
 def request_of(places: Sequence[MarkerPlace]) -> WriteTxnMarkersRequest:

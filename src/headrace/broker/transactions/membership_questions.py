@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.api import Call
 from headrace.broker.cluster.asking import ask
+from headrace.broker.cluster.peer_link import PeerLink
 from headrace.broker.promise import Promise
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
-from headrace.core.ports_network import Link, PeerSilent
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 VERSION: Final = 5
-DIAL_SECONDS: Final = 2.0
 REQUEST_SECONDS: Final = 10.0
 
 Codes = dict[TopicPartition, ErrorCode]
@@ -66,15 +65,14 @@ class Question:
 class CoordinatorQuestions:
     """All for one broker. Invariant: while something waits, a task is at work."""
 
-    __slots__ = ("_address", "_broker", "_broker_id", "_link", "_task", "_waiting")
+    __slots__ = ("_broker", "_broker_id", "_peer", "_task", "_waiting")
 
     def __init__(self, broker: Broker, broker_id: int) -> None:
         self._broker = broker
         self._broker_id = broker_id
         self._waiting: list[Question] = []
         self._task: asyncio.Task[None] | None = None
-        self._link: Link | None = None
-        self._address: tuple[str, int] | None = None
+        self._peer = PeerLink(broker, broker_id)
 
     def add(self, question: Question) -> None:
         self._waiting.append(question)
@@ -86,7 +84,7 @@ class CoordinatorQuestions:
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
-        self._hang_up()
+        self._peer.close()
         waiting, self._waiting = self._waiting, []
         for question in waiting:
             question.answer(ErrorCode.NETWORK_EXCEPTION)
@@ -97,7 +95,7 @@ class CoordinatorQuestions:
             while self._waiting:
                 sent = self._take()
                 try:
-                    link = await self._open()
+                    link = await self._peer.open()
                     response = await ask(
                         link,
                         request_of(sent),
@@ -106,7 +104,7 @@ class CoordinatorQuestions:
                         timeout=REQUEST_SECONDS,
                     )
                 except HeadraceError as error:
-                    self._hang_up()
+                    self._peer.close()
                     self._broker.log.info(
                         "a coordinator was not asked", broker=self._broker_id, error=str(error)
                     )
@@ -129,21 +127,6 @@ class CoordinatorQuestions:
             (sent if first is question or first.goes_with(question) else left).append(question)
         self._waiting = left
         return sent
-
-    async def _open(self) -> Link:
-        address = self._broker.address_of(self._broker_id)
-        if address is None:
-            raise PeerSilent(f"broker {self._broker_id} is not registered")
-        if self._link is None or not self._link.is_open or self._address != address:
-            self._hang_up()
-            self._link = await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
-            self._address = address
-        return self._link
-
-    def _hang_up(self) -> None:
-        if self._link is not None:
-            self._link.close()
-            self._link = None
 
 
 def ask_itself(broker: Broker, question: Question) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.named_partitions import merged
 from headrace.broker.coordinators.refusals import refusal_code
 from headrace.broker.promise import Promise
 from headrace.controller.image import MetadataImage
@@ -83,30 +84,22 @@ def _finisher(
 ) -> Callable[[OffsetCommitResponse], OffsetCommitResponse]:
     if not refused:
         return _as_it_is
-    return lambda response: OffsetCommitResponse(topics=_merged(refused, response.topics))
+    return lambda response: OffsetCommitResponse(topics=merged(refused, response.topics, _by_name_and_id))
 
 
 def _as_it_is(response: OffsetCommitResponse) -> OffsetCommitResponse:
     return response
 
 
-def _merged(
-    refused: list[OffsetCommitResponseTopic], decided: list[OffsetCommitResponseTopic]
-) -> list[OffsetCommitResponseTopic]:
-    """Each topic once, as a client may count on."""
-    topics: dict[tuple[str, UUID], OffsetCommitResponseTopic] = {}
-    for topic in (*refused, *decided):
-        first = topics.setdefault((topic.name, topic.topic_id), topic)
-        if first is not topic:
-            first.partitions += topic.partitions
-    return list(topics.values())
+def _by_name_and_id(topic: OffsetCommitResponseTopic) -> tuple[str, UUID]:
+    return topic.name, topic.topic_id
 
 
 def _refusal(
     refused: list[OffsetCommitResponseTopic], request: OffsetCommitRequest, code: ErrorCode
 ) -> OffsetCommitResponse:
     answered = [_answer(topic, topic.partitions, code) for topic in request.topics]
-    return OffsetCommitResponse(topics=_merged(refused, answered))
+    return OffsetCommitResponse(topics=merged(refused, answered, _by_name_and_id))
 
 
 def _answer(

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.coordinators.named_partitions import merged, take_unknown
 from headrace.broker.coordinators.refusals import refusal_code, told_as
 from headrace.broker.promise import Promise
 from headrace.broker.transactions.membership_questions import Codes
-from headrace.controller.image import MetadataImage
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import PartitionIndex, TopicPartition
 from headrace.protocol.api_keys import ApiKey
@@ -22,7 +22,6 @@ from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.txn_offset_commit_request import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
 )
 from headrace.protocol.messages.txn_offset_commit_response import (
     TxnOffsetCommitResponse,
@@ -41,7 +40,7 @@ FIRST_THAT_ADDS_THE_PARTITION: Final = 5
 def handle(
     broker: Broker, request: TxnOffsetCommitRequest, call: Call
 ) -> TxnOffsetCommitResponse | Promise[TxnOffsetCommitResponse]:
-    unknown = _take_unknown(broker.image, request)
+    unknown = take_unknown(broker.image, request, _unknown)
     if not request.topics:
         return TxnOffsetCommitResponse(topics=unknown)
     return _Commit(broker, request, unknown, call.version).begin()
@@ -105,34 +104,19 @@ class _Commit:
         if decided.error is not None:
             self._refuse(refusal_code(decided.error))
         else:
-            topics = _merged(self._unknown, decided.result().topics)
+            topics = merged(self._unknown, decided.result().topics)
             self._promise.resolve(TxnOffsetCommitResponse(topics=topics))
 
     def _refuse(self, code: ErrorCode) -> Promise[TxnOffsetCommitResponse]:
         if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self._version < FIRST_THAT_KNOWS_LOADING:
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         answered = [_answer(topic.name, topic.partitions, code) for topic in self._request.topics]
-        self._promise.resolve(TxnOffsetCommitResponse(topics=_merged(self._unknown, answered)))
+        self._promise.resolve(TxnOffsetCommitResponse(topics=merged(self._unknown, answered)))
         return self._promise
 
 
-def _take_unknown(
-    image: MetadataImage, request: TxnOffsetCommitRequest
-) -> list[TxnOffsetCommitResponseTopic]:
-    """What does not exist is taken out of the request, and answered."""
-    unknown: list[TxnOffsetCommitResponseTopic] = []
-    known: list[TxnOffsetCommitRequestTopic] = []
-    for topic in request.topics:
-        found = image.topic(topic.name)
-        count = 0 if found is None else len(found)
-        missing = [each for each in topic.partitions if not 0 <= each.partition_index < count]
-        if missing or found is None:
-            unknown.append(_answer(topic.name, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
-        if topic.partitions:
-            known.append(topic)
-    request.topics = known
-    return unknown
+def _unknown(name: str, partitions: list[TxnOffsetCommitRequestPartition]) -> TxnOffsetCommitResponseTopic:
+    return _answer(name, partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _answer(
@@ -145,18 +129,6 @@ def _answer(
             for each in partitions
         ],
     )
-
-
-def _merged(
-    unknown: list[TxnOffsetCommitResponseTopic], decided: list[TxnOffsetCommitResponseTopic]
-) -> list[TxnOffsetCommitResponseTopic]:
-    """Each topic once, as a client may count on."""
-    topics: dict[str, TxnOffsetCommitResponseTopic] = {}
-    for topic in (*unknown, *decided):
-        first = topics.setdefault(topic.name, topic)
-        if first is not topic:
-            first.partitions += topic.partitions
-    return list(topics.values())
 
 
 API: Final = Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5, TxnOffsetCommitRequest, handle)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.options import bootstrap_option, json_option, with_cluster
+from headrace.cli.options import bootstrap_option, json_option, watch_options, with_cluster
 from headrace.cli.render import is_terminal, print_json, print_json_line, print_table
 from headrace.client import health
 from headrace.client.cluster import Cluster
@@ -28,15 +28,7 @@ BAD_VERDICTS = ("offline", "unwritable")
 
 
 @click.command()
-@click.option("-w", "--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.2),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --watch.",
-)
+@watch_options
 @click.option(
     "--wait",
     type=click.FloatRange(0),

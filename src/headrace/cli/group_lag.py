@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.completions import complete_groups, complete_topics
-from headrace.cli.options import bootstrap_option, json_option, with_cluster
+from headrace.cli.options import bootstrap_option, json_option, watch_options, with_cluster
 from headrace.cli.render import is_terminal, print_json, print_json_line, print_table
 from headrace.client import groups
 from headrace.client.cluster import Cluster
@@ -50,15 +50,7 @@ _COLUMNS = (
     help="Only this topic; may be repeated.",
 )
 @click.option("--behind", is_flag=True, help="Only partitions with a lag.")
-@click.option("-w", "--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.2),
-    default=2.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="With --watch.",
-)
+@watch_options
 @bootstrap_option
 @json_option
 def lag(

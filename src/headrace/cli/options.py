@@ -33,6 +33,19 @@ def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
+def watch_options(command: F) -> F:
+    interval = click.option(
+        "--interval",
+        type=click.FloatRange(0.2),
+        default=2.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="With --watch.",
+    )
+    watch = click.option("-w", "--watch", is_flag=True, help="Look again and again, until Ctrl-C.")
+    return watch(interval(command))
+
+
 def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
     """Callback for options and arguments of the form NAME=VALUE."""
     found: dict[str, str] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,14 +79,18 @@ class ConsumerCoordinator(Coordinator):
         self.timers = {}
         self._armed = 0
         self.parked = {}
-        self.shard = GroupShard(self, self.topics, self.config, random.Random(7))
+        self.shard = GroupShard(self, self.topics, self.config, self.random)
         for offset, record in enumerate(self.log):
             self.shard.replay(record, offset, self.now_ms)
         self._carry_out(self.shard.on_loaded(self.now_ms), None)
 
     def failover(self) -> ConsumerCoordinator:
         return ConsumerCoordinator(
-            config=self.config, log=list(self.log), now_ms=self.now_ms, topics=self.topics
+            config=self.config,
+            log=list(self.log),
+            now_ms=self.now_ms,
+            random=self.random,  # begun anew, it would give a second member the id of the first
+            topics=self.topics,
         )
 
     @property

@@ -162,3 +162,14 @@ class MixedGroupModel(RuleBasedStateMachine):
 
 MixedGroupModel.TestCase.settings = settings(max_examples=40, stateful_step_count=30)
 TestMixedGroupModel = MixedGroupModel.TestCase
+
+
+def test_members_who_joined_different_coordinators_have_different_ids() -> None:
+    state = MixedGroupModel()
+    state.upgrade(size=1)
+    state.come_to_rest()
+    state.fail_over()
+    state.join_classic(topics=["t"])
+    state.fail_over()
+    state.join_classic(topics=["t"])
+    state.come_to_rest()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
+from headrace.broker.coordinators.refusals import told_as
 from headrace.broker.errors import code_of
 from headrace.broker.promise import Promise
 from headrace.coordinators.shard import Operation
@@ -17,16 +18,6 @@ from headrace.transactions.shard import TransactionShard
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
-
-
-_OF_A_PARTITION: Final = {
-    ErrorCode.REQUEST_TIMED_OUT: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
-    ErrorCode.MESSAGE_TOO_LARGE: ErrorCode.UNKNOWN_SERVER_ERROR,
-}
 
 
 PATIENCE_SECONDS: Final = 0.25
@@ -143,4 +134,4 @@ def told_to(version: int, knows_fencing_from: int, error: Exception) -> ErrorCod
     code = code_of(error)
     if code is ErrorCode.PRODUCER_FENCED and version < knows_fencing_from:
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    return _OF_A_PARTITION.get(code, code)
+    return told_as(code)

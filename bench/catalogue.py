@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bench.case import Case
-from bench.cases import cold_read, compaction, consume, groups, partitions, produce, replicated, resting
+from bench.cases import (
+    cold_read,
+    compaction,
+    consume,
+    group_memory,
+    groups,
+    partitions,
+    produce,
+    rebalances,
+    replicated,
+    resting,
+    transactions,
+)
 
 CASES: list[Case] = [
     *resting.CASES,
@@ -15,10 +27,24 @@ CASES: list[Case] = [
     *cold_read.CASES,
     *compaction.CASES,
     *groups.CASES,
+    *rebalances.CASES,
+    *group_memory.CASES,
+    *transactions.CASES,
     *replicated.CASES,
 ]
 # Enough to show that every part of the bench works, in under a minute.
-QUICK = ("start", "small", "produce-16k", "produce-1k-6p", "consume-100", "latency", "replicated-100-6p")
+QUICK = (
+    "start",
+    "small",
+    "produce-16k",
+    "produce-1k-6p",
+    "consume-100",
+    "latency",
+    "commits-10",
+    "rebalance-server",
+    "transactions-v2",
+    "replicated-100-6p",
+)
 
 
 def select(names: Sequence[str]) -> list[Case]:

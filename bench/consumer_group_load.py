@@ -26,8 +26,10 @@ REBALANCE_MS = 300_000
 JOINING = 0
 LEAVING = -1
 IDLE_ROUND_S = 0.002
-"""After a round that told nobody anything: somebody computes."""
+"""After a round that told nobody anything: somebody computes. Doubled each time."""
+LONGEST_IDLE_S = 0.2
 LIMIT_S = 60.0
+STABLE = "Stable"
 
 Owned = frozenset[tuple[UUID, int]]
 
@@ -120,7 +122,11 @@ class ConsumerGroup:
         await find_coordinators(self._clients[0], GROUP_KEYS, [self._group_id])
         for member in self._members:
             await member.join()
-        await self._settle(self._members[0].epoch)
+        give_up = time.monotonic() + LIMIT_S
+        while await self._members[0].state_of_group() != STABLE:  # assignments may wait for an interval
+            await self._settle(self._epoch())
+            if time.monotonic() > give_up:
+                raise LoadFailed(f"{self._group_id} did not become stable")
         await self._check()
 
     async def lose_one(self) -> float:
@@ -155,13 +161,15 @@ class ConsumerGroup:
 
     async def _settle(self, epoch: int) -> None:
         """Until all members are in this epoch or a later one, and have said that they own what is theirs."""
+        idle_s = IDLE_ROUND_S
         give_up = time.monotonic() + LIMIT_S
         while True:
             news = await asyncio.gather(*(member.heartbeat() for member in self._members))
             if self._is_settled(epoch):
                 return
             if not any(news):
-                await asyncio.sleep(IDLE_ROUND_S)
+                await asyncio.sleep(idle_s)
+                idle_s = min(2 * idle_s, LONGEST_IDLE_S)
             if time.monotonic() > give_up:
                 raise LoadFailed(f"{self._group_id} did not come to rest")
 
@@ -178,5 +186,5 @@ class ConsumerGroup:
         if len(set(owned)) != self._partitions:
             raise LoadFailed(f"{len(set(owned))} partitions are owned instead of {self._partitions}")
         state = await self._members[0].state_of_group()
-        if state.upper() != "STABLE":
+        if state != STABLE:
             raise LoadFailed(f"{self._group_id} is {state}")

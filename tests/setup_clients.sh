@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Brings every third-party client that the compatibility suite runs into .cache/ of this checkout:
 # Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, Kafka Streams, the Java and Go programs, kcat;
-# and the ZooKeeper server that the tests of clusters start.
+# the ZooKeeper server that the tests of clusters start, and the jars that Spark needs for the pipeline.
 # Needs: java and javac 17, mvn, uv. Running it again does only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -55,6 +55,7 @@ build_java() {
     seal "$classes/.ok" "$sources/kafka/ToolRunner.java"
   done
   fetch_jars "$sources/zookeeper/pom.xml" "$cache/zookeeper"
+  fetch_jars "$root/src/headrace/spark/pom.xml" "$cache/spark-jars"
   build_program java java-client java-program
   build_program streams streams streams-program
 }

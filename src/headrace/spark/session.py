@@ -1,0 +1,78 @@
+"""A Spark session that is ready for the pipeline: jars, table formats, and this Python for the workers.
+
+    from headrace.spark.session import session
+    spark = session()
+
+Everything in `headrace.spark` takes a session, this one or one that a cluster manager or a notebook made.
+What such a session must be given is `settings()`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from headrace.core.errors import HeadraceError
+from headrace.spark import jars
+
+#: The name of the catalog in which Iceberg tables are found; its warehouse is a directory.
+ICEBERG_CATALOG: Final = "iceberg"
+_EXTENSIONS: Final = (
+    "io.delta.sql.DeltaSparkSessionExtension",
+    "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+)
+
+
+class SessionExists(HeadraceError):
+    """Spark has one session's settings per process; a second call would silently get the first one's."""
+
+
+def settings(
+    *, jar_directory: Path | str | None = None, packages: bool = False, warehouse: Path | str | None = None
+) -> dict[str, str]:
+    """With `packages`, Spark resolves the jars itself, which needs a whole Maven repository."""
+    found = {
+        "spark.sql.extensions": ",".join(_EXTENSIONS),
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        f"spark.sql.catalog.{ICEBERG_CATALOG}": "org.apache.iceberg.spark.SparkCatalog",
+        f"spark.sql.catalog.{ICEBERG_CATALOG}.type": "hadoop",
+        # Topics are read by offset, so a record's time is what it says: no machine's zone may move it.
+        "spark.sql.session.timeZone": "UTC",
+    }
+    if packages:
+        found["spark.jars.packages"] = ",".join(jar.coordinates for jar in jars.needed())
+    else:
+        found["spark.jars"] = ",".join(str(path) for path in jars.find(jar_directory))
+    where = Path(warehouse or "spark-warehouse").absolute()
+    found["spark.sql.warehouse.dir"] = str(where)
+    found[f"spark.sql.catalog.{ICEBERG_CATALOG}.warehouse"] = str(where / "iceberg")
+    return found
+
+
+def session(
+    name: str = "headrace",
+    *,
+    master: str | None = None,
+    jar_directory: Path | str | None = None,
+    packages: bool = False,
+    warehouse: Path | str | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """`master` is `local[*]` unless it is given, or spark-submit has chosen; `extra` has the last word."""
+    if SparkSession.getActiveSession() is not None:
+        raise SessionExists("this process already has a Spark session: pass that one, or stop it first")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(name)
+    if master is not None:
+        builder = builder.master(master)
+    elif "SPARK_MASTER" not in os.environ and "PYSPARK_SUBMIT_ARGS" not in os.environ:
+        builder = builder.master("local[*]")
+    chosen = settings(jar_directory=jar_directory, packages=packages, warehouse=warehouse)
+    for key, value in {**chosen, **(extra or {})}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()

@@ -1,0 +1,78 @@
+"""A real Spark, and a real broker of either kind. Sessions cost seconds, so a worker keeps one for all tests."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace.spark import jars
+from headrace.spark.session import session
+from tests.apache_kafka import CACHE, ApacheKafka
+from tests.broker_process import BrokerProcess, HeadraceProcess
+
+_HERE = Path(__file__).parent
+#: On two cores more tasks than this only wait for each other.
+_SMALL = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "1g",
+}
+_TARGETS: dict[str, type[BrokerProcess]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
+_numbers = itertools.count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The first job of a session compiles for many seconds; on a busy machine that is no failure."""
+    for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.timeout(600))
+            # What Py4J leaves to the collector is not ours to close.
+            item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def spark_jars() -> Path:
+    """Brought by tests/setup_clients.sh."""
+    directory = CACHE / "spark-jars"
+    os.environ[jars.DIRECTORY_VARIABLE] = str(directory)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def spark(spark_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    made = session("tests", master="local[2]", warehouse=tmp_path_factory.mktemp("warehouse"), extra=_SMALL)
+    made.sparkContext.setLogLevel("ERROR")
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="session", params=list(_TARGETS))
+def broker(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[BrokerProcess]:
+    """Headrace, then Apache Kafka: the pipeline must do the same on both."""
+    with _TARGETS[request.param](tmp_path_factory.mktemp(request.param), {}) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def headrace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """For what does not depend on whose broker it is."""
+    with HeadraceProcess(tmp_path_factory.mktemp("headrace"), {}) as process:
+        yield process
+
+
+@pytest.fixture
+def new_topic() -> Callable[[], str]:
+    """Names that no other test of this worker uses."""
+    return lambda: f"topic-{os.getpid()}-{next(_numbers)}"

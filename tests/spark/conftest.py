@@ -1,4 +1,4 @@
-"""A real Spark, and a real broker of either kind. Sessions cost seconds, so a worker keeps one for all tests."""
+"""A real Spark, and a real broker of either kind. A session costs seconds: a worker keeps one."""
 
 from __future__ import annotations
 

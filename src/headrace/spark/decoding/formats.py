@@ -1,0 +1,56 @@
+"""What is to be decoded, and by which schema: a value that a configuration file or a caller fills in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyspark.sql.types import StructType
+
+from headrace.core.errors import HeadraceError
+
+
+class DecodingRefused(HeadraceError):
+    """The description cannot be carried out as it stands. Never raised because of a record."""
+
+
+class Format(StrEnum):
+    JSON = "json"
+    AVRO = "avro"
+    PROTOBUF = "protobuf"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True)
+class Decoding:
+    """A schema is given, or a registry knows it; bytes need neither.
+
+    `schema` depends on the format. JSON: a StructType, its DDL ("id bigint, name string"), or a JSON Schema
+    document. Avro: the schema's JSON. Protobuf: the text of a .proto file, or a FileDescriptorSet as bytes;
+    `message` then names the message, unless there is only one.
+
+    With `registry` (its URL) values are in Confluent's wire format. `subject` says which schema the columns
+    follow, and `version` pins one; without it they follow the latest, anew in each batch.
+    """
+
+    format: Format
+    schema: str | bytes | StructType | None = None
+    registry: str | None = None
+    subject: str | None = None
+    version: int | None = None
+    message: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "format", Format(self.format))
+        if self.format is Format.BYTES:
+            if self.schema is not None or self.registry is not None:
+                raise DecodingRefused("bytes are kept as they are: give neither schema nor registry")
+            return
+        if (self.schema is None) == (self.registry is None):
+            raise DecodingRefused(f"{self.format} needs a schema or a registry, and not both")
+        if self.registry is not None and self.subject is None:
+            raise DecodingRefused("a registry needs a subject, for example the topic's name and '-value'")
+        if self.registry is None and (self.subject is not None or self.version is not None):
+            raise DecodingRefused("subject and version mean something only with a registry")
+        if isinstance(self.schema, StructType) and self.format is not Format.JSON:
+            raise DecodingRefused(f"{self.format} needs its own kind of schema, not Spark's")

@@ -1,0 +1,110 @@
+"""JSON by Spark's own parser, once for each record; a second look is taken only at records that it refused.
+
+`from_json` puts the text of a record that does not fit into a field of its own and keeps what did fit. So a
+refusal costs nothing to see, and the reason is found by comparing what the text has with what was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
+
+from headrace.spark.decoding.columns import DECODED, PARSED, PROBLEM, evaluated_once
+
+_REFUSED: Final = "__refused"
+_OPTIONS: Final = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": _REFUSED,
+    # Spark takes 'single quotes' by default; no other reader of JSON does.
+    "allowSingleQuotes": "false",
+}
+_TEXTS: Final = "map<string,string>"
+
+
+def decode_json(frame: DataFrame, schema: StructType, text: Column, early_problem: Column) -> DataFrame:
+    """`early_problem` is what is wrong before the text is looked at, else null; such a text is not parsed."""
+    with_refusal = StructType([*schema.fields, StructField(_REFUSED, StringType())])
+    parsed = sf.from_json(sf.when(early_problem.isNull(), text), with_refusal, _OPTIONS)
+    answer = sf.col(PARSED)
+    problem = (
+        sf.when(early_problem.isNotNull(), early_problem)
+        .when(text.isNull(), None)
+        .when(answer.isNull(), "empty: there is no JSON in it")
+        .when(answer[_REFUSED].isNotNull(), _why_refused(answer[_REFUSED], schema))
+    )
+    for path in required(schema):
+        problem = problem.when(_absent(answer, path), f"required field {'.'.join(path)} is missing or null")
+    return (
+        frame.withColumn(PARSED, parsed)
+        .withColumns({PROBLEM: evaluated_once(problem), DECODED: answer.dropFields(_REFUSED)})
+        .withColumn(DECODED, sf.when(sf.col(PROBLEM).isNull(), sf.col(DECODED)))
+        .drop(PARSED)
+    )
+
+
+def required(schema: StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Fields that are not nullable. Those within a struct are required where the struct is there."""
+    for field in schema.fields:
+        if not field.nullable:
+            yield (*above, field.name)
+        if isinstance(field.dataType, StructType):
+            yield from required(field.dataType, (*above, field.name))
+
+
+def _absent(answer: Column, path: tuple[str, ...]) -> Column:
+    for name in path[:-1]:
+        answer = answer[name]
+    return answer.isNotNull() & answer[path[-1]].isNull()
+
+
+def _why_refused(text: Column, schema: StructType) -> Column:
+    document = sf.try_parse_json(text)
+    kind = sf.schema_of_variant(document)
+    return sf.coalesce(
+        sf.when(document.isNull(), sf.concat(sf.lit("not JSON: "), _beginning(text))),
+        sf.when(~kind.startswith("OBJECT"), sf.concat(sf.lit("not a JSON object: "), _beginning(text))),
+        *(_wrong_type(text, sf.col(PARSED), path, struct) for path, struct in _structs(schema)),
+        sf.concat(sf.lit("does not fit the schema: "), _beginning(text)),
+    )
+
+
+def _structs(schema: StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], StructType]]:
+    yield above, schema
+    for field in schema.fields:
+        if isinstance(field.dataType, StructType):
+            yield from _structs(field.dataType, (*above, field.name))
+
+
+def _wrong_type(text: Column, answer: Column, path: tuple[str, ...], struct: StructType) -> Column:
+    """The first field of this struct that the text has and the parser did not keep.
+
+    One expression for each struct, whatever the number of its fields, so that wide schemas stay compilable.
+    """
+    for name in path:
+        answer = answer[name]
+    here = sf.get_json_object(text, "$" + "".join(f"['{name}']" for name in path)) if path else text
+    present = sf.map_filter(sf.from_json(here, _TEXTS), lambda _, value: value.isNotNull())
+    kept = sf.json_object_keys(sf.to_json(answer))
+    known = sf.array(*(sf.lit(name) for name in struct.names))
+    lost = sf.array_intersect(known, sf.array_except(sf.map_keys(present), kept))
+    types = sf.create_map(
+        *(sf.lit(each) for field in struct.fields for each in (field.name, field.dataType.simpleString()))
+    )
+    first = lost[0]
+    full_name = sf.concat(sf.lit("".join(f"{each}." for each in path)), first)
+    return sf.when(
+        answer.isNotNull() & (sf.size(lost) > 0),
+        sf.concat(
+            sf.lit("wrong type for field "), full_name, sf.lit(": "), _beginning(present[first]),
+            sf.lit(" is not "), types[first],
+        ),
+    )  # fmt: skip
+
+
+def _beginning(text: Column) -> Column:
+    """Enough to recognise it by. A reason is no place for a whole record."""
+    return sf.when(sf.length(text) > 60, sf.concat(sf.left(text, sf.lit(57)), sf.lit("..."))).otherwise(text)

@@ -1,0 +1,104 @@
+"""The monitoring event: what a producer tells of itself. Any client that sends it can be audited.
+
+An event is one record of the audit topic. Its key is the producer's name, its value JSON:
+
+    {"version": 1, "producer": "checkout", "incarnation": "6f0c...", "server": "web-3",
+     "started_ms": 1700000000000, "sequence": 17, "time_ms": 1700000085000,
+     "complete_until_ms": 1700000084200, "interval_ms": 5000, "window_length_ms": 60000, "closing": false,
+     "counts": [{"topic": "orders", "partition": 0, "window_ms": 1700000040000, "count": 812,
+                 "checksum": "00c2...", "uncertain": 0}]}
+
+- `incarnation` is new for every start. `sequence` counts its events from 0, so that a lost one is missed and
+  one that was stored twice counts once.
+- `counts` are what was acknowledged since the event before. `uncertain` are records that failed in a way
+  which leaves open whether they were stored; the count does not include them.
+- `complete_until_ms`: whatever the application handed over before this moment, by this server's clock, is in
+  this event or an earlier one. An event without counts is a heartbeat: it moves this.
+- The first event (sequence 0) has no counts: it makes the producer known before its first record. With
+  `closing`, no more will come.
+- An incarnation that goes silent without `closing` leaves windows incomplete: all that begin before its end.
+  That is when the next one of the same name and server starts, or when somebody says so (`headrace audit
+  retire`), with an event that has `"retired": true`, the producer's name and incarnation, and the time.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NamedTuple
+
+from headrace.audit.tally import Cell, Tally
+from headrace.core.errors import HeadraceError
+
+VERSION: Final = 1
+DEFAULT_TOPIC: Final = "headrace-audit"
+
+
+class InvalidEvent(HeadraceError):
+    pass
+
+
+class Count(NamedTuple):
+    cell: Cell
+    tally: Tally
+    uncertain: int = 0
+
+
+class Event(NamedTuple):
+    producer: str
+    incarnation: str
+    server: str
+    started_ms: int
+    sequence: int
+    time_ms: int
+    complete_until_ms: int
+    interval_ms: int
+    window_length_ms: int
+    closing: bool = False
+    counts: tuple[Count, ...] = ()
+
+    @property
+    def key(self) -> bytes:
+        return self.producer.encode()
+
+    def encode(self) -> bytes:
+        document: dict[str, Any] = {"version": VERSION, **self._asdict()}
+        document["counts"] = [
+            {
+                **count.cell._asdict(),
+                "count": count.tally.count,
+                "checksum": count.tally.checksum,
+                "uncertain": count.uncertain,
+            }
+            for count in self.counts
+        ]
+        return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode(data: bytes) -> Event:
+    try:
+        document = json.loads(data)
+        if document.pop("version") != VERSION:
+            raise InvalidEvent("a monitoring event of a version that this audit does not know")
+        counts = tuple(
+            Count(
+                Cell(entry["topic"], entry["partition"], entry["window_ms"]),
+                Tally.parse(entry["count"], entry["checksum"]),
+                entry["uncertain"],
+            )
+            for entry in document.pop("counts")
+        )
+        return Event(**document, counts=counts)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidEvent(f"not a monitoring event: {error}") from error
+
+
+def retirement(producer: str, incarnation: str, time_ms: int) -> bytes:
+    """Somebody knows that this incarnation is gone since then. What it did not report stays unknown."""
+    document = {
+        "version": VERSION,
+        "producer": producer,
+        "incarnation": incarnation,
+        "time_ms": time_ms,
+        "retired": True,
+    }
+    return json.dumps(document, separators=(",", ":")).encode()

@@ -1,0 +1,42 @@
+"""How a producer is audited."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headrace.audit.event import DEFAULT_TOPIC
+
+
+def _program() -> str:
+    return Path(sys.argv[0]).stem or "python" if sys.argv else "python"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """`producer` names the application's role, the same at every start; `server` where it runs.
+
+    Two processes of one server need different names if they run at the same time: a start says that the one
+    before is gone.
+    """
+
+    producer: str = field(default_factory=lambda: os.environ.get("HEADRACE_AUDIT_PRODUCER") or _program())
+    server: str = field(default_factory=socket.gethostname)
+    topic: str = DEFAULT_TOPIC
+    window_seconds: float = 60.0
+    report_seconds: float = 5.0
+    #: How long closing may wait for the last event to be stored.
+    close_seconds: float = 5.0
+
+    def __post_init__(self) -> None:
+        if self.window_ms < 1 or self.report_seconds <= 0:
+            raise ValueError(
+                "an audit needs windows of a millisecond at least, and an interval for its reports"
+            )
+
+    @property
+    def window_ms(self) -> int:
+        return round(self.window_seconds * 1000)

@@ -289,7 +289,7 @@ def recompress(
     return seal(header._replace(attributes=attributes), compress(codec, body, level))
 
 
-def seal(header: batches.BatchHeader, payload: bytes) -> bytearray:
+def seal(header: batches.BatchHeader, payload: Buffer) -> bytearray:
     """The batch of `header` around `payload`, with its length and checksum made right."""
     size = batches.HEADER_SIZE + len(payload)
     out = bytearray(size)

@@ -1,0 +1,149 @@
+"""Rows, as Arrow columns, into the records of batches. No row becomes a Python object.
+
+Each record is a few varints, the key, a varint, the value and the headers. The varints of all rows are
+computed at once; Arrow then joins the columns row by row into one buffer. The records of a batch are a slice
+of that buffer.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from headrace.client.transactional_producer import Records
+from headrace.core.ports import Buffer
+from headrace.protocol.compression import Compression, compress
+from headrace.spark.sink.varints import Integers, packed, varint_lengths
+
+_NULL = 1
+"""The varint of -1."""
+_NO_HEADERS = b"\x00"
+
+
+class Columns(NamedTuple):
+    """Rows that go to one place or to many. Binary columns; `headers` are encoded, with their count."""
+
+    value: Any
+    key: Any | None = None
+    headers: Any | None = None
+    timestamps: Integers | None = None
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Columns:
+        indices = pa.array(rows)
+        return Columns(
+            self.value.take(indices),
+            None if self.key is None else self.key.take(indices),
+            None if self.headers is None else self.headers.take(indices),
+            None if self.timestamps is None else self.timestamps[rows],
+        )
+
+
+def lengths_of(column: Any) -> Integers:
+    """-1 for a null."""
+    lengths: Integers = pc.fill_null(pc.binary_length(column), -1).to_numpy().astype(np.int64)
+    return lengths
+
+
+def encode_headers(column: Any) -> Any:
+    """A list of (key, value) in each row, into what a record ends with."""
+    rows = len(column)
+    lists = column.fill_null([]) if column.null_count else column
+    counts: Integers = pc.list_value_length(lists).to_numpy().astype(np.int64)
+    entries = lists.flatten()
+    keys, values = pc.struct_field(entries, 0), pc.struct_field(entries, 1)
+    keys = keys.cast(pa.binary())
+    if keys.null_count:
+        raise ValueError("a header has no key")
+    parts = pc.binary_join_element_wise(
+        packed([lengths_of(keys)]), keys, packed([lengths_of(values)]), values.cast(pa.binary()), b"",
+        null_handling="replace",
+    ) if len(entries) else pa.array([], pa.binary())  # fmt: skip
+    # The entries of a row lie next to each other: a row's bytes are a range of theirs.
+    starts = np.zeros(rows + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    offsets = _offsets(parts)[starts].astype(np.int32)
+    data = parts.buffers()[2] if len(parts) else pa.py_buffer(b"")
+    joined = pa.Array.from_buffers(pa.binary(), rows, [None, pa.py_buffer(offsets), data])
+    return pc.binary_join_element_wise(packed([counts]), joined, b"")
+
+
+def _offsets(column: Any) -> npt.NDArray[np.int32]:
+    buffer = column.buffers()[1]
+    if buffer is None or not len(column):
+        return np.zeros(1, np.int32)
+    return np.frombuffer(buffer, np.int32, len(column) + 1, column.offset * 4)
+
+
+def batch_starts(sizes: Integers, group_starts: Integers, limit: int) -> Integers:
+    """The first row of each batch: a batch ends with its group, and before it would exceed `limit` bytes."""
+    ends = np.append(group_starts[1:], len(sizes))
+    totals = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    starts: list[int] = []
+    for start, end in zip(group_starts.tolist(), ends.tolist(), strict=True):
+        at = start
+        while at < end:
+            starts.append(at)
+            fits = int(np.searchsorted(totals, totals[at] + limit, side="right")) - 1
+            at = min(end, max(fits, at + 1))
+    return np.array(starts, np.int64)
+
+
+def encode(
+    columns: Columns,
+    group_starts: Integers,
+    *,
+    batch_bytes: int,
+    compression: int = Compression.NONE,
+    level: int | None = None,
+    now_ms: int | None = None,
+) -> Iterator[tuple[int, Records]]:
+    """(group, records) of each batch. Rows of a group lie together; `group_starts` says where each begins."""
+    rows = len(columns.value)
+    if not rows:
+        return
+    value_lengths = lengths_of(columns.value)
+    key_lengths = None if columns.key is None else lengths_of(columns.key)
+    header_lengths = None if columns.headers is None else lengths_of(columns.headers)
+    contents = np.maximum(value_lengths, 0) + (1 if header_lengths is None else header_lengths)
+    if key_lengths is not None:
+        contents = contents + np.maximum(key_lengths, 0)
+    starts = batch_starts(contents + 24, group_starts, batch_bytes)
+    counts = np.diff(np.append(starts, rows))
+    offset_deltas = np.arange(rows) - np.repeat(starts, counts)
+    base, latest, time_deltas = _times(columns.timestamps, starts, counts, now_ms)
+    fixed = contents + 1 + varint_lengths(offset_deltas) + varint_lengths(value_lengths)
+    fixed += 1 if time_deltas is None else varint_lengths(time_deltas)
+    fixed += 1 if key_lengths is None else varint_lengths(key_lengths)
+    front: list[Integers | int] = [fixed, 0, 0 if time_deltas is None else time_deltas, offset_deltas]
+    tail = _NO_HEADERS if columns.headers is None else columns.headers
+    if key_lengths is None:
+        joined = (packed([*front, _NULL, value_lengths]), columns.value, tail)
+    else:
+        joined = (packed([*front, key_lengths]), columns.key, packed([value_lengths]), columns.value, tail)
+    body = pc.binary_join_element_wise(*joined, b"", null_handling="replace")
+    cuts = _offsets(body)[np.append(starts, rows)].tolist()
+    groups = (np.searchsorted(group_starts, starts, side="right") - 1).tolist()
+    data = memoryview(body.buffers()[2])
+    for index, group in enumerate(groups):
+        payload: Buffer = data[cuts[index] : cuts[index + 1]]
+        if compression:
+            payload = compress(compression, payload, level)
+        count, first, last = int(counts[index]), int(base[index]), int(latest[index])
+        yield group, Records(payload, count, first, last, int(compression))
+
+
+def _times(
+    timestamps: Integers | None, starts: Integers, counts: Integers, now_ms: int | None
+) -> tuple[Integers, Integers, Integers | None]:
+    """The first and the latest time of each batch, and how much later than the first each row is."""
+    if timestamps is None:
+        now = np.full(len(starts), int(time.time() * 1000) if now_ms is None else now_ms, np.int64)
+        return now, now, None
+    base = timestamps[starts]
+    return base, np.maximum.reduceat(timestamps, starts), timestamps - np.repeat(base, counts)

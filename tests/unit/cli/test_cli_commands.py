@@ -39,6 +39,7 @@ def test_help_lists_every_command() -> None:
         "produce",
         "consume",
         "log",
+        "spark",
         "completion",
     ):
         assert f"\n  {name} " in result.stdout
@@ -86,6 +87,8 @@ def test_version() -> None:
         ("consume",),
         ("log", "dump"),
         ("log", "adopt"),
+        ("spark", "jars"),
+        ("spark", "doctor"),
         ("completion",),
     ],
 )

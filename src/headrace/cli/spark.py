@@ -1,0 +1,95 @@
+"""`headrace spark jars` and `headrace spark doctor`. Neither needs PySpark to be installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from headrace.cli.lazy_group import FAILED
+from headrace.cli.options import json_option
+from headrace.cli.progress import ProgressLine
+from headrace.cli.render import print_json
+from headrace.spark import doctor as surgery
+from headrace.spark import jars as jar_files
+from headrace.spark.doctor import Finding
+
+_directory_option = click.option(
+    "--directory",
+    type=click.Path(path_type=Path, file_okay=False),
+    help=f"Where the jars are. Default: {jar_files.DIRECTORY_VARIABLE}, or ~/.cache/headrace/spark-jars.",
+)
+
+
+@click.group()
+def spark() -> None:
+    """Make this machine ready for the pipeline on Spark; check it."""
+
+
+@spark.command()
+@_directory_option
+@json_option
+def jars(directory: Path | None, as_json: bool) -> None:
+    """Bring the jars that a session needs beside PySpark's own.
+
+    Maven fetches them, with the mirrors and proxies of your own settings.xml. What is there already is kept.
+    """
+    where = directory or jar_files.default_directory()
+    lacking = jar_files.missing(where)
+    with ProgressLine() as line:
+        if lacking:
+            line.tell(f"Maven brings {len(lacking)} jars to {where}")
+        files = jar_files.fetch(where)
+    if as_json:
+        print_json(
+            {"directory": where.absolute(), "brought": len(lacking), "jars": [path.name for path in files]}
+        )
+        return
+    for path in files:
+        click.echo(path)
+    if where.absolute() != jar_files.default_directory().absolute():
+        click.echo(
+            f"sessions find them with: export {jar_files.DIRECTORY_VARIABLE}={where.absolute()}", err=True
+        )
+
+
+@spark.command()
+@_directory_option
+@click.option(
+    "-b",
+    "--bootstrap",
+    envvar="HEADRACE_BOOTSTRAP",
+    show_envvar=True,
+    metavar="HOST:PORT",
+    help="Also write a topic there, read it, and make a table of each format from it.",
+)
+@json_option
+@click.pass_context
+def doctor(context: click.Context, directory: Path | None, bootstrap: str | None, as_json: bool) -> None:
+    """Check Java, Python, packages and jars, and say what to do about what is wrong.
+
+    Ends with status 1 if something is wrong. The topic of the round trip is deleted afterwards.
+    """
+    findings = surgery.examine(jar_directory=directory, bootstrap=bootstrap)
+    ok = _print_document(findings) if as_json else _print_lines(findings)
+    if not ok:
+        context.exit(FAILED)
+
+
+def _print_document(findings: Iterable[Finding]) -> bool:
+    listed = list(findings)
+    ok = all(finding.ok for finding in listed)
+    print_json({"ok": ok, "findings": [finding._asdict() for finding in listed]})
+    return ok
+
+
+def _print_lines(findings: Iterable[Finding]) -> bool:
+    wrong = 0
+    for finding in findings:
+        click.echo(f"{'ok' if finding.ok else 'not ok':8}{finding.subject:16}{finding.found}")
+        if not finding.ok:
+            wrong += 1
+            click.echo(f"{'':8}{'':16}do: {finding.advice}")
+    click.echo(f"{wrong} to repair" if wrong else "ready", err=True)
+    return not wrong

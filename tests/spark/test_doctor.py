@@ -1,0 +1,72 @@
+"""The doctor's round trip: through a real Spark and a real broker, and what it says if something is wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.cli.main import cli
+from headrace.client import admin
+from headrace.client.cluster import Cluster
+from headrace.spark import doctor, jars
+from tests.broker_process import BrokerProcess, free_port
+
+
+def ask(bootstrap: str) -> Result:
+    return CliRunner().invoke(cli, ["spark", "doctor", "--json", "--bootstrap", bootstrap])
+
+
+def topics(bootstrap: str) -> list[str]:
+    async def listed() -> list[str]:
+        async with Cluster(bootstrap) as cluster:
+            return [topic.name for topic in await admin.list_topics(cluster)]
+
+    return asyncio.run(listed())
+
+
+def test_a_round_trip_goes_through_everything_and_leaves_no_topic(broker: BrokerProcess) -> None:
+    result = ask(broker.bootstrap)
+    document = json.loads(result.stdout)
+    assert result.exit_code == 0, document
+    told = {finding["subject"]: finding["found"] for finding in document["findings"]}
+    assert told["brokers"] == f"1 at {broker.bootstrap}"
+    assert told["topic"].startswith("100 of 100 records written and read")
+    assert told["delta"].startswith("100 of 100 rows")
+    assert told["iceberg"].startswith("100 of 100 rows")
+    assert not [name for name in topics(broker.bootstrap) if name.startswith("headrace-doctor")]
+
+
+def test_no_broker_is_told_with_what_to_do() -> None:
+    result = ask(f"127.0.0.1:{free_port()}")
+    assert result.exit_code == 1
+    last = json.loads(result.stdout)["findings"][-1]
+    assert (last["subject"], last["ok"]) == ("brokers", False)
+    assert "headrace up" in last["advice"]
+
+
+def test_jars_that_hold_nothing_are_found_by_the_trip(
+    headrace: BrokerProcess, spark_jars: Path, tmp_path: Path
+) -> None:
+    """A file of the right name passes the first look; a session shows that the connector is not in it."""
+    for jar in jars.needed():
+        (tmp_path / jar.file_name).symlink_to(spark_jars / jar.file_name)
+    connector = next(jar for jar in jars.needed() if jar.artifact.startswith("spark-sql-kafka"))
+    other = next(jar for jar in jars.needed() if jar.artifact == "commons-pool2")
+    (tmp_path / connector.file_name).unlink()
+    (tmp_path / connector.file_name).symlink_to(spark_jars / other.file_name)
+    findings = list(doctor.examine(jar_directory=tmp_path, bootstrap=headrace.bootstrap))
+    assert [finding.subject for finding in findings if not finding.ok] == ["topic"]
+    assert "kafka" in findings[-1].found.lower()
+    assert not [name for name in topics(headrace.bootstrap) if name.startswith("headrace-doctor")]
+
+
+def test_a_trip_that_does_not_end_is_ended(
+    headrace: BrokerProcess, spark_jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "ROUND_TRIP_SECONDS", 0.5)
+    last = list(doctor.examine(jar_directory=spark_jars, bootstrap=headrace.bootstrap))[-1]
+    assert (last.subject, last.ok, last.found) == ("round trip", False, "did not end within 0.5 s")

@@ -43,7 +43,7 @@ class Records(NamedTuple):
     """The inside of a batch: encoded records whose offsets count from 0, compressed as a whole or not."""
 
     payload: Buffer
-    count: int
+    records: int
     base_timestamp: int
     max_timestamp: int
     compression: int = 0
@@ -132,8 +132,8 @@ class TransactionalProducer:
             sequence = self._sequences.get(target, 0)
             batch = self._sealed(records, sequence)
             await self._cluster.retried(lambda: self._produce(target, batch), timeout=self._delivery_timeout)
-            self._sequences[target] = (sequence + records.count) & 0x7FFFFFFF
-            self.records_sent += records.count
+            self._sequences[target] = (sequence + records.records) & 0x7FFFFFFF
+            self.records_sent += records.records
             self.bytes_sent += len(batch)
         except Exception as error:
             self._failure = self._failure or error  # `send` and `flush` raise it
@@ -148,13 +148,13 @@ class TransactionalProducer:
             magic=batches.MAGIC,
             crc=0,
             attributes=records.compression | batches.TRANSACTIONAL_FLAG,
-            last_offset_delta=records.count - 1,
+            last_offset_delta=records.records - 1,
             base_timestamp=records.base_timestamp,
             max_timestamp=records.max_timestamp,
             producer_id=self.identity.producer_id,
             producer_epoch=self.identity.producer_epoch,
             base_sequence=sequence,
-            record_count=records.count,
+            record_count=records.records,
         )
         return seal(header, records.payload)
 

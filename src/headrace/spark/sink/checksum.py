@@ -102,7 +102,3 @@ def total(parts: list[Checksum]) -> Checksum:
     for part in parts:
         found += part
     return found
-
-
-def parse(rows: int, text: str) -> Checksum:
-    return Checksum(rows, int(text[:16], 16), int(text[16:], 16))

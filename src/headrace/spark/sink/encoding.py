@@ -110,9 +110,10 @@ def encode(
     value_lengths = lengths_of(columns.value)
     key_lengths = None if columns.key is None else lengths_of(columns.key)
     header_lengths = None if columns.headers is None else lengths_of(columns.headers)
-    contents = np.maximum(value_lengths, 0) + (1 if header_lengths is None else header_lengths)
+    contents = np.maximum(value_lengths, 0, dtype=np.int64)
+    contents += 1 if header_lengths is None else header_lengths
     if key_lengths is not None:
-        contents = contents + np.maximum(key_lengths, 0)
+        contents += np.maximum(key_lengths, 0)
     starts = batch_starts(contents + 24, group_starts, batch_bytes)
     counts = np.diff(np.append(starts, rows))
     offset_deltas = np.arange(rows) - np.repeat(starts, counts)
@@ -122,6 +123,7 @@ def encode(
     fixed += 1 if key_lengths is None else varint_lengths(key_lengths)
     front: list[Integers | int] = [fixed, 0, 0 if time_deltas is None else time_deltas, offset_deltas]
     tail = _NO_HEADERS if columns.headers is None else columns.headers
+    joined: tuple[Any, ...]
     if key_lengths is None:
         joined = (packed([*front, _NULL, value_lengths]), columns.value, tail)
     else:

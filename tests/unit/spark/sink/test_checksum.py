@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.spark.sink.checksum import Checksum, checksum, parse, total
+from headrace.spark.sink.checksum import Checksum, checksum, total
 from headrace.spark.sink.encoding import Columns
 
 Row = tuple[bytes | None, bytes | None]
@@ -65,7 +65,5 @@ def test_lengths_count_and_not_only_bytes() -> None:
     assert len({_of([(b"", b"\0" * length)]) for length in range(40)}) == 40
 
 
-def test_a_checksum_is_written_and_read() -> None:
-    made = _of([(b"a", b"b")])
-    assert parse(made.rows, made.text) == made
-    assert len(made.text) == 32
+def test_a_checksum_is_written_in_32_digits() -> None:
+    assert len(_of([(b"a", b"b")]).text) == 32

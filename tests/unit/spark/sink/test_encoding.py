@@ -34,7 +34,7 @@ def _columns(records: list[NewRecord], *, keyed: bool = True, headed: bool = Tru
 
 def _all(columns: Columns, starts: list[int], **options: Any) -> list[tuple[int, bytes, int]]:
     found = encode(columns, np.array(starts, np.int64), **{"batch_bytes": 1 << 20, **options})
-    return [(group, bytes(records.payload), records.count) for group, records in found]
+    return [(group, bytes(records.payload), records.records) for group, records in found]
 
 
 def _one_by_one(records: list[NewRecord]) -> bytes:

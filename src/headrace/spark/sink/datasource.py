@@ -1,0 +1,122 @@
+"""`format("headrace")`: a data source for Spark that writes to a topic, exactly once.
+
+from headrace.spark.sink.datasource import register
+register(spark)
+frame.writeStream.format("headrace").option("kafka.bootstrap.servers", ...).option("topic", ...).start()
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from headrace.spark.sink import driver
+from headrace.spark.sink.decision import SinkFailure
+from headrace.spark.sink.options import Options, parse_options
+from headrace.spark.sink.plan import Plan, TaskDone
+from headrace.spark.sink.rows import check_schema
+from headrace.spark.sink.task import Place, write
+
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+
+_QUERY = "sql.streaming.queryId"
+_JOB_GROUP = "spark.jobGroup.id"
+"""Spark names the jobs of a query after its run: the same for all batches until it is started again."""
+
+
+def register(spark: SparkSession) -> None:
+    """Make `format("headrace")` known to this session."""
+    spark.dataSource.register(HeadraceSink)
+
+
+class HeadraceSink(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "headrace"
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802 - Spark's name
+        if overwrite:
+            raise SinkFailure("a topic cannot be overwritten: use output mode append or update")
+        return StreamWriter(self._checked(schema, streaming=True))
+
+    def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
+        if overwrite:
+            raise SinkFailure('a topic cannot be overwritten: use .mode("append")')
+        return BatchWriter(self._checked(schema, streaming=False))
+
+    def _checked(self, schema: StructType, *, streaming: bool) -> Options:
+        options = parse_options(self.options, streaming=streaming)
+        check_schema(schema, options.topic)
+        return options
+
+
+class _Planned:
+    """A writer is made before the tasks, and made again for the commit. Only the first is sent to tasks, that
+    is, pickled: that is when the plan is made, and what happens to it then happens once for each batch."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.plan: Plan | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.plan is None:
+            self.plan = asyncio.run(driver.plan(self.options))
+        return self.__dict__
+
+    def _write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
+        assert self.plan is not None
+        context = TaskContext.get()
+        assert context is not None
+        query = context.getLocalProperty(_QUERY)
+        run_name = context.getLocalProperty(_JOB_GROUP) if query else None
+        place = Place(
+            run_name=run_name or self.plan.job,
+            query=query or _job_name(self.plan),
+            task=context.partitionId(),
+            attempt=context.attemptNumber(),
+        )
+        return write(self.plan, place, iterator)
+
+
+def _job_name(plan: Plan) -> str:
+    return f"job {plan.options.job or plan.job}"
+
+
+class StreamWriter(_Planned, DataSourceStreamArrowWriter):
+    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
+        return self._write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
+        asyncio.run(driver.commit(self.options, _ours(messages), batchId))
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: ARG002, N803 - Spark's name; a decision knows its batch
+        asyncio.run(driver.abort(self.options, _ours(messages)))
+
+
+class BatchWriter(_Planned, DataSourceArrowWriter):
+    """A job is one batch. With a job.id, a second run of the same job is a replay, and writes nothing."""
+
+    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
+        return self._write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        asyncio.run(driver.commit(self.options, _ours(messages), 0))
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        asyncio.run(driver.abort(self.options, _ours(messages)))
+
+
+def _ours(messages: list[WriterCommitMessage | None]) -> list[TaskDone | None]:
+    return [message if isinstance(message, TaskDone) else None for message in messages]

@@ -1,0 +1,192 @@
+"""The driver's part: before the tasks, after them, and when they failed.
+
+Each of the three runs in a process of its own, so nothing is remembered between them but what the topic of
+decisions says and what the tasks bring along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Sequence
+from typing import Final
+from uuid import uuid4
+
+from headrace.client.cluster import Cluster
+from headrace.client.errors import Refused
+from headrace.client.transaction_ends import Fate, Patience, end, fates, longest_patience, take
+from headrace.client.transactions import fence, list_transactions
+from headrace.protocol.error_codes import ErrorCode
+from headrace.spark.sink import decisions
+from headrace.spark.sink.decision import (
+    Course,
+    Decision,
+    Run,
+    SinkFailure,
+    State,
+    Written,
+    check_open,
+    course,
+    lost_of,
+    replacements,
+)
+from headrace.spark.sink.naming import decider_id, pattern_of_tasks
+from headrace.spark.sink.options import Options
+from headrace.spark.sink.plan import Plan, TaskDone
+
+_DECIDING: Final = Patience(60_000)
+"""A decision takes milliseconds. One that its driver left open must not hold up the topic for long."""
+_FENCED: Final = frozenset(
+    (
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.INVALID_TXN_STATE,
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+    )
+)
+_ENDS_AT_ONCE: Final = 64
+
+
+async def plan(options: Options) -> Plan:
+    """Before the tasks: no older driver decides any more, nothing old is open, the last decision holds."""
+    job = uuid4().hex
+    sink = options.sink or f"job-{job}"
+    async with options.cluster() as cluster:
+        await decisions.prepare(cluster, options.decisions)
+        decider = await take(cluster, decider_id(sink), _DECIDING)
+        state = await decisions.read_state(cluster, options.decisions, sink)
+        await _settle(cluster, options, sink, state)
+        keep = () if state.decision is None else state.decision.transactions
+        await _sweep(cluster, pattern_of_tasks(sink), keep)
+        patience = await longest_patience(cluster)
+    return Plan(options, sink, Run(decider, state.next_number), patience, job)
+
+
+async def commit(options: Options, messages: Iterable[TaskDone | None], batch: int) -> None:
+    """After the tasks: decide about the batch, unless that was done before, and carry the decision out."""
+    done = [message for message in messages if message is not None]
+    written = [message.written for message in done if message.written is not None]
+    if not written:
+        return
+    first = done[0]
+    sink, run = first.sink, first.run
+    async with options.cluster() as cluster:
+        state = await decisions.read_state(cluster, options.decisions, sink)
+        lost = await _settle(cluster, options, sink, state)
+        what = course(state, first.query, batch, lost)
+        kept: Sequence[Written] = ()
+        if what is not Course.REPLAY:
+            kept = written
+            if what is Course.REPAIR:
+                assert state.decision is not None
+                kept = replacements(state.decision, lost, written)
+            check_open(kept, await fates(cluster, [each.identity for each in kept]))
+            decision = Decision(run.number, first.query, batch, run.decider, tuple(kept), _now_ms())
+            await _decide(cluster, options, sink, decision)
+            await _carry_out(cluster, options, sink, decision)
+        await _abort(cluster, [each for each in written if each not in kept])
+        # Attempts that failed or came second told nobody of theirs.
+        await _sweep(cluster, pattern_of_tasks(sink, first.run_name), kept)
+        if options.sink is None:
+            await decisions.forget(cluster, options.decisions, sink, _now_ms())
+
+
+async def abort(options: Options, messages: Iterable[TaskDone | None]) -> None:
+    """When the batch failed, or its commit did: what is decided stays, the rest is aborted."""
+    done = [message for message in messages if message is not None]
+    if not done:
+        return  # nothing is known of this run; what it left open is fenced before the next
+    first = done[0]
+    async with options.cluster() as cluster:
+        await decisions.abort_open_decision(cluster, first.run.decider)
+        state = await decisions.read_state(cluster, options.decisions, first.sink)
+        decision = state.decision
+        if decision is not None and decision.decider == first.run.decider:
+            await _settle(cluster, options, first.sink, state)
+            kept: Sequence[Written] = decision.transactions
+        else:
+            kept = ()
+        written = [message.written for message in done if message.written is not None]
+        await _abort(cluster, [each for each in written if each not in kept])
+        keep = kept if decision is None else (*kept, *decision.transactions)
+        await _sweep(cluster, pattern_of_tasks(first.sink, first.run_name), keep)
+
+
+async def _decide(cluster: Cluster, options: Options, sink: str, decision: Decision) -> None:
+    try:
+        await decisions.append_decision(cluster, options.decisions, sink, decision)
+    except Refused as error:
+        if error.code not in _FENCED:
+            raise
+        raise SinkFailure(
+            f"another driver has begun to write as sink {sink} since this batch began: this one stops. If "
+            "both are meant to run, give each a sink.id of its own"
+        ) from None
+
+
+async def _carry_out(cluster: Cluster, options: Options, sink: str, decision: Decision) -> None:
+    if lost := await _commit_all(cluster, decision):
+        rows = sum(each.rows for each in lost)
+        raise SinkFailure(
+            f"{rows} rows of batch {decision.batch} timed out at the very moment they were decided. Start "
+            "the query again: it writes them once more, and nothing else"
+        )
+    await decisions.append_note(cluster, options.decisions, sink, decision.number, _now_ms())
+
+
+async def _settle(cluster: Cluster, options: Options, sink: str, state: State) -> list[Written]:
+    """Commit what the last decision names, once more; what of it is lost."""
+    decision = state.unended
+    if decision is None:
+        return []
+    lost = await _commit_all(cluster, decision)
+    if not lost:
+        await decisions.append_note(cluster, options.decisions, sink, decision.number, _now_ms())
+    return lost
+
+
+async def _commit_all(cluster: Cluster, decision: Decision) -> list[Written]:
+    gate = asyncio.Semaphore(_ENDS_AT_ONCE)
+
+    async def commit_one(each: Written) -> Refused | None:
+        async with gate:
+            try:
+                await end(cluster, each.identity, commit=True)
+            except Refused as error:
+                if error.code not in _FENCED:
+                    raise
+                return error
+        return None
+
+    refused = await asyncio.gather(*(commit_one(each) for each in decision.transactions))
+    if not any(refused):
+        return []
+    found = await fates(cluster, [each.identity for each in decision.transactions])
+    for fate, error in zip(found, refused, strict=True):
+        if fate is Fate.OPEN and error is not None:
+            raise error
+    return lost_of(decision, found)
+
+
+async def _abort(cluster: Cluster, written: Sequence[Written]) -> None:
+    async def abort_one(each: Written) -> None:
+        try:
+            await end(cluster, each.identity, commit=False)
+        except Refused as error:
+            if error.code not in _FENCED:  # else it has ended already, or a later run saw to it
+                raise
+
+    await asyncio.gather(*(abort_one(each) for each in written))
+
+
+async def _sweep(cluster: Cluster, pattern: str, keep: Sequence[Written]) -> None:
+    """Abort every open transaction with such a name, and shut its producer out. Names that a decision holds
+    are never taken anew: that would make a commit of it impossible."""
+    kept = {each.identity.transactional_id for each in keep}
+    for entry in await list_transactions(cluster, states=["Ongoing"], pattern=pattern):
+        if entry.transactional_id not in kept:
+            await fence(cluster, entry.transactional_id)
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

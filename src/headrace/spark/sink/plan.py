@@ -1,0 +1,42 @@
+"""What travels between the driver and its tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pyspark.sql.datasource import WriterCommitMessage
+
+from headrace.client.transaction_ends import Patience
+from headrace.spark.sink.decision import Run, Written
+from headrace.spark.sink.options import Options
+
+
+class Plan(NamedTuple):
+    """From the driver to each task of a batch."""
+
+    options: Options
+    sink: str
+    run: Run
+    patience: Patience
+    job: str
+    """A name for this one job, used where Spark tells no query and no run."""
+
+    @property
+    def checksums(self) -> bool:
+        wanted = self.options.checksum
+        return self.patience.timeout_ms is not None if wanted is None else wanted
+
+
+@dataclass(frozen=True)
+class TaskDone(WriterCommitMessage):
+    """From a task to the driver."""
+
+    sink: str
+    run: Run
+    run_name: str
+    """The part of its transactional id that all tasks of this run of the query share."""
+    query: str
+    written: Written | None
+    """None if the task had no rows."""
+    bytes: int = 0

@@ -1,0 +1,192 @@
+"""A task: takes a transaction, writes its rows, leaves the transaction open and tells whose it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
+from headrace.client.transaction_ends import Identity, end, take
+from headrace.client.transactional_producer import Records, TransactionalProducer
+from headrace.core.ids import TopicPartition
+from headrace.spark.sink.checksum import Checksum, checksum
+from headrace.spark.sink.decision import SinkFailure, Written
+from headrace.spark.sink.encoding import Columns, encode, lengths_of
+from headrace.spark.sink.loop_thread import LoopThread
+from headrace.spark.sink.naming import task_id
+from headrace.spark.sink.partitioning import Turns, choose
+from headrace.spark.sink.plan import Plan, TaskDone
+from headrace.spark.sink.rows import columns_of, partitions_of, topics_of
+from headrace.spark.sink.varints import Integers
+
+_LEAST_CHUNK_BYTES: Final = 2 * 1024 * 1024
+_MOST_CHUNK_BYTES: Final = 32 * 1024 * 1024
+_BYTES_A_PARTITION: Final = 256 * 1024
+_RECORD_OVERHEAD: Final = 24
+
+
+class Place(NamedTuple):
+    """Which task this is, as Spark says."""
+
+    run_name: str
+    query: str
+    task: int
+    attempt: int
+
+
+def write(plan: Plan, place: Place, batches: Iterator[Any]) -> TaskDone:
+    """All of `batches` (Arrow) into one transaction, which is open when this returns."""
+    with LoopThread() as loop:
+        writer = _Writer(plan, place, loop)
+        try:
+            for chunk in _chunks(batches, writer.chunk_bytes):
+                writer.write(chunk)
+            written = writer.finish()
+        except BaseException:
+            writer.give_up()
+            raise
+        finally:
+            writer.close()
+    return TaskDone(plan.sink, plan.run, place.run_name, place.query, written, writer.bytes)
+
+
+def _chunks(batches: Iterator[Any], size: Any) -> Iterator[Any]:
+    """Arrow's batches in larger tables: the more rows, the fuller the batches of each partition."""
+    waiting: list[Any] = []
+    waiting_bytes = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            waiting_bytes += batch.nbytes
+        if waiting_bytes >= size():
+            yield pa.Table.from_batches(waiting)
+            waiting, waiting_bytes = [], 0
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+class _Writer:
+    def __init__(self, plan: Plan, place: Place, loop: LoopThread) -> None:
+        self.bytes = 0
+        self._plan = plan
+        self._place = place
+        self._loop = loop
+        self._cluster: Cluster = plan.options.cluster()
+        self._producer: TransactionalProducer | None = None
+        self._checksum = Checksum()
+        self._turns: dict[str, Turns] = {}
+        self._partitions: dict[str, int] = {}
+
+    def chunk_bytes(self) -> int:
+        """Enough that each partition gets a fair batch, but bounded."""
+        wanted = _BYTES_A_PARTITION * max(self._partitions.values(), default=0)
+        return min(max(wanted, _LEAST_CHUNK_BYTES), _MOST_CHUNK_BYTES)
+
+    def write(self, table: Any) -> None:
+        options = self._plan.options
+        columns = columns_of(table)
+        topics, places = topics_of(table, options.topic)
+        producer = self._opened()
+        named = partitions_of(table)
+        if self._plan.checksums:
+            self._checksum += checksum(columns)
+        else:
+            self._checksum += Checksum(table.num_rows)
+        if places is None:
+            self._write_topic(producer, topics[0], columns, named)
+            return
+        for index, topic in enumerate(topics):
+            rows = np.flatnonzero(places == index)
+            self._write_topic(producer, topic, columns.take(rows), None if named is None else named[rows])
+
+    def _write_topic(
+        self, producer: TransactionalProducer, topic: str, columns: Columns, named: Integers | None
+    ) -> None:
+        options = self._plan.options
+        chosen = self._chosen(topic, columns, named)
+        used, first = chosen[:1], np.zeros(1, np.int64)
+        if chosen.min() != chosen.max():
+            order = np.argsort(chosen, kind="stable")
+            columns = columns.take(order)
+            used, first = np.unique(chosen[order], return_index=True)
+        targets = [TopicPartition(topic, int(index)) for index in used]
+        self._loop.run(producer.add_partitions(targets))
+        for group, records in encode(
+            columns,
+            first,
+            batch_bytes=options.batch_bytes,
+            compression=options.compression,
+            level=options.compression_level,
+        ):
+            self._send(producer, targets[group], records)
+
+    def _send(self, producer: TransactionalProducer, target: TopicPartition, records: Records) -> None:
+        self.bytes += len(records.payload)
+        self._loop.run(producer.send(target, records))
+
+    def _chosen(self, topic: str, columns: Columns, named: Integers | None) -> Integers:
+        count = self._partition_count(topic)
+        if named is not None:
+            if named.max() >= count:
+                raise SinkFailure(
+                    f"topic {topic} has {count} partitions; a row wants partition {named.max()}"
+                )
+            if named.min() >= 0:
+                return named
+        sizes = np.maximum(lengths_of(columns.value), 0) + _RECORD_OVERHEAD
+        if columns.key is not None:
+            sizes = sizes + np.maximum(lengths_of(columns.key), 0)
+        start = self._place.task
+        turns = self._turns.setdefault(topic, Turns(start, self._plan.options.batch_bytes))
+        chosen = choose(columns.key, sizes, count, turns)
+        return chosen if named is None else np.where(named >= 0, named, chosen)
+
+    def _partition_count(self, topic: str) -> int:
+        if topic not in self._partitions:
+            cluster = self._cluster
+
+            async def ask() -> int:
+                found = await cluster.retried(lambda: cluster.topic(topic, create=True))
+                return len(found.partitions)
+
+            self._partitions[topic] = self._loop.run(ask())
+        return self._partitions[topic]
+
+    def _opened(self) -> TransactionalProducer:
+        """The transaction is taken with the first row: a task without rows leaves nothing behind."""
+        if self._producer is None:
+            plan, place = self._plan, self._place
+            name = task_id(plan.sink, place.run_name, plan.run.slot, place.task, place.attempt)
+            identity = self._loop.run(take(self._cluster, name, plan.patience))
+            timeout = plan.options.delivery_timeout
+            self._producer = TransactionalProducer(self._cluster, identity, delivery_timeout=timeout)
+        return self._producer
+
+    def finish(self) -> Written | None:
+        producer = self._producer
+        if producer is None:
+            return None
+        self._loop.run(producer.flush())
+        text = self._checksum.text if self._plan.checksums else None
+        return Written(producer.identity, self._checksum.rows, text)
+
+    def give_up(self) -> None:
+        """Not left to the next run: until then nobody could read past what is there."""
+        if self._producer is not None:
+            with contextlib.suppress(ClientFailure):
+                self._loop.run(_abort(self._cluster, self._producer))
+
+    def close(self) -> None:
+        self._loop.run(self._cluster.close())
+
+
+async def _abort(cluster: Cluster, producer: TransactionalProducer) -> None:
+    identity: Identity = producer.identity
+    await producer.stop()
+    if producer.partitions:
+        await end(cluster, identity, commit=False)

@@ -1,0 +1,60 @@
+"""What a read_committed consumer that is not ours sees of a topic."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+
+class Seen(NamedTuple):
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[tuple[str, bytes | None], ...]
+    timestamp: int
+
+
+def create(bootstrap: str, topic: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+
+
+def read(bootstrap: str, topic: str, *, seconds: float = 30.0, committed: bool = True) -> list[Seen]:
+    """All that can be read up to the end of each partition. Fails if an open transaction is in the way."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "isolation.level": "read_committed" if committed else "read_uncommitted",
+            "enable.partition.eof": True,
+        }
+    )
+    try:
+        known = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        ends = {index: consumer.get_watermark_offsets(TopicPartition(topic, index))[1] for index in known}
+        consumer.assign([TopicPartition(topic, index, 0) for index in known])
+        found: list[Seen] = []
+        left = {index for index, end in ends.items() if end > 0}
+        deadline = time.monotonic() + seconds
+        while left:
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                found.append(
+                    Seen(
+                        message.partition(), message.offset(), message.key(), message.value(),
+                        tuple(message.headers() or ()), message.timestamp()[1],
+                    )
+                )  # fmt: skip
+            for place in consumer.position([TopicPartition(topic, index) for index in left]):
+                if place.offset >= ends[place.partition]:
+                    left.discard(place.partition)
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{topic}: partitions {sorted(left)} cannot be read to their end {ends}")
+        return found
+    finally:
+        consumer.close()

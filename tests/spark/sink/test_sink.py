@@ -1,0 +1,68 @@
+"""Rows go through `format("headrace")` into a topic, and a read_committed consumer finds each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.client.partitioner import partition_for_key
+from headrace.spark.sink.datasource import register
+from tests.broker_process import BrokerProcess
+from tests.spark.sink.reading import create, read
+
+
+@pytest.fixture(autouse=True)
+def registered(spark: SparkSession) -> None:
+    register(spark)
+
+
+def _input(spark: SparkSession, directory: Path, first: int, last: int) -> None:
+    spark.range(first, last, numPartitions=2).write.mode("append").parquet(str(directory))
+
+
+def _stream(spark: SparkSession, directory: Path) -> DataFrame:
+    frame = spark.readStream.schema("id long").parquet(str(directory))
+    return frame.selectExpr("cast(id as string) as key", "concat('value ', id) as value")
+
+
+def _run(frame: DataFrame, broker: BrokerProcess, topic: str, checkpoint: Path, **options: str) -> None:
+    writer = frame.writeStream.format("headrace").option("kafka.bootstrap.servers", broker.bootstrap)
+    for name, value in {"topic": topic, "checkpointLocation": str(checkpoint), **options}.items():
+        writer = writer.option(name.replace("_", "."), value)
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination(300)
+    assert not query.isActive
+    if error := query.exception():
+        raise error
+
+
+def test_a_stream_arrives_once(
+    spark: SparkSession, broker: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    topic = new_topic()
+    create(broker.bootstrap, topic, 3)
+    for first in (0, 500):
+        _input(spark, tmp_path / "in", first, first + 500)
+        _run(_stream(spark, tmp_path / "in"), broker, topic, tmp_path / "checkpoint")
+    seen = read(broker.bootstrap, topic)
+    assert sorted(int(each.key or b"") for each in seen) == list(range(1000))
+    assert all(each.value == b"value " + (each.key or b"") for each in seen)
+    assert all(each.partition == partition_for_key(each.key or b"", 3) for each in seen)
+
+
+def test_a_batch_that_spark_forgot_is_not_written_again(
+    spark: SparkSession, broker: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    """As after a driver's death between the sink's commit and Spark's own."""
+    topic = new_topic()
+    create(broker.bootstrap, topic, 2)
+    _input(spark, tmp_path / "in", 0, 300)
+    checkpoint = tmp_path / "checkpoint"
+    _run(_stream(spark, tmp_path / "in"), broker, topic, checkpoint)
+    for commit in (checkpoint / "commits").iterdir():
+        commit.unlink()
+    _run(_stream(spark, tmp_path / "in"), broker, topic, checkpoint)
+    assert sorted(int(each.key or b"") for each in read(broker.bootstrap, topic)) == list(range(300))

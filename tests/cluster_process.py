@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 from headrace.protocol.messages.create_topics_request import (
     CreatableReplicaAssignment,
@@ -21,6 +21,8 @@ from headrace.protocol.messages.create_topics_request import (
     CreateTopicsRequest,
 )
 from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
+from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from headrace.protocol.messages.describe_cluster_response import DescribeClusterResponse
 from headrace.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
 from headrace.protocol.messages.metadata_response import MetadataResponse
 from headrace.testing.zookeeper import ZooKeeper
@@ -28,8 +30,10 @@ from tests.broker_process import BrokerProcess, HeadraceProcess, Place
 from tests.chaos.relay import Relay
 from tests.wire import Wire
 
+T = TypeVar("T")
 METADATA_VERSION = 9
 CREATE_TOPICS_VERSION = 5
+DESCRIBE_CLUSTER_VERSION = 0
 #: Below the range from which the kernel gives ports to outgoing connections. A broker that is down for a
 #: while must not find its port taken by a client of its neighbours.
 PORTS = range(15_000, 32_000)
@@ -153,7 +157,7 @@ class ClusterProcess:
         """Until every broker says that every broker is there."""
         wanted = set(self.brokers)
         eventually(
-            lambda: all(set(self.ask(broker).brokers) == wanted for broker in wanted),
+            lambda: all(self.living(broker) == wanted for broker in wanted),
             seconds or self.READY_SECONDS,
             "all brokers know all brokers",
         )
@@ -226,13 +230,29 @@ class ClusterProcess:
             },
         )
 
+    def living(self, broker_id: int, timeout: float = 3) -> set[int]:
+        """Who is alive, in the words of this broker. Metadata names for a while also who has just left."""
+        broker = self.brokers[broker_id]
+        with Wire(broker.port, host=broker.place.address, timeout=timeout) as wire:
+            answer: DescribeClusterResponse = wire.ask(
+                DescribeClusterRequest(), DESCRIBE_CLUSTER_VERSION, DescribeClusterResponse
+            )
+        return {one.broker_id for one in answer.brokers}
+
     def view(self, *topics: str) -> ClusterView:
         """The metadata in the words of the first broker that answers."""
+        return self._first_answer(lambda number: self.ask(number, *topics))
+
+    def alive(self) -> set[int]:
+        """Who is alive, in the words of the first broker that answers."""
+        return self._first_answer(self.living)
+
+    def _first_answer(self, ask: Callable[[int], T]) -> T:
         failure: Exception | None = None
         for number, broker in self.brokers.items():
             if broker.running and number not in self.paused:
                 try:
-                    return self.ask(number, *topics)
+                    return ask(number)
                 except (OSError, EOFError) as error:
                     failure = error
         raise EOFError("no broker answers") from failure

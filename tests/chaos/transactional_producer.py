@@ -68,6 +68,9 @@ class TransactionalProducer:
                 "transaction.timeout.ms": TRANSACTION_SECONDS * 1000,
                 "request.timeout.ms": 5000,
                 "retry.backoff.ms": 50,
+                # When all brokers are down, 2.16 otherwise forgets them all, but not who coordinates a
+                # group: it then waits for that one without end, against Apache Kafka too.
+                "metadata.recovery.strategy": "none",
                 "error_cb": lambda _: None,
                 **settings,
             }

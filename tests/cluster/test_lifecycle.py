@@ -87,7 +87,7 @@ def test_a_broker_is_added_filled_drained_and_retired(cluster: EquippedCluster) 
         assert not any(4 in row.replicas for row in cluster.view("spread").partitions.values())
         cluster.terminate(4)
         assert cluster.wait_ended(4, 60) == CLEAN_EXIT
-        eventually(lambda: 4 not in cluster.view().brokers, 20, "broker 4 has left")
+        eventually(lambda: 4 not in cluster.alive(), 20, "broker 4 has left")
         cluster.headrace("cluster", "unregister", "4")
         cluster.forget(4)
         known = json.loads(cluster.headrace("cluster", "status", "--json"))
@@ -110,7 +110,7 @@ def test_replicas_go_to_different_racks(cluster: EquippedCluster) -> None:
     finally:
         cluster.terminate(4)
         cluster.wait_ended(4, 60)
-        eventually(lambda: 4 not in cluster.view().brokers, 20, "broker 4 has left")
+        eventually(lambda: 4 not in cluster.alive(), 20, "broker 4 has left")
         cluster.headrace("cluster", "unregister", "4")
         cluster.forget(4)
 
@@ -138,7 +138,7 @@ def test_fault_21_a_topic_made_again_while_a_broker_is_down_has_no_old_data(
     for partition in range(3):
         write(cluster.bootstrap, "again", 100, partition=partition)
     cluster.kill(3)
-    eventually(lambda: 3 not in cluster.view().brokers, 20, "broker 3 is fenced")
+    eventually(lambda: 3 not in cluster.alive(), 20, "broker 3 is fenced")
     cluster.headrace("topic", "delete", "again")
     cluster.headrace("topic", "create", "again", "--partitions", "3", "--replication-factor", "2")
     write(cluster.bootstrap, "again", 7)
@@ -148,7 +148,7 @@ def test_fault_21_a_topic_made_again_while_a_broker_is_down_has_no_old_data(
     cluster.wait_in_sync("again")
     # Broker 3 leads what it can: what it serves must be of the new topic.
     cluster.kill(1)
-    eventually(lambda: 1 not in cluster.view().brokers, 20, "broker 1 is fenced")
+    eventually(lambda: 1 not in cluster.alive(), 20, "broker 1 is fenced")
     assert [len(read_numbers(cluster.bootstrap, "again", index)) for index in range(3)] == [7, 0, 0]
     cluster.restart(1)
     cluster.wait_whole()

@@ -40,6 +40,9 @@ class AnswerCache:
             return None
         return b"".join((frame[:4], _CORRELATION.pack(correlation_id), memoryview(frame)[8:]))
 
+    def clear(self) -> None:
+        self._answers.clear()
+
     def put(self, question: Question, metadata_end: int, frame: bytes) -> None:
         if (
             metadata_end != self._metadata_end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 
@@ -13,6 +13,7 @@ from headrace.broker.cleaning import Cleaning
 from headrace.broker.cluster.alone import LoneNode
 from headrace.broker.cluster.channel import ControllerChannel
 from headrace.broker.cluster.dead_directories import DeadDirectories
+from headrace.broker.cluster.departures import Departures
 from headrace.broker.cluster.duties import MetadataPosition
 from headrace.broker.cluster.leaving import leave
 from headrace.broker.cluster.node import ClusterNode, Standing
@@ -126,6 +127,7 @@ class Broker:
         self.to_itself: Any = ToItself(config.bound_listeners[0].name)
         self.channel = ControllerChannel(self)
         self.suspicions = Suspicions(self)
+        self.departures = Departures(self)
         self.integrity = Integrity(self)
         self.verification = Verifications(self)
         self.alone = True
@@ -179,11 +181,11 @@ class Broker:
         registration = self.image.brokers.get(broker_id)
         return registration is not None and not registration.fenced
 
-    def nodes(self, listener: str) -> list[Node]:
-        """The brokers that are alive, at the addresses that peers of `listener` can reach."""
+    def nodes(self, listener: str, also: Container[int] = ()) -> list[Node]:
+        """The living brokers, and those of `also`, at the addresses that peers of `listener` can reach."""
         nodes = []
         for registration in self.image.brokers.values():
-            if registration.fenced:
+            if registration.fenced and registration.broker_id not in also:
                 continue
             for endpoint in registration.endpoints:
                 if endpoint.listener == listener:
@@ -278,6 +280,8 @@ class Broker:
         self.metadata_partition = partition
         self.store.subscribe(lambda _delta: self._on_metadata())
         self.store.subscribe(self.suspicions.on_delta)
+        self.departures.begin()
+        self.store.subscribe(self.departures.on_delta)
         self._on_metadata()
 
     def _on_metadata(self) -> None:

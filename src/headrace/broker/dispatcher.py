@@ -85,6 +85,10 @@ class Dispatcher:
             f"{api.key.name} {header.api_version} is not served: {api.lowest} to {api.highest} are"
         )
 
+    def forget_answers(self) -> None:
+        """What Metadata would say has changed, though the metadata has not."""
+        self._cache.clear()
+
     def _serve_metadata(
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
     ) -> Answer:

@@ -27,6 +27,17 @@ def test_any_change_of_the_metadata_forgets_everything() -> None:
     assert cache.get(question, 6, 1) is None, "an answer from before the change must not be kept"
 
 
+def test_it_can_be_told_to_forget() -> None:
+    cache = AnswerCache()
+    question = Question(9, "PLAINTEXT", b"all")
+    cache.get(question, 5, 1)
+    cache.put(question, 5, FRAME)
+    cache.clear()
+    assert cache.get(question, 5, 1) is None
+    cache.put(question, 5, FRAME)
+    assert cache.get(question, 5, 1) is not None
+
+
 def test_listener_and_version_are_part_of_the_question() -> None:
     cache = AnswerCache()
     cache.get(Question(9, "INSIDE", b"all"), 5, 1)

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from enum import IntEnum
 from typing import Final, TypeVar
 
+from headrace.client import health
 from headrace.client.cluster import Cluster
 from headrace.client.errors import Refused
 from headrace.client.refusals import RETRIABLE, refusal
@@ -102,10 +103,12 @@ async def every_broker(cluster: Cluster, ask: Callable[[int], Awaitable[list[T]]
     """What all living brokers say together: each knows only the keys that it coordinates."""
 
     async def attempt() -> list[T]:
-        reply = await cluster.metadata([])
+        # Metadata would also name a broker that has just died.
+        view = await health.describe_cluster(cluster)
         found: list[T] = []
-        for broker_id in sorted(node.node_id for node in reply.brokers):
-            found += await ask(broker_id)
+        for broker in view.brokers:
+            if broker.alive:
+                found += await ask(broker.broker_id)
         return found
 
     return await cluster.retried(attempt)

@@ -6,7 +6,7 @@ One socket plays brokers 0 and 1. Keys whose name ends with an odd digit belong 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages import consumer_group_describe_response as server_side
@@ -16,6 +16,11 @@ from headrace.protocol.messages.consumer_protocol_assignment import ConsumerProt
 from headrace.protocol.messages.consumer_protocol_assignment import TopicPartition as Assigned
 from headrace.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from headrace.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
+from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
+from headrace.protocol.messages.describe_cluster_response import (
+    DescribeClusterBroker,
+    DescribeClusterResponse,
+)
 from headrace.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from headrace.protocol.messages.find_coordinator_request import FindCoordinatorRequest
 from headrace.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
@@ -93,6 +98,9 @@ def encoded_assignment(partitions: list[Partition]) -> bytes:
     return writer.getvalue() + assignment.to_bytes(3)
 
 
+DEAD: Final = 2
+
+
 class ScriptedGroups(ScriptedBroker):
     """`refuse` are codes that the next questions to a coordinator get, one each, before anything is done."""
 
@@ -100,7 +108,8 @@ class ScriptedGroups(ScriptedBroker):
         super().__init__()
         self.handlers.update(
             {
-                MetadataRequest: self._two_brokers,
+                MetadataRequest: self._three_names,
+                DescribeClusterRequest: self._two_brokers,
                 FindCoordinatorRequest: self._find,
                 ListGroupsRequest: self._list_groups,
                 DescribeGroupsRequest: self._describe_groups,
@@ -117,12 +126,21 @@ class ScriptedGroups(ScriptedBroker):
         self.refuse: list[int] = []
         self.lists = 0
 
-    def _two_brokers(self, request: MetadataRequest, version: int) -> MetadataResponse:
+    def _three_names(self, request: MetadataRequest, version: int) -> MetadataResponse:
+        """The third has died a moment ago. Whoever asks it anything fails."""
         reply = self._metadata(request, version)
         reply.brokers = [
-            MetadataResponseBroker(node_id=node, host="127.0.0.1", port=self.port) for node in (0, 1)
+            MetadataResponseBroker(node_id=node, host="127.0.0.1", port=self.port if node < DEAD else 1)
+            for node in (0, 1, DEAD)
         ]
         return reply
+
+    def _two_brokers(self, _request: Any, _version: int) -> DescribeClusterResponse:
+        return DescribeClusterResponse(
+            brokers=[
+                DescribeClusterBroker(broker_id=node, host="127.0.0.1", port=self.port) for node in (0, 1)
+            ]
+        )
 
     def refusal(self) -> int:
         return self.refuse.pop(0) if self.refuse else 0

@@ -12,6 +12,7 @@ import contextvars
 import inspect
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
+from math import inf, nextafter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from headrace.testing.simulation.virtual_time import Scheduler, SimulatedHandle, SimulationFailed
@@ -117,7 +118,12 @@ class ProcessLoop(_Loop):
         self, when: float, callback: Callable[..., Any], *args: Any, context: Any = None
     ) -> SimulatedHandle:
         handle = SimulatedHandle(self, callback, args, context, when)
-        self.scheduler.at(when - self._offset, handle)
+        due = when - self._offset
+        if due + self._offset < when:
+            # Rounded down: the timer would go off before its time, as this loop counts it. Whoever then finds
+            # that nothing is left but a rounding error, and waits for that, would do so for ever.
+            due = nextafter(due, inf)
+        self.scheduler.at(due, handle)
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from random import Random
 from time import perf_counter
 
 import pytest
@@ -32,6 +34,24 @@ def test_timeouts_count_in_virtual_time() -> None:
         return asyncio.get_running_loop().time()
 
     assert loop.run_until_complete(waits()) == pytest.approx(1e6 + 2.5)
+
+
+def test_no_timer_goes_off_before_its_time() -> None:
+    """Not even by a rounding error: who waits for what is left would wait for ever at one instant."""
+    source = Random(1)
+
+    async def waits_for(seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while (left := until - loop.time()) > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await loop.create_future()
+
+    for _ in range(1000):
+        loop = ProcessLoop(Scheduler(), boot_seconds=source.uniform(0, 100))
+        loop.run_until_complete(asyncio.sleep(source.uniform(0, 50)))
+        loop.run_until_complete(waits_for(15.0))
 
 
 def test_each_process_runs_on_its_own_loop() -> None:

@@ -103,14 +103,9 @@ class Trip:
         warehouse: Path,
     ) -> bool:
         began = time.monotonic()
-        records = (
-            spark.read.format("kafka")
-            .option("kafka.bootstrap.servers", self.bootstrap)
-            .option("subscribe", self.topic)
-            .load()
-        )
         try:
-            count, what = step(records, warehouse)
+            reader = spark.read.format("kafka").option("kafka.bootstrap.servers", self.bootstrap)
+            count, what = step(reader.option("subscribe", self.topic).load(), warehouse)
         except Exception as error:  # whatever Spark or a table format raises, it is what the person must see
             first = str(error).strip().splitlines() or [type(error).__name__]
             self._say(Finding(name, False, first[0], "see docs/pipeline.md, Troubles"))

@@ -25,6 +25,8 @@ _ODD: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _ABSENT: Final = np.uint64(0xD6E8FEB86659FD93)
+_WORDS_AT_ONCE: Final = 16 * 1024
+"""What the processor's cache holds beside the rest."""
 _MASK: Final = (1 << 64) - 1
 
 
@@ -67,16 +69,27 @@ def _hashes(column: Any) -> Lanes:
     found = np.empty((len(column), 2), np.uint64)
     for width, rows in by_length(lengths, 8):
         some = column if len(rows) == len(column) else column.take(pa.array(rows))
-        found[rows] = _scrambled(padded(some, width).view("<u8")) @ _weights(width // 8)
+        found[rows] = _sums(padded(some, width).view("<u8"))
     return _mixed(found + (lengths + 2).view(np.uint64)[:, None] * _MIX_2)
 
 
-def _scrambled(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Spreads each word over all its bits: else only the lowest bits of a weight would tell its top bytes."""
-    spread = words * _MIX_1
-    spread ^= spread >> np.uint64(32)
-    spread *= _ODD
-    return spread
+def _sums(words: npt.NDArray[np.uint64]) -> Lanes:
+    """Weighted sums of each row. A word is spread over all its bits first: else only the lowest bits of a
+    weight would tell its top bytes."""
+    rows, width = words.shape
+    weights = _weights(width)
+    found = np.empty((rows, 2), np.uint64)
+    step = max(1, _WORDS_AT_ONCE // width)
+    spread = np.empty((min(step, rows), width), np.uint64)
+    shifted = np.empty_like(spread)
+    for at in range(0, rows, step):
+        some = words[at : at + step]
+        one, other = spread[: len(some)], shifted[: len(some)]
+        np.multiply(some, _MIX_1, out=one)
+        np.right_shift(one, np.uint64(32), out=other)
+        np.bitwise_xor(one, other, out=one)
+        np.matmul(one, weights, out=found[at : at + step])
+    return found
 
 
 _known_weights: Lanes = np.zeros((0, 2), np.uint64)

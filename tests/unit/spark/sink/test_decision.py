@@ -62,7 +62,7 @@ def test_a_query_that_went_on_without_its_lost_rows_stops(query: str, batch: int
 
 
 def test_an_older_checkpoint_stops() -> None:
-    with pytest.raises(SinkFailure, match="batch 3 .* batch 4"):
+    with pytest.raises(SinkFailure, match=r"batch 3 .* batch 4"):
         course(State(_decision(_written("a"))), "q", 3, [])
 
 

@@ -71,7 +71,7 @@ def test_a_stream_with_neither_name_nor_checkpoint_is_refused() -> None:
 
 
 def test_a_job_id_without_a_sink_is_refused() -> None:
-    with pytest.raises(SinkFailure, match="give a sink.id too"):
+    with pytest.raises(SinkFailure, match=r"give a sink\.id too"):
         parse_options({"kafka.bootstrap.servers": "x:1", "topic": "t", "job.id": "1"}, streaming=False)
 
 

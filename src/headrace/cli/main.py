@@ -18,6 +18,7 @@ _COMMANDS = {
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
+    "registry": ("headrace.cli.registry:registry", "Run a schema registry over a topic."),
     "log": ("headrace.cli.log:log", "Look into the files of a log; adopt those of Apache Kafka."),
     "spark": ("headrace.cli.spark:spark", "Make this machine ready for the pipeline on Spark; check it."),
     "completion": ("headrace.cli.completion:completion", "Print the completion script of a shell."),

@@ -1,0 +1,147 @@
+"""Objects: properties by name, by pattern and all the others, what is required, and what depends on what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from headrace.registry.json_schema.difference import Difference
+from headrace.registry.json_schema.documents import Schema
+
+if TYPE_CHECKING:
+    from headrace.registry.json_schema.containment import Containment
+
+Plain = Mapping[str, Any]
+
+
+def differences(proof: Containment, old: Plain, new: Plain, path: str) -> Iterator[Difference]:
+    yield from _required(old, new, path)
+    names = {**old.get("properties", {}), **new.get("properties", {})}
+    for name in names:
+        yield from _property(proof, old, new, name, path)
+    yield from _patterns(proof, old, new, path)
+    place = f"{path}/additionalProperties"
+    found = proof.compare(additional(old), additional(new), place)
+    if found:
+        removed = additional(new) is False
+        yield Difference(f"ADDITIONAL_PROPERTIES_{'REMOVED' if removed else 'NARROWED'}", place)
+    if "propertyNames" in new:
+        yield from proof.compare(
+            old.get("propertyNames", True), new["propertyNames"], f"{path}/propertyNames"
+        )
+    yield from _dependencies(proof, old, new, path)
+
+
+def additional(schema: Plain) -> Schema:
+    """What properties must be that nothing else speaks of."""
+    for keyword in ("additionalProperties", "unevaluatedProperties"):
+        if keyword in schema:
+            found: Schema = schema[keyword]
+            return found
+    return True
+
+
+def _required(old: Plain, new: Plain, path: str) -> Iterator[Difference]:
+    before = old.get("required", ())
+    # Draft 3 had a flag at the property; it is not a list then.
+    for name in new.get("required", ()) if isinstance(new.get("required"), list) else ():
+        said = new.get("properties", {}).get(name)
+        if name not in before and not (isinstance(said, Mapping) and "default" in said):
+            known = name in old.get("properties", {})
+            kind = (
+                "REQUIRED_ATTRIBUTE_ADDED"
+                if known
+                else f"REQUIRED_PROPERTY_ADDED_TO_{_model(old)}_CONTENT_MODEL"
+            )
+            yield Difference(kind, f"{path}/required/{name}")
+
+
+def _property(proof: Containment, old: Plain, new: Plain, name: str, path: str) -> Iterator[Difference]:
+    place = f"{path}/properties/{name}"
+    before, now = _schemas_of(old, name), _schemas_of(new, name)
+    declared_before = name in old.get("properties", {})
+    declared_now = name in new.get("properties", {})
+    for demanded in now:
+        if any(proof.fits(given, demanded, place) for given in before):
+            continue
+        reasons = proof.compare(before[0], demanded, place)
+        if declared_before and declared_now:
+            yield from reasons
+        elif declared_now:
+            covered = (
+                "NOT_COVERED_BY_PARTIALLY_OPEN" if _model(old) == "PARTIALLY_OPEN" else f"TO_{_model(old)}"
+            )
+            yield Difference(f"PROPERTY_ADDED_{covered}_CONTENT_MODEL", place)
+        else:
+            covered = (
+                "NOT_COVERED_BY_PARTIALLY_OPEN" if _model(new) == "PARTIALLY_OPEN" else f"FROM_{_model(new)}"
+            )
+            yield Difference(f"PROPERTY_REMOVED_{covered}_CONTENT_MODEL", place)
+
+
+def _model(schema: Plain) -> str:
+    rest = additional(schema)
+    if rest is False and not schema.get("patternProperties"):
+        return "CLOSED"
+    return "OPEN" if rest in (True, {}) and not schema.get("patternProperties") else "PARTIALLY_OPEN"
+
+
+def _schemas_of(schema: Plain, name: str) -> list[Schema]:
+    """All that a property of this name must be."""
+    found: list[Schema] = []
+    if name in schema.get("properties", {}):
+        found.append(schema["properties"][name])
+    found += [
+        part for pattern, part in schema.get("patternProperties", {}).items() if _matches(pattern, name)
+    ]
+    return found or [additional(schema)]
+
+
+def _matches(pattern: str, name: str) -> bool:
+    try:
+        return re.search(pattern, name) is not None
+    except re.error:  # of another dialect: nothing is known of it
+        return False
+
+
+def _patterns(proof: Containment, old: Plain, new: Plain, path: str) -> Iterator[Difference]:
+    before, now = old.get("patternProperties", {}), new.get("patternProperties", {})
+    for pattern, demanded in now.items():
+        place = f"{path}/patternProperties/{pattern}"
+        # A name that matches this pattern may match any of the old ones, or none.
+        sources = [before[pattern]] if pattern in before else [additional(old), *before.values()]
+        for given in sources:
+            yield from proof.compare(given, demanded, place)
+    for pattern, given in before.items():
+        if pattern not in now:
+            yield from proof.compare(given, additional(new), f"{path}/patternProperties/{pattern}")
+
+
+def _dependencies(proof: Containment, old: Plain, new: Plain, path: str) -> Iterator[Difference]:
+    before, now = _dependencies_of(old), _dependencies_of(new)
+    for name, demanded in now.items():
+        place = f"{path}/dependencies/{name}"
+        given = before.get(name)
+        if isinstance(demanded, list):
+            known = given if isinstance(given, list) else ()
+            if not set(demanded) <= {*known, *_list(old.get("required"))}:
+                kind = "EXTENDED" if isinstance(given, list) else "ADDED"
+                yield Difference(f"DEPENDENCY_ARRAY_{kind}", place)
+        elif given is None or isinstance(given, list):
+            if proof.compare(True, demanded, place):
+                yield Difference("DEPENDENCY_SCHEMA_ADDED", place)
+        else:
+            yield from proof.compare(given, demanded, place)
+
+
+def _dependencies_of(schema: Plain) -> dict[str, Any]:
+    return {
+        **schema.get("dependencies", {}),
+        **schema.get("dependentRequired", {}),
+        **schema.get("dependentSchemas", {}),
+    }
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []

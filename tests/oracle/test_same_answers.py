@@ -26,6 +26,7 @@ from tests.oracle import (
     transactional_records_script,
     transactions_script,
 )
+from tests.oracle.conftest import COMPARED
 from tests.oracle.conversation import Conversation
 from tests.oracle.differences import ABSENT, DIFFERENCES
 from tests.oracle.document import PAGE, with_differences
@@ -63,9 +64,12 @@ class Found(NamedTuple):
     headrace: object
 
 
-def talk(broker: BrokerProcess) -> dict[str, dict[str, Flat]]:
-    """All answers of one broker, by script and step."""
-    answers: dict[str, dict[str, Flat]] = {}
+Answers = dict[str, dict[str, Flat]]
+"""Of one broker: by script and step."""
+
+
+def talk(broker: BrokerProcess) -> Answers:
+    answers: Answers = {}
     with broker:
         for name, run in SCRIPTS.items():
             with Conversation(broker) as conversation:
@@ -86,13 +90,25 @@ def compare(kafka: dict[str, Flat], headrace: dict[str, Flat]) -> list[Found]:
 
 
 @pytest.fixture(scope="session")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Found]]:
+def answers(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> tuple[Answers, Answers]:
+    """Of Apache Kafka and of Headrace."""
     brokers: list[BrokerProcess] = [
         ApacheKafka(tmp_path_factory.mktemp("kafka"), PROPERTIES),
         HeadraceProcess(tmp_path_factory.mktemp("headrace"), PROPERTIES),
     ]
     with ThreadPoolExecutor(2) as pool:
         kafka, headrace = pool.map(talk, brokers)
+    steps = sum(len(script) for script in kafka.values())
+    fields = sum(len(flat) for script in kafka.values() for flat in script.values())
+    request.config.stash[COMPARED] = f"{steps:,} answers of Apache Kafka with {fields:,} fields were compared"
+    return kafka, headrace
+
+
+@pytest.fixture(scope="session")
+def found(answers: tuple[Answers, Answers]) -> dict[str, list[Found]]:
+    kafka, headrace = answers
     result = {name: compare(kafka[name], headrace[name]) for name in SCRIPTS}
     report = os.environ.get("HEADRACE_ORACLE_REPORT")
     if report:
@@ -114,6 +130,14 @@ def test_no_answer_differs_without_a_reason(found: dict[str, list[Found]], scrip
         for one in unexplained[:80]
     )
     assert not unexplained, f"{len(unexplained)} differences without a reason:\n{shown}"
+
+
+@pytest.mark.timeout(240)
+def test_every_script_was_answered_by_both(answers: tuple[Answers, Answers]) -> None:
+    """Nothing is the same as nothing."""
+    for broker in answers:
+        silent = [name for name in SCRIPTS if not any(broker[name].values())]
+        assert not silent
 
 
 @pytest.mark.timeout(240)

@@ -1,0 +1,64 @@
+"""What the commands of `headrace lake` have in common: the configuration, and a session for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from headrace.core.errors import HeadraceError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession  # a command that only reads the configuration starts no Spark
+
+    from headrace.spark.lake.config import LakeConfig
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class SparkMissing(HeadraceError):
+    pass
+
+
+def config_option(command: F) -> F:
+    return click.option(
+        "-c",
+        "--config",
+        "config_path",
+        type=click.Path(path_type=Path, dir_okay=False),
+        default=Path("lake.toml"),
+        show_default=True,
+        help="Which topics go where.",
+    )(command)
+
+
+def master_option(command: F) -> F:
+    return click.option(
+        "--master",
+        metavar="URL",
+        help="Spark's master, as in local[4] or spark://host:7077; before the file's.",
+    )(command)
+
+
+def load_config(path: Path) -> LakeConfig:
+    try:
+        from headrace.spark.lake import config
+    except ModuleNotFoundError as error:
+        raise SparkMissing(
+            f"{error.name} is not installed: the lake needs `pip install 'headrace[spark]'`"
+        ) from None
+    return config.load(path)
+
+
+@contextmanager
+def spark_for(config: LakeConfig, master: str | None) -> Iterator[SparkSession]:
+    from headrace.spark.lake.sessions import session_for
+
+    spark = session_for(config, master=master)
+    try:
+        yield spark
+    finally:
+        spark.stop()

@@ -1,0 +1,64 @@
+"""Which topics there are and how far they go, asked with Kafka's own client in Spark's process.
+
+So whatever security the connector is configured with works here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
+from pyspark.sql import SparkSession
+
+from headrace.core.errors import HeadraceError
+
+
+class BrokersUnreachable(HeadraceError):
+    """Says which were asked, and what Kafka's client said."""
+
+
+@contextmanager
+def _admin(spark: SparkSession, kafka: Mapping[str, str]) -> Iterator[Any]:
+    jvm: Any = spark._jvm
+    properties = jvm.java.util.Properties()
+    for name, value in kafka.items():
+        properties.put(name, value)
+    try:
+        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+    except Py4JJavaError as error:
+        raise BrokersUnreachable(f"{kafka['bootstrap.servers']}: {_said(error)}; check [kafka]") from None
+    try:
+        yield admin
+    except Py4JJavaError as error:
+        raise BrokersUnreachable(
+            f"the brokers at {kafka['bootstrap.servers']} do not answer: {_said(error)}"
+        ) from None
+    finally:
+        admin.close()
+
+
+def _said(error: Py4JJavaError) -> str:
+    cause = error.java_exception
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return str(cause.getMessage() or cause.toString())
+
+
+def topics(spark: SparkSession, kafka: Mapping[str, str]) -> list[str]:
+    with _admin(spark, kafka) as admin:
+        return sorted(str(name) for name in admin.listTopics().names().get())
+
+
+def partitions(spark: SparkSession, kafka: Mapping[str, str], names: Iterable[str]) -> dict[str, list[int]]:
+    jvm: Any = spark._jvm
+    wanted = jvm.java.util.ArrayList()
+    for name in names:
+        wanted.add(name)
+    with _admin(spark, kafka) as admin:
+        described = admin.describeTopics(wanted).allTopicNames().get()
+        return {
+            str(name): sorted(int(each.partition()) for each in described[name].partitions())
+            for name in described
+        }

@@ -1,0 +1,222 @@
+"""Topics into tables: one streaming query for each topic, started as topics appear.
+
+    from headrace.spark.lake import config, job
+    job.run(spark, config.load(Path("lake.toml")), once=True)
+
+A query for each topic means that each has its own checkpoint and its own pace: a topic that is added begins,
+a topic that fails is tried again, and the others do not notice. A table's commit and Spark's are not one
+step; loader.py has what makes the repetition of a batch harmless.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from headrace.core.errors import HeadraceError
+from headrace.spark.lake import batches, broker, locks, maintenance
+from headrace.spark.lake.batches import Done
+from headrace.spark.lake.checkpoint import Checkpoint
+from headrace.spark.lake.config import LakeConfig
+from headrace.spark.lake.failures import explain
+from headrace.spark.lake.files import files_for
+from headrace.spark.lake.loader import TopicLoader
+from headrace.spark.lake.plan import Route, missing, reader_options, routes
+from headrace.spark.lake.resume import starting_offsets
+
+_LOOK_SECONDS: Final = 0.5
+_FIRST_PAUSE: Final = 1.0
+_LONGEST_PAUSE: Final = 60.0
+_GRACE_SECONDS: Final = 30.0
+
+
+class LoadFailed(HeadraceError):
+    """A load that did not get everything; the other topics are loaded."""
+
+
+@dataclass
+class Loading:
+    """A topic that is being loaded, or waits to be tried again."""
+
+    route: Route
+    done: Done
+    query: StreamingQuery | None = None
+    failures: int = 0
+    try_at: float = 0.0
+    finished: bool = False
+
+
+@dataclass
+class Lake:
+    """What is running. `look` may be called as often as one likes; all decisions are made there."""
+
+    spark: SparkSession
+    config: LakeConfig
+    once: bool = False
+    loading: dict[str, Loading] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.files = files_for(self.config.state, self.spark)
+        self._discover_at = 0.0
+
+    def discover(self) -> None:
+        """Topics that have appeared. New partitions of a topic are found by its query."""
+        there = broker.topics(self.spark, self.config.kafka)
+        self.absent = missing(self.config, there)
+        for route in routes(self.config, there):
+            if route.topic not in self.loading:
+                done = batches.fetch(self.files, route.state) or Done(route.topic, route.table)
+                done.error = None
+                self.loading[route.topic] = Loading(route, done)
+        self._discover_at = time.monotonic() + self.config.discover_seconds
+
+    def start(self, topic: Loading) -> None:
+        route = topic.route
+        checkpoint = Checkpoint(self.files, route.checkpoint)
+        starting = None
+        if checkpoint.planned() is None:
+            starting = starting_offsets(self.spark, self.config, route)
+        reader = self.spark.readStream.format("kafka").options(
+            **reader_options(self.config, route.topic, starting)
+        )
+        writer = (
+            reader.load()
+            .writeStream.queryName(f"lake {route.topic}")
+            .option("checkpointLocation", route.checkpoint)
+            .foreachBatch(TopicLoader(self.config, route, checkpoint))
+        )
+        if self.once:
+            topic.query = writer.trigger(availableNow=True).start()
+        else:
+            milliseconds = int(self.config.trigger_seconds * 1000)
+            topic.query = writer.trigger(processingTime=f"{milliseconds} milliseconds").start()
+
+    def look(self) -> None:
+        """Start what is due, note what was done, and see what has ended."""
+        now = time.monotonic()
+        if not self.loading or (not self.once and now >= self._discover_at):
+            self._rediscover()
+        for topic in self.loading.values():
+            if topic.query is not None:
+                self._note(topic, topic.query)
+            elif not topic.finished and now >= topic.try_at and self._has_room():
+                self._try(topic)
+
+    def _rediscover(self) -> None:
+        """Brokers that cannot be asked just now are no reason to stop what runs."""
+        try:
+            self.discover()
+        except broker.BrokersUnreachable:
+            if self.once or not self.loading:
+                raise
+            self._discover_at = time.monotonic() + self.config.discover_seconds
+
+    def _has_room(self) -> bool:
+        running = sum(topic.query is not None for topic in self.loading.values())
+        return not self.once or running < self.config.parallel_topics
+
+    def _try(self, topic: Loading) -> None:
+        try:
+            self.start(topic)
+        except HeadraceError as error:
+            self._failed(topic, str(error))
+
+    def _note(self, topic: Loading, query: StreamingQuery) -> None:
+        running = query.isActive  # before the progress: what is told after the end is the whole
+        news = False
+        checkpoint = Checkpoint(self.files, topic.route.checkpoint)
+        for progress in query.recentProgress:
+            if not topic.done.batches or progress.batchId > topic.done.batches[-1].number:
+                news |= topic.done.add(batches.batch_of(progress, checkpoint))
+        if news:
+            topic.failures = 0
+            topic.done.error = None
+            batches.store(self.files, topic.route.state, topic.done)
+        if not running:
+            topic.query = None
+            error = query.exception()
+            if error is not None:
+                self._failed(topic, explain(str(error), topic.route, self.config))
+            elif self.once:
+                topic.finished = True
+
+    def _failed(self, topic: Loading, reason: str) -> None:
+        topic.failures += 1
+        topic.done.error = reason
+        topic.finished = self.once
+        topic.try_at = time.monotonic() + min(_FIRST_PAUSE * 2 ** (topic.failures - 1), _LONGEST_PAUSE)
+        batches.store(self.files, topic.route.state, topic.done)
+
+    @property
+    def routes(self) -> list[Route]:
+        return [topic.route for topic in self.loading.values()]
+
+    @property
+    def over(self) -> bool:
+        return self.once and all(topic.finished for topic in self.loading.values())
+
+    def stop(self) -> None:
+        """Between two batches where that does not take long. In the middle of one nothing is lost either."""
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for topic in self.loading.values():
+            if topic.query is None:
+                continue
+            while (
+                topic.query.isActive and topic.query.status["isTriggerActive"] and time.monotonic() < deadline
+            ):
+                time.sleep(0.1)
+            topic.query.stop()
+            self._note(topic, topic.query)
+
+
+def run(
+    spark: SparkSession,
+    config: LakeConfig,
+    *,
+    once: bool = False,
+    stop: threading.Event | None = None,
+    told: Callable[[Lake], None] = lambda _: None,
+) -> list[Done]:
+    """Load until `stop` is set, or with `once` what there is now. `told` is called again and again
+    meanwhile.
+    """
+    stopping = threading.Event() if stop is None else stop
+    with locks.held(config.state, "run"):
+        lake = Lake(spark, config, once)
+        upkeep = maintenance.Schedule(spark, config)
+        try:
+            while not stopping.is_set():
+                lake.look()
+                told(lake)
+                if lake.over:
+                    break
+                if not once:
+                    upkeep.look(lake.routes)
+                stopping.wait(_LOOK_SECONDS)
+        finally:
+            lake.stop()
+            upkeep.wait()
+        told(lake)
+        if once and not stopping.is_set():
+            upkeep.look(lake.routes)
+            upkeep.wait()
+    if once:
+        _judge(lake)
+    return [topic.done for topic in lake.loading.values()]
+
+
+def _judge(lake: Lake) -> None:
+    failed: Sequence[Loading] = [topic for topic in lake.loading.values() if topic.done.error is not None]
+    if failed:
+        raise LoadFailed("\n".join(f"{topic.route.topic}: {topic.done.error}" for topic in failed))
+    if lake.absent:
+        raise LoadFailed(
+            f"there is no topic {', '.join(lake.absent)}; create it, or take it out of the configuration"
+        )

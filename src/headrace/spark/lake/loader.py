@@ -1,0 +1,128 @@
+"""One topic's batches into its two tables, each batch once.
+
+Spark repeats the batch that was under way when a driver died, with the same offsets. Each table knows by
+itself whether it has a batch (`Table.last`, `Table.append`). Records come first and dead letters after them,
+so:
+
+- neither is there: both are written;
+- the records are there, the dead letters perhaps not: dead letters are what the batch has and the table has
+  not. They are not judged anew, because the schema may have been changed meanwhile: a record would get lost
+  between a "bad" of yesterday and a "good" of today;
+- both are there: nothing happens.
+
+How many records could not be decoded is counted while the good ones are written. Only a batch that has some
+is read a second time.
+"""
+
+from __future__ import annotations
+
+import threading
+
+from pyspark.sql import DataFrame, Observation
+
+from headrace.core.errors import HeadraceError
+from headrace.spark import columns
+from headrace.spark.lake import shaping
+from headrace.spark.lake.checkpoint import Checkpoint
+from headrace.spark.lake.config import LakeConfig
+from headrace.spark.lake.plan import Route
+from headrace.spark.lake.table_schema import Following, follow
+from headrace.spark.lake.tables.matching import within
+from headrace.spark.lake.tables.opening import open_table
+from headrace.spark.lake.tables.table import Commit, Table
+
+_OBSERVED_SECONDS = 60.0
+_UNDECODABLE = "could not be decoded when it was loaded"
+
+
+class WrittenByAnother(HeadraceError):
+    """Two drivers work on the same state."""
+
+
+class TopicLoader:
+    """The function for `foreachBatch`. One for each start of a query: only its first batch can be a
+    repetition.
+    """
+
+    def __init__(self, config: LakeConfig, route: Route, checkpoint: Checkpoint) -> None:
+        self.config = config
+        self.route = route
+        self.checkpoint = checkpoint
+        self._first = True
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        writer = self.checkpoint.query_id()
+        assert writer is not None, "Spark writes it before the first batch"
+        spark = frame.sparkSession
+        table = open_table(spark, self.config, self.route.table)
+        dead = open_table(spark, self.config, self.route.dead_letters)
+        self.load(frame, Commit(writer, batch), table, dead)
+
+    def load(self, frame: DataFrame, commit: Commit, table: Table, dead: Table) -> None:
+        shaped = shaping.shape(frame, self.route)
+        following = prepare(table, shaped)
+        judged = shaping.judge(shaped, following)
+        if self._first:
+            table.recover(commit.writer)
+            repeated = self._there(table, commit)
+            self._first = False
+            if repeated:
+                if shaped.typed is not None:
+                    self._dead_of_repetition(judged, commit, table, dead)
+                return
+        if shaped.typed is None:
+            table.append(shaping.good_rows(judged, shaped, following), commit)
+            return
+        observed = Observation()
+        counted = judged.observe(observed, shaping.problem_count().alias("problems"))
+        table.append(shaping.good_rows(counted, shaped, following), commit)
+        if _problems(observed, table):
+            dead.create(shaping.dead_letter_schema(frame))
+            dead.recover(commit.writer)
+            dead.append(shaping.dead_letters(judged), commit)
+
+    def _there(self, table: Table, commit: Commit) -> bool:
+        """By the table's own record of commits, or, where somebody has expired that, by the rows
+        themselves.
+        """
+        if table.last(commit.writer) >= commit.batch:
+            return True
+        ranges = self.checkpoint.ranges(commit.batch)
+        return ranges is not None and bool(ranges) and not table.read().filter(within(ranges)).isEmpty()
+
+    def _dead_of_repetition(self, judged: DataFrame, commit: Commit, table: Table, dead: Table) -> None:
+        dead.create(shaping.dead_letter_schema(judged))
+        dead.recover(commit.writer)
+        if dead.last(commit.writer) >= commit.batch:
+            return
+        there = table.read()
+        if ranges := self.checkpoint.ranges(commit.batch):
+            there = there.filter(within(ranges))
+        lost = judged.join(there.select(*columns.IDENTITY), list(columns.IDENTITY), "left_anti")
+        dead.append(shaping.dead_letters(lost, otherwise=_UNDECODABLE), commit)
+
+
+def prepare(table: Table, shaped: shaping.Shaped) -> Following:
+    """Make the table, or give it the columns that it lacks."""
+    known = table.schema()
+    if known is None:
+        table.create(shaped.incoming)
+        known = table.schema()
+        assert known is not None, f"{table.name} was made"
+    following = follow(known, shaped.incoming, scale_may_grow=table.scale_may_grow)
+    if following.changes:
+        table.change(following)
+    return following
+
+
+def _problems(observed: Observation, table: Table) -> int:
+    """Known once the write is over. It never is where the table skipped the write: then another made it."""
+    found: list[int] = []
+    waiting = threading.Thread(target=lambda: found.append(int(observed.get["problems"])), daemon=True)
+    waiting.start()
+    waiting.join(_OBSERVED_SECONDS)
+    if not found:
+        raise WrittenByAnother(
+            f"{table.name}: another driver wrote this batch; run one `headrace lake run` for each state"
+        )
+    return found[0]

@@ -1,0 +1,100 @@
+"""Small files put together and old snapshots removed: on a schedule beside the job, or by `lake maintain`."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from pyspark.sql import SparkSession
+
+from headrace.spark.lake import locks
+from headrace.spark.lake.config import LakeConfig, Maintenance
+from headrace.spark.lake.files import files_for
+from headrace.spark.lake.plan import Route
+from headrace.spark.lake.tables.opening import open_table
+from headrace.spark.lake.tables.table import Upkeep
+
+
+class Maintained(NamedTuple):
+    table: str
+    upkeep: Upkeep | None
+    error: str | None
+    seconds: float
+
+
+def table_names(routes: Iterable[Route]) -> list[str]:
+    """Each once: several topics may share a table."""
+    return list(dict.fromkeys(name for route in routes for name in (route.table, route.dead_letters)))
+
+
+def maintain(
+    spark: SparkSession,
+    config: LakeConfig,
+    routes: Sequence[Route],
+    *,
+    told: Callable[[Maintained], None] = lambda _: None,
+) -> list[Maintained]:
+    """One table after the other. A table that fails is told of, and the next one has its turn."""
+    settings = config.maintenance or Maintenance()
+    done = []
+    with locks.held(config.state, "maintain"):
+        for name in table_names(routes):
+            table = open_table(spark, config, name)
+            if table.schema() is None:
+                continue
+            began = time.monotonic()
+            try:
+                found = Maintained(table.name, table.maintain(settings), None, time.monotonic() - began)
+            except Exception as error:  # whatever it is, the other tables need not wait
+                text = str(error).partition("\n")[0]
+                found = Maintained(table.name, None, text, time.monotonic() - began)
+            done.append(found)
+            told(found)
+        files_for(config.state, spark).replace(_file(config), json.dumps({"ended": time.time()}))
+    return done
+
+
+def _file(config: LakeConfig) -> str:
+    return f"{config.state}/maintenance.json"
+
+
+def last_maintained(spark: SparkSession | None, config: LakeConfig) -> float | None:
+    text = files_for(config.state, spark).read(_file(config))
+    return None if text is None else float(json.loads(text)["ended"])
+
+
+class Schedule:
+    """Runs `maintain` in a thread of its own whenever it is due. Loading goes on meanwhile."""
+
+    def __init__(self, spark: SparkSession, config: LakeConfig) -> None:
+        self.spark = spark
+        self.config = config
+        self._thread: threading.Thread | None = None
+        self._began = time.time()
+
+    def due(self) -> bool:
+        if self.config.maintenance is None:
+            return False
+        last = last_maintained(self.spark, self.config)
+        return time.time() >= (self._began if last is None else last) + self.config.maintenance.every_seconds
+
+    def look(self, routes: Sequence[Route]) -> None:
+        if self._thread is not None and self._thread.is_alive():
+            return
+        if routes and self.due():
+            self._thread = threading.Thread(target=self._run, args=(list(routes),), name="lake maintenance")
+            self._thread.start()
+
+    def _run(self, routes: Sequence[Route]) -> None:
+        try:
+            # A session of its own: what maintenance sets is not for the queries.
+            maintain(self.spark.newSession(), self.config, routes)
+        except locks.Taken:
+            pass  # somebody runs `lake maintain` right now, which is as good
+
+    def wait(self) -> None:
+        if self._thread is not None:
+            self._thread.join()

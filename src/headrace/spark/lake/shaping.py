@@ -1,0 +1,116 @@
+"""A batch as the connector gives it, made into rows of a table and into dead letters. Nothing runs here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType, TimestampType
+
+from headrace.spark import columns
+from headrace.spark.decoding.columns import DECODED, PROBLEM
+from headrace.spark.decoding.decode import decode
+from headrace.spark.decoding.formats import Format
+from headrace.spark.decoding.shaping import shaped as in_shape_of
+from headrace.spark.lake.plan import Route
+from headrace.spark.lake.table_schema import Following, table_struct, table_type
+
+REASON = "reason"
+FAILED_AT = "failed_at"
+
+
+class Shaped(NamedTuple):
+    """`judged` has what the table's columns are made from, and `problem`: null, or why a record stays out."""
+
+    judged: DataFrame
+    kept: StructType
+    """Columns that stand beside the value's own."""
+    typed: StructType | None
+    """The value's own. None where it is not decoded; then nothing can be wrong with it."""
+
+    @property
+    def incoming(self) -> StructType:
+        return StructType([*self.kept.fields, *(self.typed.fields if self.typed is not None else [])])
+
+
+def shape(frame: DataFrame, route: Route) -> Shaped:
+    """The columns that this batch would like the table to have."""
+    kept = _record_fields(frame)
+    raw = StructField(columns.VALUE, frame.schema[columns.VALUE].dataType, True)
+    if route.decoding.format is Format.BYTES:
+        return Shaped(frame, StructType([*kept, raw]), None)
+    decoded = decode(frame, route.decoding)
+    if route.keep_value:
+        kept.append(raw)
+    found = decoded.schema[DECODED].dataType
+    assert isinstance(found, StructType), "a decoded value is a struct"
+    typed = table_struct(found, [field.name for field in kept])
+    if typed != found:
+        # Only names and nullability differ, and a cast of a struct goes by position.
+        decoded = decoded.withColumn(DECODED, sf.col(DECODED).cast(typed))
+    return Shaped(decoded, StructType(kept), typed)
+
+
+def _record_fields(frame: DataFrame) -> list[StructField]:
+    return [
+        StructField(name, table_type(frame.schema[name].dataType), True) for name in columns.RECORD_COLUMNS
+    ]
+
+
+def judge(shaped: Shaped, following: Following) -> DataFrame:
+    """With what the table cannot take counted among the problems."""
+    problem = sf.col(PROBLEM)
+    for conflict in following.conflicts:
+        value = sf.col(DECODED)[conflict.column]
+        problem = sf.when(problem.isNull() & value.isNotNull(), conflict.reason).otherwise(problem)
+    return shaped.judged.withColumn(PROBLEM, problem) if following.conflicts else shaped.judged
+
+
+def good_rows(judged: DataFrame, shaped: Shaped, following: Following) -> DataFrame:
+    """Exactly the table's columns, in the table's order."""
+    rows = judged if shaped.typed is None else judged.filter(sf.col(PROBLEM).isNull())
+    clashing = {conflict.column for conflict in following.conflicts}
+    found: dict[str, Column] = {}
+    types = {field.name: field.dataType for field in following.schema.fields}
+    for field in shaped.kept.fields:
+        found[field.name] = in_shape_of(sf.col(field.name), field.dataType, types[field.name])
+    for field in shaped.typed.fields if shaped.typed is not None else []:
+        if field.name not in clashing:
+            value = sf.col(DECODED)[field.name]
+            found[field.name] = in_shape_of(value, field.dataType, types[field.name])
+    return rows.select(
+        *(found.get(name, sf.lit(None).cast(type_)).alias(name) for name, type_ in types.items())
+    )
+
+
+def problem_count() -> Column:
+    return sf.count(PROBLEM)
+
+
+# --- dead letters -------------------------------------------------------------------------------------------
+
+
+def dead_letter_schema(frame: DataFrame) -> StructType:
+    return StructType(
+        [
+            *_record_fields(frame),
+            StructField(columns.VALUE, frame.schema[columns.VALUE].dataType, True),
+            StructField(REASON, StringType(), True),
+            StructField(FAILED_AT, TimestampType(), True),
+        ]
+    )
+
+
+def dead_letters(judged: DataFrame, otherwise: str | None = None) -> DataFrame:
+    """Rows of the dead-letter table. With `otherwise` all of `judged` are, also those without a problem."""
+    reason = sf.col(PROBLEM)
+    if otherwise is None:
+        judged = judged.filter(reason.isNotNull())
+    else:
+        reason = sf.coalesce(reason, sf.lit(otherwise))
+    schema = dead_letter_schema(judged)
+    rows = judged.withColumns({REASON: reason, FAILED_AT: sf.current_timestamp()})
+    return rows.select(
+        *(in_shape_of(sf.col(f.name), rows.schema[f.name].dataType, f.dataType).alias(f.name) for f in schema)
+    )

@@ -1,0 +1,105 @@
+"""A Delta table. A commit's writer and batch stand in Delta's own log, in the same entry as its files.
+
+Delta keeps the last `txnVersion` of each `txnAppId` for as long as the table lives, through checkpoints of
+the log, VACUUM and OPTIMIZE. A write with one that is not above it is skipped; of two that run at the same
+time, one fails. So a batch is there once, whoever repeats it and whenever it was cut off.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from headrace.spark.lake.config import Maintenance
+from headrace.spark.lake.table_schema import Following, statements
+from headrace.spark.lake.tables.matching import same_record
+from headrace.spark.lake.tables.table import Commit, Upkeep
+
+_PROPERTIES: Final = {"delta.enableTypeWidening": "true"}
+
+
+class DeltaTable:
+    scale_may_grow = True
+
+    def __init__(self, spark: SparkSession, path: str) -> None:
+        self.spark = spark
+        self.path = path
+
+    @property
+    def name(self) -> str:
+        return self.path
+
+    @property
+    def _sql(self) -> str:
+        return f"delta.`{self.path}`"
+
+    def _snapshot(self) -> Any:
+        jvm: Any = self.spark._jvm
+        none = jvm.scala.Option.empty()
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path)
+        return log.update(False, none, none)
+
+    def schema(self) -> StructType | None:
+        snapshot = self._snapshot()
+        return None if snapshot.version() < 0 else _schema(snapshot.schema().json())
+
+    def create(self, schema: StructType) -> None:
+        empty = self.spark.createDataFrame([], schema)
+        empty.write.format("delta").options(**_PROPERTIES).mode("ignore").save(self.path)
+
+    def change(self, following: Following) -> None:
+        for statement in statements(self._sql, following.changes):
+            self.spark.sql(statement)
+
+    def last(self, writer: str) -> int:
+        found = self._snapshot().transactions().get(writer)
+        return int(found.get()) if found.isDefined() else -1
+
+    def recover(self, writer: str) -> None:
+        """Files of a write that was not committed are in no log entry, and VACUUM removes them."""
+
+    def append(self, frame: DataFrame, commit: Commit) -> None:
+        (
+            frame.write.format("delta")
+            .mode("append")
+            .option("txnAppId", commit.writer)
+            .option("txnVersion", str(commit.batch))
+            .save(self.path)
+        )
+
+    def read(self) -> DataFrame:
+        return self.spark.read.format("delta").load(self.path)
+
+    def remove(self, keys: DataFrame) -> None:
+        keys.createOrReplaceTempView("headrace_lake_keys")
+        self.spark.sql(
+            f"MERGE INTO {self._sql} AS old USING headrace_lake_keys AS gone ON {same_record('old', 'gone')} "
+            "WHEN MATCHED THEN DELETE"
+        )
+
+    def maintain(self, settings: Maintenance) -> Upkeep:
+        """OPTIMIZE rearranges rows and adds none, so it meets no append as a conflict."""
+        before = int(self._snapshot().numOfFiles())
+        wanted = {
+            "spark.databricks.delta.optimize.minFileSize": str(settings.small_file_bytes),
+            "spark.databricks.delta.optimize.maxFileSize": str(settings.target_file_bytes),
+            # The configuration says how long old versions are wanted; Delta's own floor is a week.
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+        }
+        for name, value in wanted.items():
+            self.spark.conf.set(name, value)
+        if before >= settings.least_files:
+            self.spark.sql(f"OPTIMIZE {self._sql}")
+        hours = settings.keep_seconds / 3600
+        vacuum = f"VACUUM {self._sql} RETAIN {hours:g} HOURS"
+        gone = self.spark.sql(f"{vacuum} DRY RUN").count()
+        if gone:
+            self.spark.sql(vacuum)
+        return Upkeep(before, int(self._snapshot().numOfFiles()), gone)
+
+
+def _schema(text: str) -> StructType:
+    return StructType.fromJson(json.loads(text))

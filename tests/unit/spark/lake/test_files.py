@@ -1,0 +1,55 @@
+"""Control files: whole or not at all, and of two creators one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from headrace.spark.lake import locks
+from headrace.spark.lake.files import LocalFiles, files_for, is_local
+
+
+def test_a_file_is_created_once(tmp_path: Path) -> None:
+    files = LocalFiles()
+    path = f"file://{tmp_path}/deep/file"
+    assert files.read(path) is None
+    assert files.create(path, "one")
+    assert not files.create(path, "two")
+    assert files.read(path) == "one"
+    files.replace(path, "three")
+    assert files.read(path) == "three"
+    assert files.names(f"{tmp_path}/deep") == ["file"]
+
+
+def test_moving_again_is_no_error(tmp_path: Path) -> None:
+    files = LocalFiles()
+    files.create(f"{tmp_path}/a", "x")
+    assert files.move(f"{tmp_path}/a", f"{tmp_path}/b/c")
+    assert not files.move(f"{tmp_path}/a", f"{tmp_path}/b/c")
+    assert files.sizes(f"{tmp_path}/b") == {"c": 1}
+    assert files.sizes(str(tmp_path)) == {}
+    files.remove(f"{tmp_path}/b")
+    files.remove(f"{tmp_path}/b")
+    assert files.names(f"{tmp_path}/b") == []
+
+
+def test_a_place_elsewhere_needs_a_session() -> None:
+    assert not is_local("s3a://bucket")
+    with pytest.raises(ValueError, match="no session"):
+        files_for("s3a://bucket", None)
+
+
+def test_a_name_with_odd_characters_is_the_same_for_spark_and_for_python(tmp_path: Path) -> None:
+    assert LocalFiles.path(f"file://{tmp_path}/a%20b") == tmp_path / "a b"
+
+
+def test_one_driver_for_each_state(tmp_path: Path) -> None:
+    with (
+        locks.held(f"file://{tmp_path}", "run"),
+        pytest.raises(locks.Taken, match=r"process \d+ already does"),
+        locks.held(f"file://{tmp_path}", "run"),
+    ):
+        pass
+    with locks.held(f"file://{tmp_path}", "run"), locks.held(f"file://{tmp_path}", "maintain"):
+        pass

@@ -20,6 +20,7 @@ _COMMANDS = {
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
     "registry": ("headrace.cli.registry:registry", "Run a schema registry over a topic."),
     "log": ("headrace.cli.log:log", "Look into the files of a log; adopt those of Apache Kafka."),
+    "lake": ("headrace.cli.lake:lake", "Load topics into Delta, Iceberg or Parquet tables."),
     "spark": ("headrace.cli.spark:spark", "Make this machine ready for the pipeline on Spark; check it."),
     "completion": ("headrace.cli.completion:completion", "Print the completion script of a shell."),
 }

@@ -19,9 +19,7 @@ def _struct(ddl: str) -> StructType:
 
 
 def test_records_take_the_shape_of_the_table_by_name_at_every_depth(spark: SparkSession) -> None:
-    old = StructType.fromDDL(
-        "gone string, n int, s struct<x: float, g: int>, a array<struct<d: decimal(3,1)>>"
-    )
+    old = _struct("gone string, n int, s struct<x: float, g: int>, a array<struct<d: decimal(3,1)>>")
     new = _struct(
         "a array<struct<e: int, d: decimal(5,2)>>, s struct<y: string, x: double>, n bigint,"
         " m map<string, struct<k: int>>"

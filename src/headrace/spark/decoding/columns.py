@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 DECODED: Final = "decoded"
@@ -26,3 +26,16 @@ def evaluated_once(column: Column) -> Column:
     the number of a partition is the cheapest of those.
     """
     return sf.when(sf.spark_partition_id() >= 0, column)
+
+
+def with_columns(frame: DataFrame, *, parsed: Column, problem: Column, decoded: Column) -> DataFrame:
+    """The frame with both columns. `problem` and `decoded` are made from PARSED, which is not kept.
+
+    The parser stands in a projection of its own: Spark does not repeat it for each use of its answer.
+    """
+    return (
+        frame.withColumn(PARSED, parsed)
+        .withColumn(PROBLEM, evaluated_once(problem))
+        .withColumn(DECODED, sf.when(sf.col(PROBLEM).isNull(), decoded))
+        .drop(PARSED)
+    )

@@ -4,33 +4,63 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from pyspark.errors import ParseException
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
+from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StringType, StructType
 
+from headrace.spark.decoding import avro_schema, json_schema, wire_format
+from headrace.spark.decoding.avro_records import AvroSchemas, decode_avro
 from headrace.spark.decoding.columns import DECODED, PROBLEM
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
-from headrace.spark.decoding.json_records import decode_json
+from headrace.spark.decoding.json_records import decode_json, required
+from headrace.spark.decoding.registered import registered
 
 
 def decode(frame: DataFrame, decoding: Decoding, column: str = "value") -> DataFrame:
     """The frame with two columns more: `decoded` (a struct or null) and `problem` (the reason or null).
 
     No record stops a query: what cannot be decoded has a problem and no `decoded`. A null value has neither.
+    With a registry, this asks it, so call it anew for each batch. Raises DecodingRefused for a description
+    that cannot be carried out, RegistryUnreachable where the registry does not answer.
     """
     value = sf.col(column)
-    if decoding.format is Format.BYTES:
-        kept = sf.when(value.isNotNull(), sf.struct(value.alias("value")))
-        return frame.withColumns({DECODED: kept, PROBLEM: sf.lit(None).cast(StringType())})
-    if decoding.format is Format.JSON:
-        return decode_json(frame, _json_columns(decoding), *_text(value))
-    raise DecodingRefused(f"{decoding.format} cannot be decoded yet")
+    try:
+        match decoding.format:
+            case Format.BYTES:
+                return _kept(frame, value)
+            case Format.JSON:
+                return _decoded_json(frame, decoding, value)
+            case Format.AVRO:
+                return decode_avro(frame, _avro_schemas(decoding), value)
+            case Format.PROTOBUF:
+                raise DecodingRefused("Protobuf cannot be decoded yet")
+    except (PySparkException, Py4JJavaError) as error:
+        raise DecodingRefused(f"Spark cannot decode {decoding.format} by this schema: {error}") from None
 
 
-def _text(value: Column) -> tuple[Column, Column]:
-    text = value.cast(StringType())
-    return text, sf.when(~sf.is_valid_utf8(text), "not JSON: the bytes are not UTF-8")
+def _kept(frame: DataFrame, value: Column) -> DataFrame:
+    kept = sf.when(value.isNotNull(), sf.struct(value.alias("value")))
+    return frame.withColumns({DECODED: kept, PROBLEM: sf.lit(None).cast(StringType())})
+
+
+def _decoded_json(frame: DataFrame, decoding: Decoding, value: Column) -> DataFrame:
+    if decoding.registry is None:
+        schema = _json_columns(decoding)
+        text, problem, needed = value, None, list(required(schema))
+    else:
+        # JSON tells its own fields, so the reader's schema suffices, and the id is passed over. But a record
+        # must not lack what its writer's schema did not ask for.
+        found = registered(decoding)
+        schema = json_schema.columns(found.reader.text, found.reader.references)
+        others = [json_schema.columns(each.text, each.references) for each in found.writers.values()]
+        needed = [path for path in required(schema) if all(path in required(other) for other in others)]
+        text, problem = wire_format.record(value), wire_format.problem(value)
+    text = text.cast(StringType())
+    not_text = sf.when(~sf.is_valid_utf8(text), "not JSON: the bytes are not UTF-8")
+    early = not_text if problem is None else sf.coalesce(problem, not_text)
+    return decode_json(frame, schema, text, early, needed)
 
 
 def _json_columns(decoding: Decoding) -> StructType:
@@ -39,10 +69,33 @@ def _json_columns(decoding: Decoding) -> StructType:
         return schema
     parsed: DataType | None = None
     if isinstance(schema, str):
+        if schema.lstrip().startswith("{"):
+            return json_schema.columns(schema)
         with suppress(ParseException):
             parsed = StructType.fromDDL(schema)
     if not isinstance(parsed, StructType):
         raise DecodingRefused(
-            f"the schema of JSON is a StructType or its DDL, such as 'id bigint, name string', not {schema!r}"
+            "the schema of JSON is a StructType, its DDL, such as 'id bigint, name string', "
+            f"or a JSON Schema document, not {schema!r}"
         )
     return parsed
+
+
+def _avro_schemas(decoding: Decoding) -> AvroSchemas:
+    if decoding.registry is None:
+        assert isinstance(decoding.schema, str | bytes), "checked when the description was made"
+        return AvroSchemas(avro_schema.parse(decoding.schema))
+    found = registered(decoding)
+
+    def document(text: str, references: tuple[tuple[str, str], ...]) -> object:
+        return avro_schema.with_references(avro_schema.parse(text), references)
+
+    writers = {number: document(each.text, each.references) for number, each in found.writers.items()}
+    reader = avro_schema.document_for_all(
+        document(found.reader.text, found.reader.references), writers.values()
+    )
+    return AvroSchemas(
+        reader,
+        writers,
+        ", ".join((decoding.subject or "", *decoding.other_subjects)),
+    )

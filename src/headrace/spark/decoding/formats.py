@@ -30,7 +30,8 @@ class Decoding:
     `message` then names the message, unless there is only one.
 
     With `registry` (its URL) values are in Confluent's wire format. `subject` says which schema the columns
-    follow, and `version` pins one; without it they follow the latest, anew in each batch.
+    follow, and `version` pins one; without it they follow the latest, anew in each batch. `other_subjects`
+    are further ones that a record's schema may be registered under, as where subjects are named by record.
     """
 
     format: Format
@@ -38,6 +39,7 @@ class Decoding:
     registry: str | None = None
     subject: str | None = None
     version: int | None = None
+    other_subjects: tuple[str, ...] = ()
     message: str | None = None
 
     def __post_init__(self) -> None:

@@ -6,14 +6,14 @@ refusal costs nothing to see, and the reason is found by comparing what the text
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from headrace.spark.decoding.columns import DECODED, PARSED, PROBLEM, evaluated_once
+from headrace.spark.decoding.columns import PARSED, with_columns
 
 _REFUSED: Final = "__refused"
 _OPTIONS: Final = {
@@ -25,7 +25,13 @@ _OPTIONS: Final = {
 _TEXTS: Final = "map<string,string>"
 
 
-def decode_json(frame: DataFrame, schema: StructType, text: Column, early_problem: Column) -> DataFrame:
+def decode_json(
+    frame: DataFrame,
+    schema: StructType,
+    text: Column,
+    early_problem: Column,
+    required_fields: Iterable[tuple[str, ...]],
+) -> DataFrame:
     """`early_problem` is what is wrong before the text is looked at, else null; such a text is not parsed."""
     with_refusal = StructType([*schema.fields, StructField(_REFUSED, StringType())])
     parsed = sf.from_json(sf.when(early_problem.isNull(), text), with_refusal, _OPTIONS)
@@ -36,14 +42,9 @@ def decode_json(frame: DataFrame, schema: StructType, text: Column, early_proble
         .when(answer.isNull(), "empty: there is no JSON in it")
         .when(answer[_REFUSED].isNotNull(), _why_refused(answer[_REFUSED], schema))
     )
-    for path in required(schema):
+    for path in required_fields:
         problem = problem.when(_absent(answer, path), f"required field {'.'.join(path)} is missing or null")
-    return (
-        frame.withColumn(PARSED, parsed)
-        .withColumns({PROBLEM: evaluated_once(problem), DECODED: answer.dropFields(_REFUSED)})
-        .withColumn(DECODED, sf.when(sf.col(PROBLEM).isNull(), sf.col(DECODED)))
-        .drop(PARSED)
-    )
+    return with_columns(frame, parsed=parsed, problem=problem, decoded=answer.dropFields(_REFUSED))
 
 
 def required(schema: StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

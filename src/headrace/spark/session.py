@@ -26,6 +26,13 @@ _EXTENSIONS: Final = (
     "io.delta.sql.DeltaSparkSessionExtension",
     "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
 )
+#: A few bytes that are not Avro can claim to be an array of two thousand million items. Avro's reader would
+#: make room for them first, which costs the executor its life; within these limits it costs the record.
+AVRO_LIMITS: Final = {
+    "org.apache.avro.limits.bytes.maxLength": 64 << 20,
+    "org.apache.avro.limits.string.maxLength": 64 << 20,
+    "org.apache.avro.limits.collectionItems.maxLength": 4 << 20,
+}
 
 
 class SessionExists(HeadraceError):
@@ -44,6 +51,9 @@ def settings(
         # Topics are read by offset, so a record's time is what it says: no machine's zone may move it.
         "spark.sql.session.timeZone": "UTC",
     }
+    limits = " ".join(f"-D{name}={limit}" for name, limit in AVRO_LIMITS.items())
+    for process in ("driver", "executor"):
+        found[f"spark.{process}.extraJavaOptions"] = limits
     if packages:
         found["spark.jars.packages"] = ",".join(jar.coordinates for jar in jars.needed())
     else:

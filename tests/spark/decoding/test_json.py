@@ -96,5 +96,5 @@ def test_bytes_are_kept(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("schema", ["bigint", "{not json", b"id bigint"])
 def test_a_schema_that_cannot_be_read_is_refused_at_once(spark: SparkSession, schema: str | bytes) -> None:
-    with pytest.raises(DecodingRefused, match="(?i)schema"):
+    with pytest.raises(DecodingRefused, match=r"(?i)schema"):
         decode(_frame(spark, []), Decoding(Format.JSON, schema))

@@ -1,0 +1,176 @@
+"""What exactly once costs: the sink `headrace` beside Spark's own sink, which is at least once, in one run.
+
+    python -m bench.sink --runs 5
+
+A query copies a topic of 2 M records into another, to its end, by one sink and then by the other, in turns,
+on a session that is warm. The time is that of the whole query, from its start to its end: with the plans, the
+decisions and the ends of the transactions. Afterwards the rows of the copy are counted as a read_committed
+consumer sees them. Headrace grants transactions that never time out; Apache Kafka does not, so there the sink
+also computes checksums.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+from tests.apache_kafka import CACHE, ApacheKafka
+from tests.broker_process import BrokerProcess, HeadraceProcess
+
+from bench.topics import Topics
+from headrace.spark.session import session
+from headrace.spark.sink.datasource import register
+
+PARTITIONS: Final = 4
+SINKS: Final = ("kafka", "headrace")
+TARGETS: Final[dict[str, type[BrokerProcess]]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
+GRANT: Final = {"transaction.two.phase.commit.enable": "true"}
+
+
+@dataclass
+class Run:
+    target: str
+    size: int
+    batches: int
+    sink: str
+    rows: int
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        return self.rows / self.seconds
+
+
+class Copying:
+    """One broker, one session, one input of each size."""
+
+    def __init__(self, spark: SparkSession, target: str, bootstrap: str, directory: Path, rows: int) -> None:
+        self._spark, self._target, self._bootstrap = spark, target, bootstrap
+        self._directory, self._rows = directory, rows
+        self._topics = Topics(bootstrap)
+        self._count = 0
+
+    def fill(self, size: int) -> str:
+        topic = f"input-{size}"
+        self._topics.create(topic, PARTITIONS)
+        rows = self._spark.range(self._rows, numPartitions=PARTITIONS).selectExpr(
+            "cast(id as string) as key",
+            f"rpad(cast(id as string), {size}, 'abcdefgh') as value",
+            f"cast(id % {PARTITIONS} as int) as partition",
+        )
+        rows.write.format("kafka").option("kafka.bootstrap.servers", self._bootstrap).option(
+            "topic", topic
+        ).save()
+        return topic
+
+    def copy(self, source: str, size: int, batches: int, sink: str) -> Run:
+        self._count += 1
+        topic = f"output-{self._count}"
+        self._topics.create(topic, PARTITIONS)
+        rows = (
+            self._spark.readStream.format("kafka")
+            .option("kafka.bootstrap.servers", self._bootstrap)
+            .option("subscribe", source)
+            .option("startingOffsets", "earliest")
+            .option("maxOffsetsPerTrigger", -(-self._rows // batches))
+            .load()
+        )
+        writer = (
+            rows.select("key", "value")
+            .writeStream.format(sink)
+            .option("kafka.bootstrap.servers", self._bootstrap)
+            .option("topic", topic)
+            .option("checkpointLocation", str(self._directory / topic))
+            .trigger(availableNow=True)
+        )
+        began = time.monotonic()
+        query = writer.start()
+        query.awaitTermination()
+        run = Run(self._target, size, batches, sink, self._rows, time.monotonic() - began)
+        found = self._committed(topic).count()
+        if found != self._rows:
+            raise RuntimeError(f"{sink} was given {self._rows} rows, and {found} can be read")
+        self._topics.delete(topic)
+        return run
+
+    def _committed(self, topic: str) -> DataFrame:
+        read = self._spark.read.format("kafka").option("kafka.bootstrap.servers", self._bootstrap)
+        return read.option("subscribe", topic).option("kafka.isolation.level", "read_committed").load()
+
+
+def measure(spark: SparkSession, target: str, given: argparse.Namespace, directory: Path) -> list[Run]:
+    found: list[Run] = []
+    with TARGETS[target](directory / target, GRANT if target == "headrace" else {}) as broker:
+        copying = Copying(spark, target, broker.bootstrap, directory, given.rows)
+        for size in given.size:
+            source = copying.fill(size)
+            for batches in given.batches:
+                for number in range(given.runs + 1):  # the first is the warm-up
+                    for sink in SINKS:
+                        run = copying.copy(source, size, batches, sink)
+                        print(f"{'warm-up' if not number else ''} {run} {run.rate:,.0f}/s", flush=True)
+                        found += [run] if number else []
+    return found
+
+
+def table(runs: Sequence[Run]) -> str:
+    """Medians of both, and their ratio run by run."""
+    lines = ["| broker | record | batches | Spark's own | headrace | ratio (lowest to highest) |"]
+    lines.append("|---|---|---|---|---|---|")
+    for target, size, batches in dict.fromkeys((run.target, run.size, run.batches) for run in runs):
+        rates = {
+            sink: [
+                r.rate for r in runs if (r.target, r.size, r.batches, r.sink) == (target, size, batches, sink)
+            ]
+            for sink in SINKS
+        }
+        ratios = [ours / theirs for theirs, ours in zip(*rates.values(), strict=True)]
+        own, ours = (statistics.median(rates[sink]) / 1000 for sink in SINKS)
+        lines.append(
+            f"| {target} | {size} B | {batches} | {own:.0f} k/s | {ours:.0f} k/s "
+            f"| {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
+        )
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.sink", description=__doc__)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--size", type=int, nargs="*", default=[100, 1000])
+    parser.add_argument("--batches", type=int, nargs="*", default=[1, 4])
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--target", nargs="*", choices=list(TARGETS), default=list(TARGETS))
+    parser.add_argument("--output", type=Path, help="a file for the runs, as JSON")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="headrace-bench-sink-") as name:
+        directory = Path(name)
+        spark = session(
+            "bench-sink",
+            master="local[2]",
+            jar_directory=CACHE / "spark-jars",
+            warehouse=directory / "warehouse",
+            extra={"spark.ui.enabled": "false", "spark.driver.memory": "2g"},
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        register(spark)
+        try:
+            runs = [run for target in given.target for run in measure(spark, target, given, directory)]
+        finally:
+            spark.stop()
+    print(table(runs))
+    if given.output is not None:
+        given.output.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

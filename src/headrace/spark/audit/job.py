@@ -1,0 +1,217 @@
+"""One pass of an audit: read the events, then the log, then the lakes; judge; tell.
+
+    kafka = {"bootstrap.servers": "127.0.0.1:9092"}
+    found = Auditor(spark, AuditConfig(kafka, topics=("orders",), state="/data/audit")).run_once()
+
+The order is the proof: see `plan.py`. No record comes to the driver, only tallies of windows that are not
+settled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+
+from headrace.audit import verdict as verdicts
+from headrace.audit.verdict import Difference, State, Verdict
+from headrace.audit.verdict_topic import publish
+from headrace.client.cluster import Cluster
+from headrace.core.errors import HeadraceError
+from headrace.spark.audit import expressions, plan, tiers
+from headrace.spark.audit.books import Books
+from headrace.spark.audit.config import AuditConfig
+from headrace.spark.audit.offsets import Ends, ends_of, ranges
+from headrace.spark.audit.picture import LakeTier, Partition, Picture
+
+
+class AuditDifference(HeadraceError):
+    """The first difference of a pass, for those who want it raised."""
+
+    def __init__(self, verdict: Verdict, difference: Difference) -> None:
+        window = verdicts.window_text(verdict.window_ms)
+        super().__init__(f"{verdict.topic}, window {window}, {difference}")
+        self.verdict = verdict
+        self.difference = difference
+
+
+@dataclass(frozen=True)
+class PassResult:
+    step: int
+    #: Of every window that was not settled before.
+    verdicts: tuple[Verdict, ...]
+    #: What was published.
+    news: tuple[Verdict, ...]
+    records: int
+    events: int
+    #: Offsets that retention had taken away before this audit read them.
+    gone: Mapping[Partition, int]
+    seconds: float
+
+    def counts(self) -> dict[str, int]:
+        found = dict.fromkeys((state.value for state in State), 0)
+        for verdict in self.verdicts:
+            found[verdict.state] += 1
+        return found
+
+    def raise_first_difference(self) -> None:
+        first = plan.first_difference(self.verdicts)
+        if first is not None:
+            raise AuditDifference(*first)
+
+
+class Auditor:
+    """Works in a session that it is given. Books that exist are gone on with."""
+
+    def __init__(self, spark: SparkSession, config: AuditConfig) -> None:
+        self.spark = spark
+        self.config = config
+        self.books = Books(spark, config.state)
+        self.books.create()
+
+    def run_once(self) -> PassResult:
+        began = time.monotonic()
+        step = self.books.last_step() + 1
+        events = self._take_events(step) if self.config.with_producers else 0
+        asked_ms = time.time_ns() // 1_000_000
+        ends = self._ends(self.config.topics, self.config.since_ms)
+        records, positions, gone = self._count_log(step, ends, asked_ms)
+        windows = self._unsettled()
+        picture = self._picture(windows, ends, positions)
+        judged = self._judged(picture)
+        chosen = plan.windows_to_judge(picture, self.config.topics, self.config.since_ms, judged)
+        found = [plan.judge(picture, *window, partitions) for window, partitions in chosen.items()]
+        news = plan.settle(found, judged)
+        self._tell(news, step)
+        self.books.compact(step)
+        return PassResult(step, tuple(found), tuple(news), records, events, gone, time.monotonic() - began)
+
+    # --- reading ------------------------------------------------------------------------------------------
+
+    def _ends(self, topics: tuple[str, ...], since_ms: int | None) -> dict[Partition, Ends]:
+        async def ask() -> dict[Partition, Ends]:
+            async with Cluster(self.config.bootstrap, client_id="headrace-audit") as cluster:
+                return await ends_of(cluster, topics, since_ms)
+
+        return asyncio.run(ask())
+
+    def _take_events(self, step: int) -> int:
+        ends = self._ends((self.config.events_topic,), None)
+        wanted = ranges(self.books.positions("events"), ends)
+        count = sum(span.end - span.start for span in wanted.values())
+        if count:
+            rows = tiers.parse_events(tiers.read_range(self.spark, self.config.kafka, wanted))
+            self.books.append("events", rows, {place: span.end for place, span in wanted.items()}, step)
+        return count
+
+    def _count_log(
+        self, step: int, ends: Mapping[Partition, Ends], asked_ms: int
+    ) -> tuple[int, dict[Partition, int], dict[Partition, int]]:
+        """How many offsets were read, how far the log is read now, and what was gone before it was."""
+        wanted = ranges(self.books.positions("log"), ends, self.config.max_records_per_partition)
+        count = sum(span.end - span.start for span in wanted.values())
+        positions = {place: span.end for place, span in wanted.items()}
+        if count:
+            records = tiers.read_range(self.spark, self.config.kafka, wanted)
+            rows = expressions.tallies_of_records(records, self.config.window_ms)
+            self.books.append("log", rows.withColumn("asked_ms", F.lit(asked_ms)), positions, step)
+        return count, positions, {place: span.gone for place, span in wanted.items() if span.gone}
+
+    # --- judging ------------------------------------------------------------------------------------------
+
+    def _verdicts(self) -> DataFrame:
+        """The last of each window."""
+        table = self.books.table("verdicts")
+        newest = F.max_by(F.struct("state", "document", "step"), "step").alias("last")
+        return table.groupBy("topic", "window_ms").agg(newest).select("topic", "window_ms", "last.*")
+
+    def _unsettled(self) -> DataFrame:
+        """topic and window_ms of windows without a certificate, or with something new since."""
+        log = self.books.table("log").where("window_ms is not null").select("topic", "window_ms", "step")
+        told = (
+            self.books.table("events")
+            .select(F.explode("counts").alias("told"), "step")
+            .select("told.topic", "told.window_ms", "step")
+        )
+        touched = log.union(told).where(F.col("topic").isin(list(self.config.topics)))
+        if self.config.since_ms is not None:
+            touched = touched.where(F.col("window_ms") >= self.config.since_ms)
+        newest = touched.groupBy("topic", "window_ms").agg(F.max("step").alias("touched"))
+        certified = self._verdicts().where(F.col("state") == State.CERTIFIED.value)
+        return (
+            newest.join(certified, ["topic", "window_ms"], "left")
+            .where("step is null or touched > step")
+            .select("topic", "window_ms")
+            .localCheckpoint()
+        )
+
+    def _picture(
+        self, windows: DataFrame, ends: Mapping[Partition, Ends], positions: Mapping[Partition, int]
+    ) -> Picture:
+        config, books = self.config, self.books
+        told, uncertain = tiers.told_cells(books, windows, config.window_ms)
+        lakes: dict[str, LakeTier] = {}
+        for tier in dict.fromkeys(table.tier for table in config.lakes):
+            tables = [table for table in config.lakes if table.tier == tier]
+            lakes[tier] = tiers.lake_tier(self.spark, tables, config, windows, positions)
+        return Picture(
+            now_ms=time.time_ns() // 1_000_000,
+            window_length_ms=config.window_ms,
+            lateness_ms=config.lateness_ms,
+            told_topics=tiers.told_topics(books) if config.with_producers else frozenset(),
+            producers=tiers.producer_states(books, config.window_ms) if config.with_producers else (),
+            reported=told,
+            uncertain=uncertain,
+            log=tiers.log_cells(books, windows),
+            unread={
+                place: end.high_watermark - positions[place]
+                for place, end in ends.items()
+                if end.high_watermark > positions[place]
+            },
+            lakes=lakes,
+            with_producers=config.with_producers,
+            clock_skew_ms=config.clock_skew_ms,
+            silent_after_ms=config.silent_after_ms,
+        )
+
+    def _judged(self, picture: Picture) -> dict[tuple[str, int], Verdict]:
+        """The last verdicts of windows that may be judged now."""
+        cells = (*picture.reported, *picture.log)
+        oldest = min((cell.window_ms for cell in cells), default=picture.now_ms)
+        oldest = min(oldest, picture.now_ms - plan.EMPTY_AT_MOST * picture.window_length_ms)
+        last = self._verdicts().where(F.col("window_ms") >= oldest)
+        return {
+            (row.topic, row.window_ms): verdicts.decode(row.document.encode())
+            for row in last.toLocalIterator()
+        }
+
+    # --- telling ------------------------------------------------------------------------------------------
+
+    def _tell(self, news: list[Verdict], step: int) -> None:
+        """First to the topic, then into the books: after a crash between the two it is told again."""
+        if not news:
+            return
+        asyncio.run(publish(self.config.bootstrap, self.config.verdicts_topic, news))
+        rows = [
+            (
+                verdict.topic,
+                verdict.window_ms,
+                verdict.state.value,
+                verdict.headline,
+                verdict.revision,
+                verdict.decided_ms,
+                {tier: tally.count for tier, tally in verdict.tiers.items()},
+                verdict.encode().decode(),
+            )
+            for verdict in news
+        ]
+        schema = (
+            "topic string, window_ms bigint, state string, headline string, revision int, decided_ms bigint, "
+            "tiers map<string, bigint>, document string"
+        )
+        frame = self.spark.createDataFrame(rows, schema).withColumn("window", F.timestamp_millis("window_ms"))
+        self.books.append("verdicts", frame, {}, step)

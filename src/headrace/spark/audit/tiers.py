@@ -1,0 +1,204 @@
+"""The tiers, read by Spark: what producers told, what the log holds, what lakes hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
+
+from headrace.audit.tally import Cell, Tally
+from headrace.spark import columns
+from headrace.spark.audit import expressions
+from headrace.spark.audit.books import EVENT, Books
+from headrace.spark.audit.config import AuditConfig, LakeTable
+from headrace.spark.audit.offsets import Range, as_option
+from headrace.spark.audit.picture import LakeTier, Partition, ProducerState, Read
+
+_CELL: Final = ("topic", "partition", "window_ms")
+
+
+def read_range(spark: SparkSession, kafka: Mapping[str, str], wanted: Mapping[Partition, Range]) -> DataFrame:
+    """The records of these offsets, as the connector gives them; only committed ones."""
+    reader = spark.read.format("kafka")
+    for name, value in kafka.items():
+        reader = reader.option(f"kafka.{name}", value)
+    return (
+        reader.option("kafka.isolation.level", "read_committed")
+        .option("subscribe", ",".join(sorted({topic for topic, _ in wanted})))
+        .option("startingOffsets", as_option({place: span.start for place, span in wanted.items()}))
+        .option("endingOffsets", as_option({place: span.end for place, span in wanted.items()}))
+        # What retention takes away meanwhile is missing from the count, and so is found.
+        .option("failOnDataLoss", "false")
+        .load()
+    )
+
+
+# --- producers ----------------------------------------------------------------------------------------------
+
+
+def parse_events(records: DataFrame) -> DataFrame:
+    """The rows of the table of events; what is no event is left out."""
+    parsed = records.select(
+        F.from_json(F.col("value").cast("string"), EVENT).alias("event"),
+        F.unix_millis("timestamp").alias("heard_ms"),
+    )
+    return parsed.select("event.*", "heard_ms").where(
+        "version = 1 and producer is not null and incarnation is not null"
+    )
+
+
+def _events(books: Books) -> DataFrame:
+    """Each once: a producer sends an event again if it does not know whether it was stored."""
+    told = books.table("events").where("sequence is not null and retired is null")
+    return told.dropDuplicates(["incarnation", "sequence"])
+
+
+def producer_states(books: Books, window_ms: int) -> list[ProducerState]:
+    """Every incarnation that has not closed. Only what it told without a gap counts as told."""
+    in_turn = Window.partitionBy("incarnation").orderBy("sequence")
+    unbroken = F.col("turn") == F.col("sequence")
+    by_incarnation = (
+        _events(books)
+        .withColumn("turn", F.row_number().over(in_turn) - 1)
+        .groupBy("producer", "server", "incarnation")
+        .agg(
+            F.min("started_ms").alias("started_ms"),
+            F.max(F.when(unbroken, F.col("complete_until_ms"))).alias("complete_until_ms"),
+            F.max(F.when(unbroken, F.col("closing"))).alias("closed"),
+            F.min(F.when(~unbroken, F.col("turn"))).alias("missing"),
+            F.max("heard_ms").alias("heard_ms"),
+            F.max("interval_ms").alias("interval_ms"),
+            F.max(F.when(F.col("window_length_ms") != window_ms, F.col("window_length_ms"))).alias(
+                "other_length_ms"
+            ),
+        )
+    )
+    in_order = Window.partitionBy("producer", "server").orderBy("started_ms", "incarnation")
+    retired = (
+        books.table("events")
+        .where("retired")
+        .groupBy("incarnation")
+        .agg(F.min("time_ms").alias("retired_ms"))
+    )
+    topics = _told(books).groupBy("producer").agg(F.collect_set("topic").alias("topics"))
+    found = (
+        by_incarnation.withColumn("next_ms", F.lead("started_ms").over(in_order))
+        .join(retired, "incarnation", "left")
+        .join(topics, "producer", "left")
+        .where("not coalesce(closed, false) or other_length_ms is not null")
+        .withColumn("ended_ms", F.least("next_ms", "retired_ms"))
+    )
+    return [
+        ProducerState(
+            row.producer,
+            row.incarnation,
+            row.server,
+            # One whose first event is missing has told of nothing for certain.
+            row.started_ms if row.complete_until_ms is None else row.complete_until_ms,
+            row.heard_ms,
+            row.interval_ms,
+            row.ended_ms,
+            _fault(row.missing, row.other_length_ms, window_ms),
+            None if row.topics is None else frozenset(row.topics),
+        )
+        for row in found.toLocalIterator()
+    ]
+
+
+def _fault(missing: int | None, other_length_ms: int | None, window_ms: int) -> str | None:
+    if other_length_ms is not None:
+        return f"tells of windows of {other_length_ms} ms, and this audit has windows of {window_ms} ms"
+    return None if missing is None else f"sent an event {missing} that was lost"
+
+
+def _told(books: Books) -> DataFrame:
+    told = _events(books).select("producer", "window_length_ms", F.explode("counts").alias("told"))
+    return told.select("producer", "window_length_ms", "told.*")
+
+
+def told_topics(books: Books) -> frozenset[str]:
+    return frozenset(row[0] for row in _told(books).select("topic").distinct().toLocalIterator())
+
+
+def told_cells(books: Books, windows: DataFrame, window_ms: int) -> tuple[dict[Cell, Tally], dict[Cell, int]]:
+    """What was acknowledged, and what nobody knows of."""
+    grouped = (
+        _told(books)
+        .where(F.col("window_length_ms") == window_ms)
+        .join(F.broadcast(windows), ["topic", "window_ms"])
+        .groupBy(*_CELL)
+        .agg(*expressions.sum_of_tallies(F.sum("uncertain").alias("uncertain")))
+    )
+    told: dict[Cell, Tally] = {}
+    uncertain: dict[Cell, int] = {}
+    for row in expressions.summed(grouped).toLocalIterator():
+        cell = Cell(row.topic, row.partition, row.window_ms)
+        told[cell] = Tally.parse(row["count"], row.checksum)
+        if row.uncertain:
+            uncertain[cell] = row.uncertain
+    return told, uncertain
+
+
+# --- the log ------------------------------------------------------------------------------------------------
+
+
+def log_cells(books: Books, windows: DataFrame) -> dict[Cell, Read]:
+    grouped = (
+        books.table("log")
+        .where("window_ms is not null")
+        .join(F.broadcast(windows), ["topic", "window_ms"])
+        .groupBy(*_CELL)
+        .agg(
+            *expressions.sum_of_tallies(
+                F.max("last_offset").alias("last_offset"), F.max("asked_ms").alias("asked_ms")
+            )
+        )
+    )
+    return {
+        Cell(row.topic, row.partition, row.window_ms): Read(
+            Tally.parse(row["count"], row.checksum), row.last_offset, row.asked_ms
+        )
+        for row in expressions.summed(grouped).toLocalIterator()
+    }
+
+
+# --- lakes --------------------------------------------------------------------------------------------------
+
+
+def open_table(spark: SparkSession, table: LakeTable) -> DataFrame:
+    if table.format == "iceberg":
+        return spark.table(table.location)
+    return spark.read.format(table.format).load(table.location)
+
+
+def lake_tier(
+    spark: SparkSession,
+    tables: Sequence[LakeTable],
+    config: AuditConfig,
+    windows: DataFrame,
+    positions: Mapping[Partition, int],
+) -> LakeTier:
+    """Counted up to `positions`, where the log tier stands: a lake that is ahead of it is no difference."""
+    needed = [columns.TOPIC, columns.PARTITION, columns.OFFSET, columns.TIMESTAMP, expressions.RECORD_HASH]
+    frames = [expressions.with_hash(open_table(spark, table)).select(*needed) for table in tables]
+    rows = frames[0]
+    for more in frames[1:]:
+        rows = rows.unionByName(more)
+    rows = rows.where(F.col(columns.TOPIC).isin(list(config.topics)))
+    loaded = rows.groupBy(columns.TOPIC, columns.PARTITION).agg((F.max(columns.OFFSET) + 1).alias("position"))
+    places = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
+    limits = spark.createDataFrame(places, "topic string, partition int, limit bigint")
+    first = windows.agg(F.min("window_ms")).first()
+    if first is None or first[0] is None:
+        return LakeTier({}, {(row[0], row[1]): row[2] for row in loaded.toLocalIterator()})
+    within = rows.where(F.col(columns.TIMESTAMP) >= F.timestamp_millis(F.lit(first[0]))).join(
+        F.broadcast(limits), [columns.TOPIC, columns.PARTITION]
+    )
+    counted = expressions.tallies_of_records(within.where("offset < limit"), config.window_ms)
+    cells = {
+        Cell(row.topic, row.partition, row.window_ms): Tally.parse(row["count"], row.checksum)
+        for row in counted.join(F.broadcast(windows), ["topic", "window_ms"]).toLocalIterator()
+    }
+    return LakeTier(cells, {(row[0], row[1]): row[2] for row in loaded.toLocalIterator()})

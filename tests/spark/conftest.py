@@ -14,6 +14,7 @@ from headrace.spark import jars
 from headrace.spark.session import session
 from tests.apache_kafka import CACHE, ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
+from tests.spark.standalone import SHORT_LIVED
 
 _HERE = Path(__file__).parent
 #: On two cores more tasks than this only wait for each other.
@@ -25,6 +26,7 @@ _SMALL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": SHORT_LIVED,
 }
 _TARGETS: dict[str, type[BrokerProcess]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
 _numbers = itertools.count()

@@ -1,4 +1,4 @@
-"""The segments of one log and everything that keeps their files right: roll, flush, snapshot, delete, close.
+"""The segments of one log and what keeps them right: roll, flush, snapshot, delete, close.
 
 The recovery point is the offset below which everything is known to be on the disk. It moves up only when a
 sync has returned, and its checkpoint is lowered before anything below it is cut off.
@@ -12,13 +12,14 @@ from uuid import UUID
 
 from crc32c import crc32c
 
-from headrace.core.errors import NotLeader
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import files, producer_snapshot
 from headrace.log.directory import LogDirectory
 from headrace.log.flush import FlushTicket
 from headrace.log.leader_epochs import LeaderEpochs
-from headrace.log.producer_state import ProducerEntry, ProducerStates
+from headrace.log.log_folder import LogFolder
+from headrace.log.producer_entry import ProducerEntry
+from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
 from headrace.log.validation import AppendRules
 from headrace.protocol.batch import HEADER_SIZE, read_header
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 NOT_DIRTY: Final = -1
 
 
-class SegmentChain:
+class SegmentChain(LogFolder):
     """Invariants: log_start_offset <= end_offset and recovery_point <= end_offset; segments ascend, begin at
     or before log_start_offset, and only the last one, the active one, is written to.
     """
@@ -37,15 +38,11 @@ class SegmentChain:
     __slots__ = (
         "_active",
         "_bases",
-        "_expired_files",
         "_roll_bytes",
         "_rules",
         "_unsynced",
-        "_unsynced_paths",
-        "closed",
         "closed_at",
         "config",
-        "directory",
         "dirty_since_ms",
         "end_offset",
         "epochs",
@@ -53,14 +50,11 @@ class SegmentChain:
         "latest_epoch",
         "log_start_offset",
         "on_synced",
-        "path",
         "producers",
         "recovery_point",
         "segments",
-        "snapshot_offsets",
         "synced_offset",
         "topic_id",
-        "topic_partition",
         "truncations",
     )
 
@@ -80,16 +74,13 @@ class SegmentChain:
         topic_id: UUID = NO_TOPIC_ID,
         snapshot_offsets: Sequence[int] = (),
     ) -> None:
-        self.directory = directory
-        self.path = path
-        self.topic_partition = topic_partition
+        super().__init__(directory, path, topic_partition, snapshot_offsets)
         self.topic_id = topic_id
         self.segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self._active = segments[-1]
         self.epochs = epochs
         self.producers = producers
-        self.snapshot_offsets = list(snapshot_offsets)
         self.log_start_offset = log_start_offset
         self.end_offset = end_offset
         self.recovery_point = recovery_point
@@ -101,15 +92,10 @@ class SegmentChain:
         self.latest_epoch = epochs.latest
         self._unsynced: list[Segment] = []
         """Sealed segments that are not yet synced."""
-        self._unsynced_paths: list[str] | None = None
-        """Small files to sync, and a sign that the folder itself has changed; None: nothing has."""
-        self._expired_files: list[tuple[int, str]] | None = None
-        """(when, path) of renamed files that wait to be removed."""
         self.dirty_since_ms = NOT_DIRTY
         self.flush_in_progress = False
         self.truncations = 0
         """A flush that was taken before a truncation must not move the recovery point past it."""
-        self.closed = False
         self.closed_at = -1
         """The end offset at which an earlier clean stop left these files; -1 if none did."""
         self.update_config(config)
@@ -127,12 +113,6 @@ class SegmentChain:
     @property
     def unflushed_messages(self) -> int:
         return self.end_offset - self.recovery_point
-
-    def require_open(self) -> None:
-        """A log that was deleted or closed must not touch the files that have its name now."""
-        self.directory.require_online()
-        if self.closed:
-            raise NotLeader(f"the log of {self.topic_partition} was closed")
 
     def active_producers(self) -> Iterator[ProducerEntry]:
         return iter(self.producers)
@@ -229,34 +209,12 @@ class SegmentChain:
         self.snapshot_offsets.append(offset)
         self.note_unsynced(path)
 
-    def snapshot_path(self, offset: int) -> str:
-        return f"{self.path}/{files.numbered(offset)}{files.SNAPSHOT}"
-
-    def drop_snapshots(self, *, before: int | None = None, above: int | None = None) -> None:
-        """Remove those that lie before an offset (the newest of them stays) or above one."""
-        offsets = self.snapshot_offsets
-        gone = [offset for offset in offsets if above is not None and offset > above]
-        if before is not None:
-            gone += [offset for offset in offsets if offset < before][:-1]
-        for offset in gone:
-            self.remove_file(self.snapshot_path(offset))
-            offsets.remove(offset)
-
     # --- flushing ---
 
     def mark_unsynced(self, now_ms: int) -> None:
         if self.dirty_since_ms < 0:
             self.dirty_since_ms = now_ms
             self.directory.dirty[self] = None
-
-    def note_folder_changed(self) -> None:
-        if self._unsynced_paths is None:
-            self._unsynced_paths = []
-
-    def note_unsynced(self, path: str) -> None:
-        self.note_folder_changed()
-        assert self._unsynced_paths is not None
-        self._unsynced_paths.append(path)
 
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether the topic's flush settings, or a segment that was sealed, ask for a flush now."""
@@ -326,13 +284,6 @@ class SegmentChain:
         self.epochs.truncate_from_start(offset)
         self.latest_epoch = self.epochs.latest
 
-    def remove_file(self, path: str) -> None:
-        try:
-            self.directory.disk.remove(path)
-        except FileNotFoundError:
-            return
-        self.note_folder_changed()
-
     def drop_leading(self, count: int, now_ms: int) -> None:
         """Remove the first `count` segments: renamed now, deleted after file.delete.delay.ms."""
         gone = self.segments[:count]
@@ -365,40 +316,6 @@ class SegmentChain:
         self.segments[place : place + count] = [segment]
         self._bases[place : place + count] = [segment.base_offset]
         self._unsynced = [sealed for sealed in self._unsynced if sealed not in gone]
-
-    def expire_segment(
-        self, segment: Segment, when_ms: int, suffixes: Sequence[str] = files.SEGMENT_SUFFIXES
-    ) -> None:
-        """The `.log` first: a segment without its transaction index must not come back after a crash."""
-        disk = self.directory.disk
-        if self._expired_files is None:
-            self._expired_files = []
-        for suffix in suffixes:
-            path = segment.path(suffix)
-            try:
-                disk.rename(path, path + files.DELETED)
-            except FileNotFoundError:
-                continue
-            self._expired_files.append((when_ms, path + files.DELETED))
-        segment.release()
-
-    def take_expired_files(self, now_ms: int) -> list[str]:
-        """What was renamed long enough ago, to be removed by whoever asks: that may take long."""
-        waiting = self._expired_files
-        if not waiting:
-            return []
-        self._expired_files = [entry for entry in waiting if entry[0] > now_ms] or None
-        return [path for when, path in waiting if when <= now_ms]
-
-    def delete_expired_files(self, now_ms: int) -> int:
-        """Remove what was renamed long enough ago; how many files."""
-        due = self.take_expired_files(now_ms)
-        try:
-            for path in due:
-                self.remove_file(path)
-        except OSError as error:
-            raise self.directory.fail(error, f"delete a segment of {self.topic_partition}") from error
-        return len(due)
 
     # --- the end ---
 

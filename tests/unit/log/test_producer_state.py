@@ -10,8 +10,9 @@ from headrace.core.errors import InvalidProducerEpoch, OutOfOrderSequence
 from headrace.log import producer_snapshot
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import AppendResult, PartitionLog
+from headrace.log.producer_entry import ProducerEntry
 from headrace.log.producer_snapshot import CorruptSnapshot, SnapshotEntry
-from headrace.log.producer_state import QUIET_MS, ProducerEntry, ProducerStates
+from headrace.log.producer_state import QUIET_MS, ProducerStates
 from headrace.log.transaction_index import AbortedTransaction
 from tests.unit.log.material import NOW, append, batch_of, open_at
 from tests.unit.log.written_partition import verify, write_transaction

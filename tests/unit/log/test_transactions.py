@@ -14,7 +14,7 @@ from headrace.core.errors import (
 )
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import PartitionLog
-from headrace.log.producer_state import ProducerEntry
+from headrace.log.producer_entry import ProducerEntry
 from headrace.log.transaction_index import AbortedTransaction
 from headrace.protocol.batch import check
 from headrace.protocol.records import encode_batch

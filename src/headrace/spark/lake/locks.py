@@ -1,11 +1,16 @@
-"""One driver for each state directory. The kernel takes a lock back however a process ends."""
+"""One driver for each state directory, and commits to a table in turn. The kernel takes a lock back however a
+process ends.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Final
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.lake.files import LocalFiles, is_local
@@ -36,3 +41,51 @@ def held(state: str, purpose: str) -> Iterator[None]:
         file.write(str(os.getpid()))
         file.flush()
         yield
+
+
+class _Turns:
+    """A lock that all threads of this process share, and no other process has meanwhile."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._open: dict[Path, tuple[IO[str], int]] = {}
+
+    def enter(self, path: Path) -> None:
+        with self._guard:
+            file, count = self._open.get(path, (None, 0))
+            if file is None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                file = path.open("a+")
+                fcntl.flock(file, fcntl.LOCK_EX)
+            self._open[path] = (file, count + 1)
+
+    def leave(self, path: Path) -> None:
+        with self._guard:
+            file, count = self._open.pop(path)
+            if count > 1:
+                self._open[path] = (file, count - 1)
+            else:
+                file.close()
+
+
+_TURNS: Final = _Turns()
+
+
+@contextmanager
+def turn(state: str, table: str) -> Iterator[None]:
+    """For commits to a Delta or Iceberg table in a local directory.
+
+    There both look whether a version exists and then rename a file to it. Within a process they see to it
+    that nobody comes in between. Of two processes (a job, `lake maintain`) one could replace the other's
+    commit.
+    Other file systems refuse the second rename, and need none of this.
+    """
+    if not is_local(state):
+        yield
+        return
+    path = LocalFiles.path(state) / "tables" / f"{table}.lock"
+    _TURNS.enter(path)
+    try:
+        yield
+    finally:
+        _TURNS.leave(path)

@@ -25,19 +25,10 @@ def create(bootstrap: str, topic: str, partitions: int) -> None:
 
 def read(bootstrap: str, topic: str, *, seconds: float = 30.0, committed: bool = True) -> list[Seen]:
     """All that can be read up to the end of each partition. Fails if an open transaction is in the way."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "unused",
-            "enable.auto.commit": False,
-            "isolation.level": "read_committed" if committed else "read_uncommitted",
-            "enable.partition.eof": True,
-        }
-    )
+    ends = _ends(bootstrap, topic)
+    consumer = _consumer(bootstrap, "read_committed" if committed else "read_uncommitted")
     try:
-        known = consumer.list_topics(topic, timeout=10).topics[topic].partitions
-        ends = {index: consumer.get_watermark_offsets(TopicPartition(topic, index))[1] for index in known}
-        consumer.assign([TopicPartition(topic, index, 0) for index in known])
+        consumer.assign([TopicPartition(topic, index, 0) for index in ends])
         found: list[Seen] = []
         left = {index for index, end in ends.items() if end > 0}
         deadline = time.monotonic() + seconds
@@ -56,5 +47,27 @@ def read(bootstrap: str, topic: str, *, seconds: float = 30.0, committed: bool =
             if time.monotonic() > deadline:
                 raise AssertionError(f"{topic}: partitions {sorted(left)} cannot be read to their end {ends}")
         return found
+    finally:
+        consumer.close()
+
+
+def _consumer(bootstrap: str, isolation: str) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "unused",
+            "enable.auto.commit": False,
+            "isolation.level": isolation,
+            "enable.partition.eof": True,
+        }
+    )
+
+
+def _ends(bootstrap: str, topic: str) -> dict[int, int]:
+    """Behind what is stored, committed or not: a commit is answered before its markers are written."""
+    consumer = _consumer(bootstrap, "read_uncommitted")
+    try:
+        known = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        return {index: consumer.get_watermark_offsets(TopicPartition(topic, index))[1] for index in known}
     finally:
         consumer.close()

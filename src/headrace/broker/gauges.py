@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.coordinators.counting import count_coordinators
 from headrace.metrics.registry import BrokerGauges, PartitionGauges
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ RUNNING: Final = 3
 def connect_gauges(broker: Broker) -> None:
     broker.metrics.read_gauges = lambda: _gauges(broker)
     broker.metrics.read_partitions = lambda: _partitions(broker)
+    broker.metrics.coordinators.count = lambda size: count_coordinators(broker, size)
 
 
 def _gauges(broker: Broker) -> BrokerGauges:

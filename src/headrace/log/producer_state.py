@@ -280,6 +280,12 @@ class ProducerStates:
         """Where the oldest open transaction begins."""
         return next(iter(self._transactions), None)
 
+    @property
+    def oldest_undecided(self) -> ProducerEntry | None:
+        """Whose transaction has been open the longest here."""
+        producer_id = next(iter(self._transactions.values()), None)
+        return None if producer_id is None else self._producers.get(producer_id)
+
     def first_unstable_offset(self, high_watermark: int) -> int | None:
         """Where the oldest transaction begins that is open, or whose end is not committed."""
         first = next(iter(self._transactions), None)

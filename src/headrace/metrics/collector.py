@@ -17,6 +17,7 @@ from prometheus_client.core import (
 )
 
 from headrace.metrics.cleaner_families import cleaner_families
+from headrace.metrics.coordinator_families import coordinator_families
 from headrace.metrics.histogram import BUCKETS, LatencyHistogram, quantiles_us, upper_bound_us
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges
 
@@ -151,6 +152,8 @@ class BrokerCollector:
         yield from self._connections()
         yield from self._gauges()
         yield from cleaner_families(self._metrics.cleaner, self._now())
+        counts = yield from self._metrics.coordinators.count(size)
+        yield from coordinator_families(self._metrics.coordinators, counts)
         rows: list[PartitionGauges] = []
         for row in self._metrics.read_partitions():
             rows.append(row)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from headrace.metrics.cleaner import CleanerMetrics
+from headrace.metrics.coordinators import CoordinatorMetrics
 from headrace.metrics.histogram import LatencyHistogram
 
 TOPIC_COUNTERS: Final = (
@@ -148,6 +149,7 @@ class BrokerMetrics:
         "_requests",
         "_topics",
         "cleaner",
+        "coordinators",
         "log_flushes",
         "read_gauges",
         "read_partitions",
@@ -163,6 +165,7 @@ class BrokerMetrics:
         self._listeners: dict[str, ListenerMetrics] = {}
         self.replication = ReplicationMetrics()
         self.cleaner = CleanerMetrics()
+        self.coordinators = CoordinatorMetrics()
         self.log_flushes = LatencyHistogram()
         """Time of each sync of a log to disk."""
         self.read_gauges: Callable[[], BrokerGauges] = BrokerGauges

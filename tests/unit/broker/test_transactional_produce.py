@@ -219,6 +219,7 @@ async def test_what_the_coordinator_says_is_told_as_the_client_understands(
     coordinator.answer(said)
     assert codes(answer, version) == [told]
     assert server.partition.log.end_offset == 0
+    assert server.broker.metrics.coordinators.verification_failures == 1
 
 
 async def test_without_a_coordinator_the_client_tries_again(server: Server, coordinator: Coordinator) -> None:

@@ -42,6 +42,15 @@ class TransactionEnds:
     def __len__(self) -> int:
         return len(self._pending)
 
+    @property
+    def markers_to_route_again(self) -> int:
+        """Their partition has no leader, or it has refused them for the moment."""
+        return sum(isinstance(what, MarkerPlace) for what in self._pauses)
+
+    @property
+    def ends_to_write_again(self) -> int:
+        return len(self._pauses) - self.markers_to_route_again
+
     def begin(self, partition: int, coordinator_epoch: int, markers: Markers) -> None:
         """A prepared transaction is committed, or was found so by a coordinator that took over."""
         if self._stopped:

@@ -175,6 +175,8 @@ class _Step:
     def _hear(self, answered: Promise[Codes]) -> None:
         for name, code in answered.result().items():
             self._codes[name] = self._translated(name, code)
+            if code != ErrorCode.NONE:
+                self._owner.broker.metrics.coordinators.verification_failures += 1
         if self._add and ErrorCode.CONCURRENT_TRANSACTIONS in self._codes.values():
             # The producer has gone on to its next transaction while markers of the last one are written.
             loop, config = self._owner.broker.loop, self._owner.broker.config

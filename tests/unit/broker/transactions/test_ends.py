@@ -349,6 +349,7 @@ async def test_whoever_no_longer_leads_stops_trying(world: World) -> None:
 async def test_a_second_term_begins_again_and_completes_once(world: World) -> None:
     world.leaders["a", 1] = -1
     world.begin(a=(1,))
+    assert (world.ends.markers_to_route_again, world.ends.ends_to_write_again) == (1, 0)
     world.state.leader_epoch = EPOCH + 1
     world.begin(epoch=EPOCH + 1, a=(1,))
     world.leaders["a", 1] = THERE
@@ -361,6 +362,7 @@ async def test_a_second_term_begins_again_and_completes_once(world: World) -> No
 async def test_a_completion_waits_for_replicas(world: World) -> None:
     world.completion_errors = [CoordinatorNotAvailable("replicas are missing")] * 3
     world.begin(a=(0,))
+    assert (world.ends.markers_to_route_again, world.ends.ends_to_write_again) == (0, 1)
     await world.until_done()
     assert len(world.completions) == 1
 

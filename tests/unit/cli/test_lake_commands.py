@@ -1,0 +1,79 @@
+"""`headrace lake`: what it says without brokers and without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.testing import CliRunner, Result
+
+from headrace.cli import lake_progress, lake_status
+from headrace.cli.main import cli
+from headrace.spark.lake.config import load
+from headrace.spark.lake.progress import TopicProgress
+from headrace.spark.lake.status import LakeStatus, PartitionStatus, TopicStatus
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["lake", *arguments], prog_name="headrace")
+
+
+def test_a_configuration_to_begin_with_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "lake.toml"
+    assert run("init", str(path)).exit_code == 0
+    assert load(path).format == "delta"
+    again = run("init", str(path))
+    assert again.exit_code == 1
+    assert "exists" in again.output
+
+
+def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text('[kafka]\n"bootstrap.servers" = "a:1"\n[lake]\nformat = "dleta"\n')
+    for command in (["run"], ["status"], ["replay", "a"], ["maintain"]):
+        result = run(*command, "--config", str(path))
+        assert result.exit_code == 1
+        assert "lake.toml:4: lake.format: 'dleta' is not known; did you mean delta?" in result.output
+
+
+def test_a_topic_without_a_rule_cannot_be_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text('[kafka]\n"bootstrap.servers" = "a:1"\n[lake]\nlocation = "x"\n[[topics]]\nname = "a"\n')
+    result = run("replay", "b", "--config", str(path))
+    assert result.exit_code == 1
+    assert "no rule for topic b" in result.output
+
+
+def test_a_state_that_only_spark_reaches_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "lake.toml"
+    path.write_text(
+        '[kafka]\n"bootstrap.servers" = "a:1"\n[lake]\nlocation = "s3a://x"\n[[topics]]\nname = "a"\n'
+    )
+    result = run("status", "--config", str(path))
+    assert "only Spark can read" in result.output
+
+
+def topic_status(loaded: int | None, error: str | None = None) -> TopicStatus:
+    partition = PartitionStatus(0, loaded, 10, 100)
+    return TopicStatus("t", "t", (partition,), 3, 1234.5, 1_700_000_000_000, 1_700_000_000_000, error)
+
+
+def test_status_counts_what_retention_has_left() -> None:
+    assert (topic_status(None).loaded, topic_status(None).lag) == (0, 90)
+    assert (topic_status(60).loaded, topic_status(60).lag) == (50, 40)
+    assert topic_status(100).lag_ms(1_700_000_005_000) == 0
+    assert topic_status(60).lag_ms(1_700_000_005_000) == 5_000
+    shown = lake_status.row(topic_status(60), 1_700_000_005_000)
+    assert shown == ("t", "t", 1, 3, 50, 40, "5s", "1,234/s", "2023-11-14T22:13:20+00:00")
+    said = lake_status.sentences(LakeStatus((topic_status(60, "no"),), ("u",)))
+    assert said == ["t: no", "named, and not there yet: u"]
+
+
+def test_one_line_says_it_all() -> None:
+    topics = [
+        TopicProgress("a", 1000, 2000, 500.0, "loading"),
+        TopicProgress("b", 10, None, None, "trying again: x"),
+    ]
+    assert lake_progress.sentence(topics, ["c"]) == (
+        "1,010 records of 2 topics loaded, 500 a second; trouble with b: `headrace lake status` says why; "
+        "waiting for c to be created"
+    )

@@ -86,6 +86,14 @@ async def take(cluster: Cluster, transactional_id: str, patience: Patience) -> I
     return (await results(cluster, CoordinatorKind.TRANSACTION, [transactional_id], ask))[transactional_id]
 
 
+async def is_current(cluster: Cluster, identity: Identity) -> bool:
+    """Whether nobody has taken the id since."""
+    (state,) = (await describe_transactions(cluster, [identity.transactional_id])).values()
+    if isinstance(state, Refused):
+        return False
+    return (state.producer_id, state.producer_epoch) == (identity.producer_id, identity.producer_epoch)
+
+
 async def end(cluster: Cluster, identity: Identity, *, commit: bool) -> None:
     """Decided when this returns; the markers follow. Refused if the transaction has had another end."""
 

@@ -4,59 +4,15 @@ death at every step in between. A real broker of either kind is on the other sid
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
 
-import pyarrow as pa
 import pytest
 
-from headrace.client.transaction_ends import Patience, end, take
-from headrace.spark.sink import decisions, driver
+from headrace.client.transaction_ends import Patience, take
 from headrace.spark.sink.decision import Decision, SinkFailure
-from headrace.spark.sink.options import Options, parse_options
-from headrace.spark.sink.plan import Plan, TaskDone
-from headrace.spark.sink.task import Place, write
 from tests.broker_process import BrokerProcess
+from tests.spark.sink.queries import Query
 from tests.spark.sink.reading import create, read
-
-
-class Query(NamedTuple):
-    """A query as the sink sees it: the same rows for the same batch, whoever asks."""
-
-    options: Options
-    name: str = "query-1"
-    run: str = "run-1"
-    tasks: int = 2
-
-    def rows(self, batch: int, task: int) -> list[int]:
-        return [number for number in range(batch * 100, batch * 100 + 100) if number % self.tasks == task]
-
-    def plan(self) -> Plan:
-        return asyncio.run(driver.plan(self.options))
-
-    def task(self, plan: Plan, batch: int, task: int, attempt: int = 0) -> TaskDone:
-        rows = self.rows(batch, task)
-        return write(plan, Place(self.run, self.name, task, attempt), _arrow(rows))
-
-    def write(self, plan: Plan, batch: int) -> list[TaskDone | None]:
-        # Which task holds which rows is another thing each time.
-        return [self.task(plan, batch, task) for task in reversed(range(self.tasks))]
-
-    def commit(self, done: list[TaskDone | None], batch: int) -> None:
-        asyncio.run(driver.commit(self.options, done, batch))
-
-    def abort(self, done: list[TaskDone | None]) -> None:
-        asyncio.run(driver.abort(self.options, done))
-
-    def whole(self, batch: int) -> None:
-        plan = self.plan()
-        self.commit(self.write(plan, batch), batch)
-
-
-def _arrow(rows: list[int]) -> Iterator[Any]:
-    for at in range(0, len(rows), 20):
-        some = [b"%d" % number for number in rows[at : at + 20]]
-        yield pa.record_batch({"key": pa.array(some, pa.binary()), "value": pa.array(some, pa.binary())})
 
 
 @pytest.fixture
@@ -68,8 +24,7 @@ def topic(broker: BrokerProcess, new_topic: Callable[[], str]) -> str:
 
 @pytest.fixture
 def query(broker: BrokerProcess, topic: str) -> Query:
-    given = {"kafka.bootstrap.servers": broker.bootstrap, "topic": topic, "sink.id": f"sink-{topic}"}
-    return Query(parse_options(given, streaming=True))
+    return Query.of(broker.bootstrap, topic)
 
 
 @pytest.fixture
@@ -119,24 +74,11 @@ def test_a_driver_that_dies_after_the_tasks_and_before_the_decision(
     check(1)
 
 
-def _decide_only(query: Query, plan: Plan, done: list[TaskDone | None], batch: int) -> Decision:
-    """What a driver does that dies just behind the commit point."""
-    written = tuple(each.written for each in done if each is not None and each.written is not None)
-    decision = Decision(plan.run.number, query.name, batch, plan.run.decider, written, 1)
-
-    async def decide() -> None:
-        async with query.options.cluster() as cluster:
-            await decisions.append_decision(cluster, query.options.decisions, plan.sink, decision)
-
-    asyncio.run(decide())
-    return decision
-
-
 def test_a_driver_that_dies_behind_the_decision_has_committed(
     query: Query, check: Callable[[int], None]
 ) -> None:
     plan = query.plan()
-    _decide_only(query, plan, query.write(plan, 0), 0)
+    query.decide_only(plan, query.write(plan, 0), 0)
     later = query._replace(run="run-2")
     later.plan()
     check(1)
@@ -147,16 +89,11 @@ def test_a_driver_that_dies_behind_the_decision_has_committed(
 
 def test_a_driver_that_dies_between_two_ends(query: Query, check: Callable[[int], None]) -> None:
     plan = query.plan()
-    decision = _decide_only(query, plan, query.write(plan, 0), 0)
-    asyncio.run(_end(query, decision.transactions[0].identity))
+    decision = query.decide_only(plan, query.write(plan, 0), 0)
+    query.end(decision.transactions[0].identity, commit=True)
     later = query._replace(run="run-2")
     later.whole(0)
     check(1)
-
-
-async def _end(query: Query, identity: Any) -> None:
-    async with query.options.cluster() as cluster:
-        await end(cluster, identity, commit=True)
 
 
 def test_abort_after_a_commit_that_failed_behind_the_decision_keeps_it(
@@ -164,7 +101,7 @@ def test_abort_after_a_commit_that_failed_behind_the_decision_keeps_it(
 ) -> None:
     plan = query.plan()
     done = query.write(plan, 0)
-    _decide_only(query, plan, done, 0)
+    query.decide_only(plan, done, 0)
     query.abort(done)
     check(1)
 
@@ -223,10 +160,21 @@ def test_a_zombie_of_an_earlier_run_does_not_harm(query: Query, check: Callable[
     later = query._replace(run="run-2")
     plan = later.plan()
     done = later.write(plan, 0)
-    query.task(old, 0, 0)  # wakes up and writes its rows, and nobody waits for its message
+    with pytest.raises(SinkFailure, match="that is over"):
+        query.task(old, 0, 0)
     later.commit(done, 0)
-    later.whole(1)  # its transaction hides what is behind it until the next batch begins
-    check(2)
+    check(1)
+
+
+def test_a_zombie_that_began_before_it_became_one_is_swept(
+    query: Query, check: Callable[[int], None]
+) -> None:
+    """It took its name in time, and wrote when nobody waited for it any more."""
+    plan = query.plan()
+    query.task(plan, 0, 0, attempt=7)
+    later = query._replace(run="run-2")
+    later.whole(0)
+    check(1)
 
 
 def test_what_was_lost_is_written_once_more_and_nothing_else(
@@ -235,8 +183,8 @@ def test_what_was_lost_is_written_once_more_and_nothing_else(
     """As after a time-out between the decision and the end."""
     query = query._replace(options=query.options._replace(checksum=True))
     plan = query.plan()
-    decision = _decide_only(query, plan, query.write(plan, 0), 0)
-    asyncio.run(_lose(query, decision, 1))
+    decision = query.decide_only(plan, query.write(plan, 0), 0)
+    _lose(query, decision, 1)
     query._replace(run="run-2").whole(0)
     check(1)
     query._replace(run="run-2").whole(1)
@@ -245,8 +193,8 @@ def test_what_was_lost_is_written_once_more_and_nothing_else(
 
 def test_what_was_lost_whole_may_be_cut_anew(query: Query, check: Callable[[int], None]) -> None:
     plan = query.plan()
-    decision = _decide_only(query, plan, query.write(plan, 0), 0)
-    asyncio.run(_lose(query, decision, 0, 1))
+    decision = query.decide_only(plan, query.write(plan, 0), 0)
+    _lose(query, decision, 0, 1)
     query._replace(run="run-2", tasks=3).whole(0)
     check(1)
 
@@ -254,17 +202,16 @@ def test_what_was_lost_whole_may_be_cut_anew(query: Query, check: Callable[[int]
 def test_what_was_lost_and_cannot_be_told_stops_with_a_reason(query: Query) -> None:
     query = query._replace(options=query.options._replace(checksum=True))
     plan = query.plan()
-    decision = _decide_only(query, plan, query.write(plan, 0), 0)
-    asyncio.run(_lose(query, decision, 1))
+    decision = query.decide_only(plan, query.write(plan, 0), 0)
+    _lose(query, decision, 1)
     with pytest.raises(SinkFailure, match="do not hold the same sets of rows"):
         query._replace(run="run-2", tasks=3).whole(0)
 
 
-async def _lose(query: Query, decision: Decision, *which: int) -> None:
+def _lose(query: Query, decision: Decision, *which: int) -> None:
     """An abort with the identity of the task: to a later commit it looks as a time-out does."""
-    async with query.options.cluster() as cluster:
-        for index in which:
-            await end(cluster, decision.transactions[index].identity, commit=False)
+    for index in which:
+        query.end(decision.transactions[index].identity, commit=False)
 
 
 def test_an_older_checkpoint_is_refused(query: Query) -> None:

@@ -34,7 +34,7 @@ from headrace.spark.sink.naming import decider_id, pattern_of_tasks
 from headrace.spark.sink.options import Options
 from headrace.spark.sink.plan import Plan, TaskDone
 
-_DECIDING: Final = Patience(60_000)
+_DECIDING_MS: Final = 60_000
 """A decision takes milliseconds. One that its driver left open must not hold up the topic for long."""
 _FENCED: Final = frozenset(
     (
@@ -53,12 +53,13 @@ async def plan(options: Options) -> Plan:
     sink = options.sink or f"job-{job}"
     async with options.cluster() as cluster:
         await decisions.prepare(cluster, options.decisions)
-        decider = await take(cluster, decider_id(sink), _DECIDING)
+        patience = await longest_patience(cluster)
+        deciding = Patience(min(_DECIDING_MS, patience.timeout_ms or _DECIDING_MS))
+        decider = await take(cluster, decider_id(sink), deciding)
         state = await decisions.read_state(cluster, options.decisions, sink)
         await _settle(cluster, options, sink, state)
         keep = () if state.decision is None else state.decision.transactions
         await _sweep(cluster, pattern_of_tasks(sink), keep)
-        patience = await longest_patience(cluster)
     return Plan(options, sink, Run(decider, state.next_number), patience, job)
 
 

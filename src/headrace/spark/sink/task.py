@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.client.cluster import Cluster
-from headrace.client.errors import ClientFailure
-from headrace.client.transaction_ends import Identity, end, take
+from headrace.client.errors import ClientFailure, Refused
+from headrace.client.transaction_ends import Identity, end, is_current, take
 from headrace.client.transactional_producer import Records, TransactionalProducer
 from headrace.core.ids import TopicPartition
+from headrace.protocol.error_codes import ErrorCode
 from headrace.spark.sink.checksum import Checksum, checksum
 from headrace.spark.sink.decision import SinkFailure, Written
 from headrace.spark.sink.encoding import Columns, encode, lengths_of
@@ -47,6 +48,14 @@ def write(plan: Plan, place: Place, batches: Iterator[Any]) -> TaskDone:
             for chunk in _chunks(batches, writer.chunk_bytes):
                 writer.write(chunk)
             written = writer.finish()
+        except Refused as error:
+            writer.give_up()
+            if error.code != ErrorCode.MESSAGE_TOO_LARGE:
+                raise
+            raise SinkFailure(
+                f"{error}. The sink's batches hold up to {plan.options.batch_bytes} bytes: raise "
+                'max.message.bytes of the topic, or write smaller ones with .option("batch.bytes", N)'
+            ) from None
         except BaseException:
             writer.give_up()
             raise
@@ -162,7 +171,7 @@ class _Writer:
         if self._producer is None:
             plan, place = self._plan, self._place
             name = task_id(plan.sink, place.run_name, plan.run.slot, place.task, place.attempt)
-            identity = self._loop.run(take(self._cluster, name, plan.patience))
+            identity = self._loop.run(_take(self._cluster, name, plan))
             timeout = plan.options.delivery_timeout
             self._producer = TransactionalProducer(self._cluster, identity, delivery_timeout=timeout)
         return self._producer
@@ -183,6 +192,14 @@ class _Writer:
 
     def close(self) -> None:
         self._loop.run(self._cluster.close())
+
+
+async def _take(cluster: Cluster, name: str, plan: Plan) -> Identity:
+    """A task that was left behind, on an executor that had been given up, must not begin now: a later batch
+    uses the same names, and what it left open would be in everybody's way."""
+    if not await is_current(cluster, plan.run.decider):
+        raise SinkFailure(f"this task belongs to a batch of sink {plan.sink} that is over: it writes nothing")
+    return await take(cluster, name, plan.patience)
 
 
 async def _abort(cluster: Cluster, producer: TransactionalProducer) -> None:

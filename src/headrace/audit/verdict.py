@@ -138,6 +138,5 @@ def decode(data: bytes) -> Verdict:
 
 
 def window_text(moment_ms: int) -> str:
-    return (
-        datetime.fromtimestamp(moment_ms / 1000, UTC).isoformat(timespec="milliseconds").replace(".000", "")
-    )
+    moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    return moment.isoformat(timespec="milliseconds").removesuffix("+00:00").removesuffix(".000") + "Z"

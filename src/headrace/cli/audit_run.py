@@ -1,0 +1,150 @@
+"""`headrace audit run`: the job that counts, compares and certifies."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from headrace.audit import event
+from headrace.audit.verdict import State, Verdict, window_text
+from headrace.cli.audit_options import certificates_option, document, moment_ms
+from headrace.cli.completions import complete_topics
+from headrace.cli.options import bootstrap_option, json_option
+from headrace.cli.progress import ProgressLine
+from headrace.cli.render import print_json_line
+from headrace.cli.values import duration_ms, duration_text
+
+if TYPE_CHECKING:
+    from headrace.spark.audit.config import AuditConfig  # Spark is imported when the command runs
+    from headrace.spark.audit.job import Auditor, PassResult
+
+
+@click.command()
+@click.argument("topics", metavar="TOPIC...", nargs=-1, required=True, shell_complete=complete_topics)
+@click.option(
+    "--state",
+    required=True,
+    metavar="DIRECTORY",
+    help="Where the audit keeps its tables: a directory or a URL.",
+)
+@click.option(
+    "--lake",
+    "lakes",
+    multiple=True,
+    metavar="[TIER=]FORMAT:LOCATION",
+    help="A table to compare with, as delta:/data/lake/orders; may be repeated. Name the dead letters too.",
+)
+@click.option("--window", metavar="DURATION", default="1m", show_default=True, callback=duration_ms)
+@click.option(
+    "--lateness",
+    metavar="DURATION",
+    default="1m",
+    show_default=True,
+    callback=duration_ms,
+    help="How long after a window's end its records may come.",
+)
+@click.option(
+    "--since", metavar="MOMENT", callback=moment_ms, help="Leave out windows before this; or `now`."
+)
+@click.option("--without-producers", is_flag=True, help="Compare only log and lake.")
+@click.option("--once", is_flag=True, help="One pass; exit 1 if it finds a difference.")
+@click.option("--every", metavar="DURATION", default="30s", show_default=True, callback=duration_ms)
+@click.option("--events", default=event.DEFAULT_TOPIC, show_default=True, metavar="TOPIC")
+@certificates_option
+@click.option("--master", default=None, metavar="URL", help="Spark's master. Default: local[*].")
+@bootstrap_option
+@json_option
+def run(
+    topics: tuple[str, ...], once: bool, every: int, master: str | None, as_json: bool, **chosen: Any
+) -> None:
+    """Count and compare the tiers of TOPICs, window by window, and publish a verdict on each.
+
+    \b
+    headrace audit run orders --state /data/audit --lake delta:/data/lake/orders
+
+    Producers must be audited (`headrace.audit`), or left out with --without-producers. A difference is
+    printed as soon as it is sure. `headrace audit report` draws what was found, and `headrace audit wait`
+    waits for a window.
+    """
+    from headrace.spark.audit.job import Auditor
+    from headrace.spark.session import session
+
+    config = _config(topics, chosen)
+    spark = session("headrace-audit", master=master, extra={"spark.ui.showConsoleProgress": "false"})
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        auditor = Auditor(spark, config)
+        if once:
+            found = auditor.run_once()
+            _print(found, as_json)
+            different = any(each.state is State.DIFFERENT for each in found.verdicts)
+            raise click.exceptions.Exit(1 if different else 0)
+        _run_on(auditor, every / 1000, as_json)
+    finally:
+        spark.stop()
+
+
+def _config(topics: tuple[str, ...], chosen: dict[str, Any]) -> AuditConfig:
+    from headrace.spark.audit.config import AuditConfig, parse_table
+
+    return AuditConfig(
+        kafka={"bootstrap.servers": chosen["bootstrap"]},
+        topics=topics,
+        state=chosen["state"],
+        lakes=tuple(parse_table(text) for text in chosen["lakes"]),
+        window_ms=chosen["window"],
+        lateness_ms=chosen["lateness"],
+        with_producers=not chosen["without_producers"],
+        since_ms=None if chosen["since"] is None else first_whole_window(chosen["since"], chosen["window"]),
+        events_topic=chosen["events"],
+        verdicts_topic=chosen["certificates"],
+    )
+
+
+def first_whole_window(moment: int, window: int) -> int:
+    """The first window that lies after the moment as a whole: what came before was not heard."""
+    return -(-moment // window) * window
+
+
+def _run_on(auditor: Auditor, every_seconds: float, as_json: bool) -> None:
+    with ProgressLine() as progress:
+        while True:
+            began = time.monotonic()
+            found = auditor.run_once()
+            _print_news(found, as_json)
+            progress.tell(_line(found))
+            time.sleep(max(0.0, every_seconds - (time.monotonic() - began)))
+
+
+def _line(found: PassResult) -> str:
+    counts = ", ".join(f"{count} {state}" for state, count in found.counts().items() if count)
+    took = duration_text(round(found.seconds * 1000))
+    read = f"{found.records:,} records, {found.events:,} events in {took}"
+    return f"pass {found.step}: {read}; {counts or 'no windows'}"
+
+
+def _print_news(found: PassResult, as_json: bool) -> None:
+    for each in found.news:
+        if as_json:
+            print_json_line(document(each))
+        elif each.state is State.DIFFERENT:
+            click.echo(_sentence(each))
+    for (topic, partition), count in found.gone.items():
+        click.echo(
+            f"{topic}, partition {partition}: {count} offsets were deleted before they were counted", err=True
+        )
+
+
+def _print(found: PassResult, as_json: bool) -> None:
+    _print_news(found, as_json)
+    if not as_json:
+        for each in found.verdicts:
+            if each.state is State.INCOMPLETE:
+                click.echo(_sentence(each))
+        click.echo(_line(found))
+
+
+def _sentence(each: Verdict) -> str:
+    return f"{each.topic}, window {window_text(each.window_ms)}: {each.headline}"

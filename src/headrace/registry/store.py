@@ -2,8 +2,8 @@
 
 Any registry may write, one at a time, without an election. Whoever wants to write takes the registry's
 transactional id, which gives it a higher epoch of one producer id, and puts a NOOP record under that epoch
-into the topic. From then on the broker refuses batches of lower epochs there. So what the state says once that
-record has been read back stays true until the own next write, or that write is refused. See
+into the topic. From then on the broker refuses batches of lower epochs there. So what the state says once
+that record has been read back stays true until the own next write, or that write is refused. See
 docs/adr/0012-registry.md.
 """
 

@@ -53,9 +53,8 @@ async def versions(request: Request) -> Response:
 
 async def register(request: Request) -> Response:
     entry = await service(request).register(subject(request), await submission(request))
-    document = entry.document()
-    del document["subject"]
-    return answer(request, document)
+    # Not the schema: clients would keep it in place of the one that they sent, which may be in another form.
+    return answer(request, {"id": entry.id, "version": entry.version, "guid": entry.content.guid})
 
 
 async def version(request: Request) -> Response:

@@ -31,6 +31,8 @@ from headrace.spark.lake.plan import Route, missing, reader_options, routes
 from headrace.spark.lake.resume import starting_offsets
 
 _LOOK_SECONDS: Final = 0.5
+#: A load of seconds should not wait half a second for its end to be seen.
+_LOOK_OFTEN_SECONDS: Final = 0.05
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 _GRACE_SECONDS: Final = 30.0
@@ -49,6 +51,7 @@ class Loading:
     query: StreamingQuery | None = None
     failures: int = 0
     try_at: float = 0.0
+    look_at: float = 0.0
     finished: bool = False
 
 
@@ -130,6 +133,9 @@ class Lake:
 
     def _note(self, topic: Loading, query: StreamingQuery) -> None:
         running = query.isActive  # before the progress: what is told after the end is the whole
+        if running and time.monotonic() < topic.look_at:
+            return  # to ask a query for its progress costs more than to ask whether it runs
+        topic.look_at = time.monotonic() + _LOOK_SECONDS
         news = False
         checkpoint = Checkpoint(self.files, topic.route.checkpoint)
         for progress in query.recentProgress:
@@ -191,15 +197,18 @@ def run(
     with locks.held(config.state, "run"):
         lake = Lake(spark, config, once)
         upkeep = maintenance.Schedule(spark, config)
+        told_at = 0.0
         try:
             while not stopping.is_set():
                 lake.look()
-                told(lake)
                 if lake.over:
                     break
+                if time.monotonic() >= told_at:
+                    told(lake)
+                    told_at = time.monotonic() + _LOOK_SECONDS
                 if not once:
                     upkeep.look(lake.routes)
-                stopping.wait(_LOOK_SECONDS)
+                stopping.wait(_LOOK_OFTEN_SECONDS if once else _LOOK_SECONDS)
         finally:
             lake.stop()
             upkeep.wait()

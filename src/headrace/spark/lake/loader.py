@@ -60,11 +60,12 @@ class TopicLoader:
 
     def load(self, frame: DataFrame, commit: Commit, table: Table, dead: Table) -> None:
         shaped = shaping.shape(frame, self.route)
+        is_new = self._first and table.schema() is None
         following = prepare(table, shaped)
         judged = shaping.judge(shaped, following)
         if self._first:
             table.recover(commit.writer)
-            repeated = self._there(table, commit)
+            repeated = not is_new and self._there(table, commit)
             self._first = False
             if repeated:
                 if shaped.typed is not None:

@@ -1,0 +1,131 @@
+"""`python -m bench.lake_growth`: one job with many topics, and one topic with many partitions.
+
+For each it tells how long a load takes from its start to its end, how long Spark plans a batch, and what the
+driver needs of memory. Records are few: what is measured is all that is not the data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from bench import apache_kafka
+from bench.broker import Broker
+from bench.headrace_broker import Headrace
+from bench.topics import Topics
+from headrace.spark.lake import job
+from headrace.spark.lake.config import LakeConfig, TopicRule
+from headrace.spark.lake.job import Lake
+from headrace.spark.session import session
+
+RECORDS = 20
+CASES = ((1, 1), (10, 1), (100, 1), (1, 100), (1, 1000))
+
+
+def fill(broker: Broker, prefix: str, topics: int, partitions: int) -> None:
+    admin = Topics(broker.bootstrap)
+    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    for number in range(topics):
+        admin.create(f"{prefix}-{number}", partitions)
+        for record in range(RECORDS * partitions):
+            producer.produce(f"{prefix}-{number}", b"x" * 100, partition=record % partitions)
+            producer.poll(0)
+    if producer.flush(60):
+        raise SystemExit("the broker did not take the records")
+
+
+def driver_mb(spark: SparkSession) -> tuple[float, float]:
+    """(live heap, resident) of Spark's process."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    jvm.java.lang.System.gc()
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    heap = (runtime.totalMemory() - runtime.freeMemory()) / 1e6
+    pid = int(jvm.java.lang.ProcessHandle.current().pid())
+    pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    return heap, pages * 4096 / 1e6
+
+
+def measure(
+    spark: SparkSession, broker: Broker, directory: Path, table_format: str, topics: int, partitions: int
+) -> dict[str, float | str]:
+    prefix = f"{table_format}-{topics}-{partitions}"
+    fill(broker, prefix, topics, partitions)
+    config = LakeConfig(
+        kafka={"bootstrap.servers": broker.bootstrap},
+        topics=(TopicRule(pattern=f"{prefix}-.*"),),
+        format=table_format,
+        location=f"file://{directory}/{prefix}",
+        state=f"file://{directory}/{prefix}/_headrace",
+    )
+    planning: dict[str, float] = {}
+
+    def told(lake: Lake) -> None:
+        for name, topic in lake.loading.items():
+            last = topic.query.lastProgress if topic.query is not None else None
+            if last is not None:
+                spent = json.loads(last.json)["durationMs"]
+                planning[name] = spent.get("queryPlanning", 0) + spent.get("latestOffset", 0)
+
+    began = time.monotonic()
+    job.run(spark, config, once=True, told=told)
+    seconds = time.monotonic() - began
+    heap, resident = driver_mb(spark)
+    return {
+        "format": table_format,
+        "topics": topics,
+        "partitions": partitions,
+        "seconds": round(seconds, 2),
+        "seconds_per_topic": round(seconds / topics, 3),
+        "planning_ms": round(median(planning.values())) if planning else -1,
+        "driver_heap_mb": round(heap),
+        "driver_resident_mb": round(resident),
+    }
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.lake_growth", description=__doc__)
+    parser.add_argument("--format", choices=("parquet", "delta", "iceberg"), default="parquet")
+    parser.add_argument("--jars", type=Path, default=apache_kafka.ROOT / ".cache" / "spark-jars")
+    options = parser.parse_args(words)
+    directory = Path(tempfile.mkdtemp(prefix="bench-lake-", dir=apache_kafka.ROOT / ".cache"))
+    broker = Broker(Headrace(), directory / "headrace")
+    extra = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+    }
+    try:
+        broker.start()
+        spark = session(
+            "bench",
+            master="local[2]",
+            jar_directory=options.jars,
+            extra=extra,
+            warehouse=directory / "warehouse",
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        measure(spark, broker, directory, options.format, 2, 2)  # compiles what the others use
+        for topics, partitions in CASES:
+            print(
+                json.dumps(measure(spark, broker, directory, options.format, topics, partitions)), flush=True
+            )
+        spark.stop()
+    finally:
+        broker.stop()
+        shutil.rmtree(directory, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -35,7 +35,7 @@ def decode(frame: DataFrame, decoding: Decoding, column: str = "value") -> DataF
             case Format.AVRO:
                 return decode_avro(frame, _avro_schemas(decoding), value)
             case Format.PROTOBUF:
-                raise DecodingRefused("Protobuf cannot be decoded yet")
+                return _decoded_protobuf(frame, decoding, value)
     except (PySparkException, Py4JJavaError) as error:
         raise DecodingRefused(f"Spark cannot decode {decoding.format} by this schema: {error}") from None
 
@@ -99,3 +99,20 @@ def _avro_schemas(decoding: Decoding) -> AvroSchemas:
         writers,
         ", ".join((decoding.subject or "", *decoding.other_subjects)),
     )
+
+
+def _decoded_protobuf(frame: DataFrame, decoding: Decoding, value: Column) -> DataFrame:
+    # Only here, so that who has no Protobuf needs no library for it.
+    from headrace.spark.decoding import protobuf_schema
+    from headrace.spark.decoding.protobuf_records import Writers, decode_protobuf
+
+    if decoding.registry is None:
+        assert isinstance(decoding.schema, str | bytes), "checked when the description was made"
+        return decode_protobuf(frame, protobuf_schema.given(decoding.schema, decoding.message), value)
+    found = registered(decoding)
+    files = {
+        number: protobuf_schema.linked(each.text, each.references) for number, each in found.writers.items()
+    }
+    reader = protobuf_schema.first_message(files[found.reader.id], decoding.message)
+    messages = {number: protobuf_schema.index_paths(file) for number, file in files.items()}
+    return decode_protobuf(frame, reader, value, Writers(decoding.registry, messages))

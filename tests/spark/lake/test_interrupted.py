@@ -83,26 +83,29 @@ def test_a_batch_is_cut_off_at_each_moment_and_repeated(spark: SparkSession, con
     fixed = replace(config, topics=(replace(config.topics[0], schema="id string"),))
     now_fixed = route(fixed, "t")
     assert now_fixed is not None
-    batch = 0
-    for who, moment in (("table", "before"), ("table", "after"), ("dead", "before"), ("dead", "after")):
-        for again in (way, now_fixed):
-            records = frame(spark, batch * 10, [b'{"id": 1}', b'{"id": "x"}', b'{"id": 3}', b"{"])
-            commit = Commit(_WRITER, batch)
-            with pytest.raises(Killed):
-                loader(config, way).load(
-                    records,
-                    commit,
-                    Dying(table, moment if who == "table" else ""),
-                    Dying(dead, moment if who == "dead" else ""),
-                )
-            restarted = loader(config, again)
-            restarted.load(records, commit, table, dead)
-            whole = sorted(offsets(table) + offsets(dead))
-            assert whole == [each * 10 + at for each in range(batch + 1) for at in range(4)], (who, moment)
-            loader(config, again).load(records, commit, table, dead)
-            assert sorted(offsets(table) + offsets(dead)) == whole, (who, moment)
-            batch += 1
-    assert len(offsets(dead)) >= batch
+    kills = (
+        ("table", "before", way),
+        ("table", "after", now_fixed),
+        ("dead", "before", now_fixed),
+        ("dead", "after", way),
+    )
+    for batch, (who, moment, again) in enumerate(kills):
+        records = frame(spark, batch * 10, [b'{"id": 1}', b'{"id": "x"}', b'{"id": 3}', b"{"])
+        commit = Commit(_WRITER, batch)
+        with pytest.raises(Killed):
+            loader(config, way).load(
+                records,
+                commit,
+                Dying(table, moment if who == "table" else ""),
+                Dying(dead, moment if who == "dead" else ""),
+            )
+        restarted = loader(config, again)
+        restarted.load(records, commit, table, dead)
+        whole = sorted(offsets(table) + offsets(dead))
+        assert whole == [each * 10 + at for each in range(batch + 1) for at in range(4)], (who, moment)
+        loader(config, again).load(records, commit, table, dead)
+        assert sorted(offsets(table) + offsets(dead)) == whole, (who, moment)
+    assert len(offsets(dead)) == 2 * len(kills)
 
 
 class DyingFiles(LocalFiles):

@@ -75,10 +75,16 @@ class Lake:
         self.absent = missing(self.config, there)
         for route in routes(self.config, there):
             if route.topic not in self.loading:
-                done = batches.fetch(self.files, route.state) or Done(route.topic, route.table)
-                done.error = None
-                self.loading[route.topic] = Loading(route, done)
+                self.loading[route.topic] = Loading(route, self._done_before(route))
         self._discover_at = time.monotonic() + self.config.discover_seconds
+
+    def _done_before(self, route: Route) -> Done:
+        """By the query that the checkpoint belongs to; a new one counts its batches from 0 again."""
+        done = batches.fetch(self.files, route.state)
+        if done is None or Checkpoint(self.files, route.checkpoint).planned() is None:
+            return Done(route.topic, route.table)
+        done.error = None
+        return done
 
     def start(self, topic: Loading) -> None:
         route = topic.route

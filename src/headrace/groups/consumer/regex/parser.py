@@ -34,6 +34,8 @@ class _Parser:
         self._text = text
         self._at = 0
         self._any_case = False
+        self._over_lines = False
+        """Whether a dot also stands for the end of a line."""
 
     # Reading
 
@@ -133,16 +135,16 @@ class _Parser:
         if sign == "\\":
             return [self._escape()]
         if sign == ".":
-            return [OneOf(sets.ALL)]
+            return [OneOf(sets.ALL if self._over_lines else sets.NO_NEWLINE)]
         if sign in "^$":
             return [Place.START if sign == "^" else Place.END]
         return [self._literal(sign)]
 
     def _literal(self, character: str) -> OneOf:
-        return OneOf(self._cased(frozenset(character) & sets.ALL))
+        return OneOf(self._cased(sets.one(character)))
 
     def _cased(self, characters: Characters) -> Characters:
-        return sets.in_either_case(characters) if self._any_case else characters
+        return characters.in_either_case() if self._any_case else characters
 
     def _quoted(self) -> list[Node]:
         end = self._text.find("\\E", self._at)
@@ -153,7 +155,7 @@ class _Parser:
     # Groups and flags
 
     def _group(self, depth: int) -> list[Node]:
-        outside = self._any_case
+        outside = self._any_case, self._over_lines
         if self._takes("?"):
             if self._takes("P<") or self._takes("<"):
                 name = self._until(">", "invalid named capture")
@@ -164,11 +166,11 @@ class _Parser:
         node = self.alternatives(depth + 1)
         if not self._takes(")"):
             raise SyntaxProblem("missing closing )")
-        self._any_case = outside
+        self._any_case, self._over_lines = outside
         return [node]
 
     def _flags(self) -> bool:
-        """Whether that was all, as in (?i). Of the flags, only the one for cases matters to names."""
+        """Whether that was all, as in (?i). Of the flags, only those for cases and for dots matter here."""
         on = True
         while True:
             flag = self._next("missing closing )")
@@ -176,9 +178,11 @@ class _Parser:
                 on = False
             elif flag == "i":
                 self._any_case = on
+            elif flag == "s":
+                self._over_lines = on
             elif flag in ":)":
                 return flag == ")"
-            elif flag not in "msU":
+            elif flag not in "mU":
                 raise SyntaxProblem("invalid or unsupported Perl syntax")
 
     # Escapes and classes
@@ -204,7 +208,7 @@ class _Parser:
         found = sets.unicode_class(name.removeprefix("^"))
         if found is None:
             raise SyntaxProblem("invalid character class range")
-        return sets.ALL - found if negated else found
+        return found.negated() if negated else found
 
     def _character(self, letter: str) -> str:
         """The character that an escape stands for."""
@@ -240,15 +244,15 @@ class _Parser:
 
     def _bracket(self) -> Characters:
         negated = self._takes("^")
-        found: set[str] = set()
+        found = sets.NONE
         first = True
         while first or not self._takes("]"):
             if not self.rest():
                 raise SyntaxProblem("missing closing ]")
             found |= self._in_bracket()
             first = False
-        taken = self._cased(frozenset(found))
-        return sets.ALL - taken if negated else taken
+        taken = self._cased(found)
+        return taken.negated() if negated else taken
 
     def _in_bracket(self) -> Characters:
         if self._sees("[:") and (end := self._text.find(":]", self._at + 2)) >= 0:
@@ -257,12 +261,14 @@ class _Parser:
             known = sets.POSIX.get(name.removeprefix("^"))
             if known is None:
                 raise SyntaxProblem("invalid character class range")
-            return sets.ALL - known if name.startswith("^") else known
+            return known.negated() if name.startswith("^") else known
         if self._sees("\\") and self._at + 1 < len(self._text):
             letter = self._text[self._at + 1]
             if letter in sets.PERL or letter in "pP":
                 self._at += 2
-                return self._class_escape(letter) or sets.NONE
+                taken = self._class_escape(letter)
+                assert taken is not None, "the letter is of a class"
+                return taken
         first = self._bracket_character()
         if self._sees("-") and self._text[self._at + 1 : self._at + 2] not in ("", "]"):
             self._at += 1
@@ -270,7 +276,7 @@ class _Parser:
             if last < first:
                 raise SyntaxProblem("invalid character class range")
             return sets.between(first, last)
-        return frozenset(first) & sets.ALL
+        return sets.one(first)
 
     def _bracket_character(self) -> str:
         character = self._next("missing closing ]")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.core.errors import InvalidRegularExpression
-from headrace.groups.consumer.regex.characters import BEYOND_ASCII, WORD
+from headrace.groups.consumer.regex.characters import WORD
 from headrace.groups.consumer.regex.parser import SyntaxProblem, parse
 from headrace.groups.consumer.regex.program import ACCEPT, Awaits, Forks, Program, compile_program
 from headrace.groups.consumer.regex.syntax import Place
@@ -42,12 +42,14 @@ class Pattern:
         """All of the name, not a part of it."""
         ways: Ways = (frozenset((self._program.start,)), _START)
         for character in name:
-            ways = self._step(ways, character if character.isascii() else BEYOND_ASCII)
+            ways = self._step(ways, character)
             if not ways[0]:
                 return False
         return ACCEPT in self._step(ways, _NAMES_END)[0]
 
     def _step(self, ways: Ways, character: str) -> Ways:
+        if not character.isascii():
+            return self._followed(ways, character)  # too many to remember
         known = self._steps.get(ways)
         if known is None:
             if len(self._steps) >= _MAX_REMEMBERED:

@@ -39,9 +39,11 @@ class Identity(NamedTuple):
 
 
 class Patience(NamedTuple):
-    """How long a cluster lets a transaction stay open. None: until its owner ends it (two-phase, KIP-939)."""
+    """How long a transaction may stay open."""
 
-    timeout_ms: int | None
+    timeout_ms: int
+    for_ever: bool = False
+    """Until its owner ends it (two-phase, KIP-939), whatever the time-out says."""
 
 
 class Fate(Enum):
@@ -60,10 +62,11 @@ async def longest_patience(cluster: Cluster) -> Patience:
     broker = Resource(ResourceType.BROKER, str(node))
     entries = await describe_configs(cluster, broker, [_TWO_PHASE, _MAX_TIMEOUT])
     values = {entry.name: entry.value for entry in entries}
+    longest = int(values.get(_MAX_TIMEOUT) or _DEFAULT_MAX_TIMEOUT_MS)
     offered = connection.version_for(InitProducerIdRequest)
     if offered >= _FIRST_TWO_PHASE and values.get(_TWO_PHASE) == "true":
-        return Patience(None)
-    return Patience(int(values.get(_MAX_TIMEOUT) or _DEFAULT_MAX_TIMEOUT_MS))
+        return Patience(longest, for_ever=True)
+    return Patience(longest)
 
 
 async def take(cluster: Cluster, transactional_id: str, patience: Patience) -> Identity:
@@ -72,12 +75,9 @@ async def take(cluster: Cluster, transactional_id: str, patience: Patience) -> I
     async def ask(broker_id: int, _keys: list[str]) -> Mapping[str, Identity | Refused]:
         request = InitProducerIdRequest(
             transactional_id=transactional_id,
-            transaction_timeout_ms=patience.timeout_ms or 0,
-            enable2_pc=patience.timeout_ms is None,
+            transaction_timeout_ms=patience.timeout_ms,
+            enable2_pc=patience.for_ever,
         )
-        if patience.timeout_ms is None:
-            # A coordinator reads the time-out only where there is one, but it must be a possible one.
-            request.transaction_timeout_ms = _DEFAULT_MAX_TIMEOUT_MS
         reply = await cluster.ask_broker(broker_id, request, InitProducerIdResponse)
         if reply.error_code:
             return {transactional_id: refusal(reply.error_code, f"transactional id {transactional_id}")}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, TopicMetadata
+
+
+_NONE = TopicMetadata()
 
 
 class Seen(NamedTuple):
@@ -20,7 +23,11 @@ class Seen(NamedTuple):
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
+    deadline = time.monotonic() + 60
+    while len(admin.list_topics(timeout=30).topics.get(topic, _NONE).partitions) < partitions:
+        assert time.monotonic() < deadline, f"{topic} was made, and the broker does not know it"
+        time.sleep(0.05)
 
 
 def read(bootstrap: str, topic: str, *, seconds: float = 30.0, committed: bool = True) -> list[Seen]:
@@ -35,12 +42,7 @@ def read(bootstrap: str, topic: str, *, seconds: float = 30.0, committed: bool =
         while left:
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
-                found.append(
-                    Seen(
-                        message.partition(), message.offset(), message.key(), message.value(),
-                        tuple(message.headers() or ()), message.timestamp()[1],
-                    )
-                )  # fmt: skip
+                found.append(_seen(message))
             for place in consumer.position([TopicPartition(topic, index) for index in left]):
                 if place.offset >= ends[place.partition]:
                     left.discard(place.partition)
@@ -49,6 +51,17 @@ def read(bootstrap: str, topic: str, *, seconds: float = 30.0, committed: bool =
         return found
     finally:
         consumer.close()
+
+
+def _seen(message: Any) -> Seen:
+    return Seen(
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        tuple(message.headers() or ()),
+        message.timestamp()[1],
+    )
 
 
 def _consumer(bootstrap: str, isolation: str) -> Consumer:

@@ -93,7 +93,7 @@ def test_rows_name_their_topics(
     names = [topic, other, topic, other, other]
     columns = {"topic": pa.array(names), "value": pa.array([str(number) for number in range(5)])}
     send(None, columns)
-    assert sorted(each.value for each in read(broker.bootstrap, topic)) == [b"0", b"2"]
+    assert sorted(each.value or b"" for each in read(broker.bootstrap, topic)) == [b"0", b"2"]
     assert [each.value for each in read(broker.bootstrap, other)] == [b"1", b"3", b"4"]
 
 

@@ -67,7 +67,7 @@ def test_a_decided_batch_that_timed_out_is_written_again(
     topic = new_topic()
     query = _query(impatient, topic)
     plan = query.plan()
-    assert plan.patience.timeout_ms == 10_000
+    assert plan.patience == (10_000, False)
     assert plan.checksums
     decision = query.decide_only(plan, query.write(plan, 0), 0)
     _await_time_out(query, decision)
@@ -111,7 +111,7 @@ def test_where_two_phases_are_granted_nothing_times_out(
     topic = new_topic()
     query = _query(patient, topic)
     plan = query.plan()
-    assert plan.patience.timeout_ms is None
+    assert plan.patience.for_ever
     assert not plan.checksums
     decision = query.decide_only(plan, query.write(plan, 0), 0)
     time.sleep(13)

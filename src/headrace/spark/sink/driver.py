@@ -54,7 +54,7 @@ async def plan(options: Options) -> Plan:
     async with options.cluster() as cluster:
         await decisions.prepare(cluster, options.decisions)
         patience = await longest_patience(cluster)
-        deciding = Patience(min(_DECIDING_MS, patience.timeout_ms or _DECIDING_MS))
+        deciding = Patience(min(_DECIDING_MS, patience.timeout_ms))
         decider = await take(cluster, decider_id(sink), deciding)
         state = await decisions.read_state(cluster, options.decisions, sink)
         await _settle(cluster, options, sink, state)

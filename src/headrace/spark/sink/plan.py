@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     @property
     def checksums(self) -> bool:
         wanted = self.options.checksum
-        return self.patience.timeout_ms is not None if wanted is None else wanted
+        return not self.patience.for_ever if wanted is None else wanted
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,12 @@ from headrace.spark.lake.tables.table import Commit, Upkeep
 
 _WRITER: Final = "headrace.writer"
 _BATCH: Final = "headrace.batch"
+_PROPERTIES: Final = {
+    "format-version": "2",
+    # Every commit writes the table's metadata anew; without this each of them stays for good.
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
 #: Files without a snapshot may belong to a write that is under way; three days is Iceberg's own caution.
 _ORPHAN_SECONDS: Final = 3 * 86_400
 
@@ -67,7 +73,10 @@ class IcebergTable:
             return
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._namespace_sql}")
         empty = self.spark.createDataFrame([], schema)
-        empty.writeTo(self._sql).tableProperty("format-version", "2").create()
+        writer = empty.writeTo(self._sql)
+        for name, value in _PROPERTIES.items():
+            writer = writer.tableProperty(name, value)
+        writer.create()
 
     def change(self, following: Following) -> None:
         for statement in statements(self._sql, following.changes):

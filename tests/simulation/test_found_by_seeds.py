@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from headrace.broker.cluster.description import decode
 from headrace.controller.topic_image import PartitionState
+from headrace.core.errors import StorageError
 from tests.checker.history import History
 from tests.simulation.client import TOPIC, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster, SimulatedHost
@@ -124,6 +126,26 @@ def test_a_broker_that_nobody_saw_being_restarted_is_still_whole() -> None:
             host.start()
         it.cluster.run_until(it.is_whole, 40, "everybody is back")
         assert it.acknowledged() >= 20
+
+
+def test_a_broker_with_a_full_disk_does_not_register_as_one_that_has_lost_it() -> None:
+    """Its session ended while it was stopping. It registered without directories, as if its disk were gone:
+    it alone could lead, so the leader before it was elected, whose records had gone with its power."""
+    with scene() as it:
+        cluster = it.cluster
+        full = cluster.hosts[it.row().leader - 1]
+        for other in it.followers():
+            other.wanted = False
+            other.kill()
+        broker = full.broker
+        assert broker is not None
+        cluster.cut_ensemble(full)
+        cluster.run_until(lambda: not cluster.ensemble.members(), 20, "its session expires")
+        broker.logs.directories[0].failure = StorageError("full")  # nobody has told it to end yet
+        cluster.heal_ensemble()
+        cluster.run_for(0.5)  # it has a session again, and would have registered
+        told = [decode(each.broker_id, each.description) for each in cluster.ensemble.members().values()]
+        assert [each.broker_id for each in told if not each.directories] == []
 
 
 def _has_registered(host: SimulatedHost) -> bool:

@@ -50,6 +50,10 @@ async def open_storage(broker: Broker, shared: Coordination | None) -> Storage:
         cluster_id = await shared.claim_cluster_id(cluster_id, directories_empty=known is None)
 
     def on_failure(directory: LogDirectory, error: StorageError) -> None:
+        if directory.may_have_lost:
+            # Here and now, in whichever thread met it: a process that is killed before the loop comes to it
+            # would leave a proof of what may be gone.
+            description.forget(broker.disk, directory.path)
         loop.call_soon_threadsafe(_report, broker, directory, error)
 
     return await loop.run_in_executor(None, _open, broker, cluster_id, shared is None, on_failure)
@@ -57,8 +61,6 @@ async def open_storage(broker: Broker, shared: Coordination | None) -> Storage:
 
 def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> None:
     broker.log.error("log directory offline", directory=directory.path, error=str(error))
-    if directory.may_have_lost:
-        description.forget(broker.disk, directory.path)
     logs = getattr(broker, "logs", None)
     if logs is None:
         return  # still opening: the broker registers with the directories that work

@@ -192,6 +192,9 @@ class ClusterNode:
             await self._register_again.wait()
             self._register_again.clear()
             while not self._stopping:
+                if not self._broker.logs.online():
+                    # It would say that its disk is gone, and what is on it be given up. It is about to end.
+                    return
                 try:
                     await self._membership.register()
                     break

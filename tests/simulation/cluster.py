@@ -108,8 +108,6 @@ class SimulatedHost:
         self.process: BrokerProcess | None = None
         self.wanted = True
         """A process that ends by itself is started again by its supervisor while this is true."""
-        self.on_restart: Callable[[], None] | None = None
-        """What becomes of the disk before the next process opens it."""
         self._boot_seconds = self.random.uniform(0.0, 1e6)
         self.clock: SimulatedClock | None = None
 
@@ -135,9 +133,7 @@ class SimulatedHost:
             self._boot_seconds = self.random.uniform(0.0, 100.0)
             cluster.network.host_up(self.name)
         self.lives += 1
-        if self.on_restart is not None:
-            self.on_restart()
-            self.on_restart = None
+        self.disk.lose_unsynced()
         loop = ProcessLoop(cluster.scheduler, f"{self.name}.{self.lives}", boot_seconds=self._boot_seconds)
         process = self.process = BrokerProcess(self, loop)
         self.clock = SimulatedClock(loop, self.skew_ms)

@@ -18,7 +18,7 @@ from headrace.controller.machine import ControllerMachine
 from headrace.controller.operations import Reassignment, Result
 from headrace.core.errors import HeadraceError
 from headrace.replication.replica import Role
-from headrace.testing.disk import Fault, SimulatedDisk
+from headrace.testing.disk import Fault
 from headrace.testing.simulation.network import Weather
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import DATA, SimulatedCluster, SimulatedHost
@@ -398,17 +398,9 @@ class Faults:
         disk = host.disk
         fault = Fault("sync", DATA, errno.EIO)
         disk.faults.append(fault)
-        host.on_restart = disk.lose_unsynced
-        self._later(SLOW, partial(self._can_sync_again, host, disk, fault))
+        self._later(SLOW, lambda: disk.faults.remove(fault) if fault in disk.faults else None)
         host.is_suspect = host.is_emptied = True
         return f"{host.name} cannot sync"
-
-    @staticmethod
-    def _can_sync_again(host: SimulatedHost, disk: SimulatedDisk, fault: Fault) -> None:
-        if fault in disk.faults:
-            disk.faults.remove(fault)
-        if host.disk is disk and not disk.failed_syncs:
-            host.on_restart = None  # nobody has met it, so nothing is lost
 
     def fill_disk(self) -> str | None:
         host = self.victim()

@@ -178,7 +178,7 @@ class Run:
         """A host is trusted again once it is among those in sync, everywhere, since its last loss."""
         rows = [committed.row for committed in self._invariants.committed.values()]
         for host in self.cluster.hosts:
-            if host.on_restart is not None:
+            if host.disk.failed_syncs or host.disk.refuses_to_sync:
                 continue  # what it will lose is lost when it starts again
             if host.is_suspect and host.broker is not None and self._invariants.is_registered(host.broker):
                 mine = [row for row in rows if row is not None and host.broker_id in row.replicas]

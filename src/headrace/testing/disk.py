@@ -197,10 +197,15 @@ class SimulatedDisk:
         """End the process only: the cache stays, and is written in the end."""
         self.crash(keep=1.0)
 
+    @property
+    def refuses_to_sync(self) -> bool:
+        return any(fault.operation == "sync" for fault in self.faults)
+
     def lose_unsynced(self) -> None:
         """What a failed sync leaves in the end: the pages count as clean, and are not what was written.
 
-        So files that could not be synced go back to what was synced of them. Their names stay.
+        So files that could not be synced go back to what was synced of them. Their names stay. Whoever opens
+        the disk after the process that met the failure finds it so; later, what others wrote would go too.
         """
         for path in self.failed_syncs:
             if self.exists(path):

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from headrace.core.errors import HeadraceError
 
@@ -49,12 +49,7 @@ _KEYED_A, _KEYLESS_A = _seeds(SPARK_SEED)
 _KEYED_B, _KEYLESS_B = _seeds(_hash(struct.pack("<i", 1), SPARK_SEED))
 
 
-class RecordHash(NamedTuple):
-    a: int
-    b: int
-
-
-def record_hash(key: bytes | None, value: bytes | None, timestamp_ms: int) -> RecordHash:
+def record_hash(key: bytes | None, value: bytes | None, timestamp_ms: int) -> tuple[int, int]:
     """Both lanes, unsigned."""
     if key is None:
         a, b = _KEYLESS_A, _KEYLESS_B
@@ -62,4 +57,4 @@ def record_hash(key: bytes | None, value: bytes | None, timestamp_ms: int) -> Re
         a, b = _hash(key, _KEYED_A), _hash(key, _KEYED_B)
     if value is not None:
         a, b = _hash(value, a), _hash(value, b)
-    return RecordHash(a, (b ^ timestamp_ms) & MASK)
+    return a, (b ^ timestamp_ms) & MASK

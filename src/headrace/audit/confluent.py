@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import weakref
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from headrace.audit.ledger import Fields
@@ -19,8 +20,9 @@ from headrace.audit.reporter import Reporter, Stored, wall_clock_ms
 from headrace.audit.settings import AuditSettings
 
 
-def _fields(message: Any) -> Fields:
-    return message.topic(), message.partition(), message.timestamp()[1], message.key(), message.value()
+def _fields(messages: Iterable[Any]) -> Iterator[Fields]:
+    for message in messages:
+        yield message.topic(), message.partition(), message.timestamp()[1], message.key(), message.value()
 
 
 class _Channel:
@@ -64,6 +66,8 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
     """Goes in front of a client's class; see `audited`."""
 
     audit_settings: AuditSettings
+    #: The client's own, found without a search: it is called for every record.
+    _client_produce: Any
 
     def __init__(self, config: Any = None, /, **more: Any) -> None:
         configuration = {**(config or {}), **more}
@@ -85,8 +89,8 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
 
     def produce(self, *args: Any, **keywords: Any) -> None:
         settled = self._ledger.settled
-        if len(args) < 5 and self._on_delivery is None and not _CALLBACKS & keywords.keys():
-            super().produce(*args, on_delivery=settled, **keywords)
+        if len(args) < 5 and (not keywords or _CALLBACKS.isdisjoint(keywords)) and self._on_delivery is None:
+            self._client_produce(*args, on_delivery=settled, **keywords)
             return
         theirs = args[4] if len(args) > 4 else None
         for name in _CALLBACKS:
@@ -159,7 +163,7 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
 
 def audited(producer: type[Any], settings: AuditSettings | None = None) -> type[Any]:
     """A class to use in place of confluent_kafka.Producer, or of a subclass of it."""
-    own = {"audit_settings": settings or AuditSettings()}
+    own = {"audit_settings": settings or AuditSettings(), "_client_produce": producer.produce}
     return type(f"Audited{producer.__name__}", (_Audited, producer), own)
 
 

@@ -8,6 +8,7 @@ producer = audited(KafkaProducer)(bootstrap_servers="127.0.0.1:9092")
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from headrace.audit.ledger import Fields
@@ -15,14 +16,20 @@ from headrace.audit.reporter import Reporter, Stored, wall_clock_ms
 from headrace.audit.settings import AuditSettings
 
 
-def _fields(delivered: Any) -> Fields:
-    metadata, key, value = delivered
-    return metadata.topic, metadata.partition, metadata.timestamp, key, value
+def _fields(delivered: Iterable[Any]) -> Iterator[Fields]:
+    for metadata, key, value in delivered:
+        yield metadata.topic, metadata.partition, metadata.timestamp, key, value
 
 
-def _failed(delivered: Any) -> Fields:
-    topic, partition, timestamp, key, value = delivered
-    return topic, -1 if partition is None else partition, -1 if timestamp is None else timestamp, key, value
+def _failed(given: Iterable[Any]) -> Iterator[Fields]:
+    for topic, partition, timestamp, key, value in given:
+        yield (
+            topic,
+            -1 if partition is None else partition,
+            -1 if timestamp is None else timestamp,
+            key,
+            value,
+        )
 
 
 class _Remembering:
@@ -33,26 +40,34 @@ class _Remembering:
         self.made = threading.local()
 
     def serialize(self, topic: str, headers: Any, data: Any) -> Any:
-        made = data if self._serializer is None else self._serializer.serialize(topic, headers, data)
-        self.made.bytes = made
+        made = self.made.bytes = self._serializer.serialize(topic, headers, data)
         return made
 
     def close(self) -> None:
-        if self._serializer is not None:
-            self._serializer.close()
+        self._serializer.close()
 
 
 class _Channel:
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    """`make` is called when the first event goes out: that is not in a thread of the application."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
+        self._client: Any = None
 
     def send(self, topic: str, key: bytes, value: bytes, stored: Stored) -> None:
+        if self._client is None:
+            self._client = self._make()
         future = self._client.send(topic, value=value, key=key)
         future.add_callback(lambda _: stored(None))
         future.add_errback(stored)
 
     def flush(self, seconds: float) -> None:
-        self._client.flush(seconds)
+        if self._client is not None:
+            self._client.flush(seconds)
+
+    def close(self, seconds: float) -> None:
+        if self._client is not None:
+            self._client.close(seconds)
 
 
 _NOT_FOR_EVENTS = frozenset(
@@ -76,17 +91,23 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
 
     def __init__(self, **configs: Any) -> None:
         super().__init__(**configs)
-        self._key = self.config["key_serializer"] = _Remembering(self.config["key_serializer"])
-        self._value = self.config["value_serializer"] = _Remembering(self.config["value_serializer"])
-        # Its first send to a topic may wait for metadata, which the application did not ask for: a client of
-        # their own keeps events off its transactions and its serialisers.
+        self._key, self._value = self._remember("key_serializer"), self._remember("value_serializer")
+        # Sending may wait for metadata, and goes through serialisers, a partitioner, a transaction: events
+        # have a
+        # client of their own.
         plain = {name: value for name, value in configs.items() if name not in _NOT_FOR_EVENTS}
-        self._events = type(self).__mro__[2](
-            **plain, max_block_ms=round(self.audit_settings.close_seconds * 1000)
-        )
-        self.audit = Reporter(self.audit_settings, _Channel(self._events), _fields, _failed)
+        patience_ms = round(self.audit_settings.close_seconds * 1000)
+        client = type(self).__mro__[2]
+        self._events = _Channel(lambda: client(**plain, max_block_ms=patience_ms))
+        self.audit = Reporter(self.audit_settings, self._events, _fields, _failed)
         self._ledger = self.audit.ledger
-        self.audit.start()
+        self.audit.start(at_once=False)
+
+    def _remember(self, name: str) -> _Remembering | None:
+        if self.config[name] is None:
+            return None
+        remembering = self.config[name] = _Remembering(self.config[name])
+        return remembering
 
     def send(
         self,
@@ -99,7 +120,8 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
     ) -> Any:
         settled = self._ledger.settled
         future = super().send(topic, value, key, headers, partition, timestamp_ms)
-        key_bytes, value_bytes = self._key.made.bytes, self._value.made.bytes
+        key_bytes = key if self._key is None else self._key.made.bytes
+        value_bytes = value if self._value is None else self._value.made.bytes
         given = (topic, partition, timestamp_ms, key_bytes, value_bytes)
         future.add_callback(lambda metadata: settled(None, (metadata, key_bytes, value_bytes)))
         future.add_errback(lambda error: settled(error, given))

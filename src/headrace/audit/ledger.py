@@ -1,9 +1,9 @@
 """What one producer has had acknowledged and not yet told. No clock, no thread, no client: events come out.
 
-Handing a record over and hearing of it are cheap on purpose: the application's threads pay for them. A
-*handful* stands for everything that was handed over since a moment. Each record that is on its way keeps a
-reference to its handful, in its delivery callback; when the last one is settled, the handful ceases to exist.
-So the ledger knows since when something is outstanding without counting anything.
+Handing a record over and hearing of it are cheap on purpose: the application's threads pay for them. Records
+that are handed over between two events share one callback. Each that is on its way keeps a reference to it;
+when the last one is settled, the callback ceases to exist. So the ledger knows since when something is
+outstanding without counting anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from headrace.audit.checksum import MASK, record_hash
@@ -25,25 +25,12 @@ _CROWD: Final = 256
 Fields = tuple[str, int, int, bytes | None, bytes | None]
 """Topic, partition, timestamp in ms, key, value."""
 
+Unpack = Callable[[Iterable[Any]], Iterable[Fields]]
+"""Reads what delivery reports of a client say. Of many at a time: a call for each would cost as much as its
+hash."""
 
-class Handful:
-    """Records that were handed over since `since_ms`, and before the next handful began."""
-
-    __slots__ = ("__weakref__", "_ledger", "since_ms")
-
-    def __init__(self, ledger: Ledger, since_ms: int) -> None:
-        self._ledger = ledger
-        self.since_ms = since_ms
-
-    def settled(self, error: object, delivered: Any) -> None:
-        """As confluent-kafka calls a delivery callback."""
-        ledger = self._ledger
-        if error is None:
-            ledger.delivered.append(delivered)
-            if len(ledger.delivered) > _CROWD:
-                ledger.count()
-        else:
-            ledger.uncertain.append(delivered)
+Settled = Callable[[object, Any], None]
+"""Called with an error or None, and a delivery report."""
 
 
 class Ledger:
@@ -54,8 +41,8 @@ class Ledger:
         settings: AuditSettings,
         incarnation: str,
         now_ms: int,
-        fields: Callable[[Any], Fields],
-        failed: Callable[[Any], Fields] | None = None,
+        fields: Unpack,
+        failed: Unpack | None = None,
     ) -> None:
         self.settings = settings
         self.incarnation = incarnation
@@ -69,14 +56,28 @@ class Ledger:
         self._counts: dict[Cell, list[int]] = {}
         self._uncertain: dict[Cell, int] = {}
         self._transaction: _Transaction | None = None
-        self._outstanding: list[tuple[int, weakref.ref[Handful]]] = []
+        self._outstanding: list[tuple[int, weakref.ref[Settled]]] = []
         self._begin(now_ms)
 
     def _begin(self, now_ms: int) -> None:
-        handful = Handful(self, now_ms)
-        self._outstanding.append((now_ms, weakref.ref(handful)))
-        #: What every record that is handed over now must call back. It alone keeps its handful alive.
-        self.settled: Callable[[object, Any], None] = handful.settled
+        settled = self._callback()
+        self._outstanding.append((now_ms, weakref.ref(settled)))
+        #: What every record that is handed over now must call back, as confluent-kafka does it.
+        self.settled: Settled = settled
+
+    def _callback(self) -> Settled:
+        delivered, count, uncertain = self.delivered, self.count, self.uncertain
+        append = delivered.append
+
+        def settled(error: object, message: Any) -> None:
+            if error is None:
+                append(message)
+                if len(delivered) > _CROWD:
+                    count()
+            else:
+                uncertain.append(message)
+
+        return settled
 
     # --- counting -----------------------------------------------------------------------------------------
 
@@ -91,12 +92,11 @@ class Ledger:
     def _count(self) -> None:
         counts = self._counts if self._transaction is None else self._transaction.counts
         length = self.settings.window_ms
-        fields = self._fields
-        delivered = self.delivered
+        take = self.delivered.popleft
+        taken = [take() for _ in range(len(self.delivered))]
         last_topic, last_partition, start, end = "", -1, 0, 0
         entry = [0, 0, 0]
-        for _ in range(len(delivered)):
-            topic, partition, timestamp, key, value = fields(delivered.popleft())
+        for topic, partition, timestamp, key, value in self._fields(taken):
             # Neighbours mostly belong together: a batch is of one partition, and of one moment.
             if partition != last_partition or not start <= timestamp < end or topic != last_topic:
                 last_topic, last_partition = topic, partition
@@ -113,8 +113,8 @@ class Ledger:
             entry[2] += b
 
     def _count_uncertain(self, now_ms: int) -> None:
-        for _ in range(len(self.uncertain)):
-            topic, partition, timestamp, _, _ = self._failed(self.uncertain.popleft())
+        taken = [self.uncertain.popleft() for _ in range(len(self.uncertain))]
+        for topic, partition, timestamp, _, _ in self._failed(taken):
             moment = timestamp if timestamp >= 0 else now_ms
             cell = Cell(topic, partition, window_of(moment, self.settings.window_ms))
             self._uncertain[cell] = self._uncertain.get(cell, 0) + 1
@@ -152,7 +152,7 @@ class Ledger:
         with self._counting:
             # First who is still out, then what has come in: a record that settles between the two is told of
             # and called outstanding, never left out.
-            still = [(since, handful) for since, handful in self._outstanding[:-1] if handful() is not None]
+            still = [(since, settled) for since, settled in self._outstanding[:-1] if settled() is not None]
             self._outstanding = [*still, self._outstanding[-1]]
             since = [began for began, _ in still]
             if self._transaction is not None:

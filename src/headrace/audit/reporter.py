@@ -12,10 +12,10 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 from headrace.audit.event import Event
-from headrace.audit.ledger import Fields, Ledger
+from headrace.audit.ledger import Ledger, Unpack
 from headrace.audit.settings import AuditSettings
 
 _log = logging.getLogger(__name__)
@@ -43,8 +43,8 @@ class Reporter:
         self,
         settings: AuditSettings,
         channel: Channel,
-        fields: Callable[[Any], Fields],
-        failed: Callable[[Any], Fields] | None = None,
+        fields: Unpack,
+        failed: Unpack | None = None,
     ) -> None:
         self.settings = settings
         self.channel = channel
@@ -56,12 +56,15 @@ class Reporter:
         self._warned = False
         self.closed = False
 
-    def start(self) -> None:
-        """Make the producer known, and tell of it from then on."""
-        self.report()
+    def start(self, *, at_once: bool = True) -> None:
+        """Make the producer known, and tell of it from then on. Not at once: where sending may wait."""
+        if at_once:
+            self.report()
         # The thread must not keep a producer alive that the application has dropped.
         threading.Thread(
-            target=_tick, args=(weakref.ref(self), self._stop, self.settings.report_seconds), daemon=True
+            target=_tick,
+            args=(weakref.ref(self), self._stop, self.settings.report_seconds, not at_once),
+            daemon=True,
         ).start()
 
     def report(self, *, closing: bool = False) -> None:
@@ -111,8 +114,9 @@ def _by_sequence(event: Event) -> int:
     return event.sequence
 
 
-def _tick(reporter: weakref.ref[Reporter], stop: threading.Event, seconds: float) -> None:
-    while not stop.wait(seconds):
+def _tick(reporter: weakref.ref[Reporter], stop: threading.Event, seconds: float, at_once: bool) -> None:
+    while not stop.wait(0 if at_once else seconds):
+        at_once = False
         alive = reporter()
         if alive is None:
             return

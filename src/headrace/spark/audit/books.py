@@ -7,7 +7,7 @@ number of its pass as Delta's transaction, so that of two audits on the same boo
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
@@ -39,6 +39,14 @@ SCHEMAS: Final = {
 _COMPACT_EVERY: Final = 50
 
 
+class Standing(NamedTuple):
+    """The number of the last pass, and the positions of the topics of events and of the audited ones."""
+
+    step: int
+    events: dict[Partition, int]
+    log: dict[Partition, int]
+
+
 class Books:
     def __init__(self, spark: SparkSession, location: str) -> None:
         self.spark = spark
@@ -54,19 +62,31 @@ class Books:
     def table(self, name: str) -> DataFrame:
         return self.spark.read.format("delta").load(self.path(name))
 
-    def last_step(self) -> int:
-        steps = [self.table(name).select(F.max("step").alias("step")) for name in SCHEMAS]
-        row = steps[0].union(steps[1]).union(steps[2]).agg(F.max("step")).first()
-        return 0 if row is None or row[0] is None else int(row[0])
-
-    def positions(self, table: str) -> dict[Partition, int]:
-        rows = (
-            self.table(table)
-            .where("position is not null")
-            .groupBy("source_topic", "source_partition")
-            .agg(F.max("position").alias("position"))
+    def standing(self) -> Standing:
+        """How far everything is, in one look."""
+        parts = [
+            self._progress(table, "source_topic", "source_partition", "position")
+            for table in ("events", "log")
+        ]
+        parts.append(
+            self._progress("verdicts", "cast(null as string)", "cast(null as int)", "cast(null as bigint)")
         )
-        return {(row[0], row[1]): row[2] for row in rows.toLocalIterator()}
+        rows = parts[0].union(parts[1]).union(parts[2]).toLocalIterator()
+        found = Standing(0, {}, {})
+        for table, topic, partition, position, step in rows:
+            found = found._replace(step=max(found.step, step))
+            if position is not None:
+                (found.events if table == "events" else found.log)[topic, partition] = position
+        return found
+
+    def _progress(self, table: str, topic: str, partition: str, position: str) -> DataFrame:
+        rows = self.table(table).selectExpr(
+            f"{topic} as topic", f"{partition} as partition", f"{position} as position", "step"
+        )
+        grouped = rows.groupBy("topic", "partition").agg(
+            F.max("position").alias("position"), F.max("step").alias("step")
+        )
+        return grouped.select(F.lit(table), "topic", "partition", "position", "step")
 
     def append(self, table: str, rows: DataFrame, positions: dict[Partition, int], step: int) -> None:
         """Columns that `rows` lacks are null."""

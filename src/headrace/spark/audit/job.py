@@ -75,13 +75,12 @@ class Auditor:
 
     def run_once(self) -> PassResult:
         began = time.monotonic()
-        step = self.books.last_step() + 1
-        events = self._take_events(step) if self.config.with_producers else 0
-        asked_ms = time.time_ns() // 1_000_000
+        standing = self.books.standing()
+        step = standing.step + 1
+        events = self._take_events(step, standing.events) if self.config.with_producers else 0
         ends = self._ends(self.config.topics, self.config.since_ms)
-        records, positions, gone = self._count_log(step, ends, asked_ms)
-        windows = self._unsettled()
-        picture = self._picture(windows, ends, positions)
+        records, positions, gone = self._count_log(step, ends, standing.log)
+        picture = self._picture(ends, positions)
         judged = self._judged(picture)
         chosen = plan.windows_to_judge(picture, self.config.topics, self.config.since_ms, judged)
         found = [plan.judge(picture, *window, partitions) for window, partitions in chosen.items()]
@@ -99,9 +98,9 @@ class Auditor:
 
         return asyncio.run(ask())
 
-    def _take_events(self, step: int) -> int:
+    def _take_events(self, step: int, positions: Mapping[Partition, int]) -> int:
         ends = self._ends((self.config.events_topic,), None)
-        wanted = ranges(self.books.positions("events"), ends)
+        wanted = ranges(positions, ends)
         count = sum(span.end - span.start for span in wanted.values())
         if count:
             rows = tiers.parse_events(tiers.read_range(self.spark, self.config.kafka, wanted))
@@ -109,16 +108,18 @@ class Auditor:
         return count
 
     def _count_log(
-        self, step: int, ends: Mapping[Partition, Ends], asked_ms: int
+        self, step: int, ends: Mapping[Partition, Ends], before: Mapping[Partition, int]
     ) -> tuple[int, dict[Partition, int], dict[Partition, int]]:
         """How many offsets were read, how far the log is read now, and what was gone before it was."""
-        wanted = ranges(self.books.positions("log"), ends, self.config.max_records_per_partition)
+        wanted = ranges(before, ends, self.config.max_records_per_partition)
         count = sum(span.end - span.start for span in wanted.values())
         positions = {place: span.end for place, span in wanted.items()}
         if count:
             records = tiers.read_range(self.spark, self.config.kafka, wanted)
             rows = expressions.tallies_of_records(records, self.config.window_ms)
-            self.books.append("log", rows.withColumn("asked_ms", F.lit(asked_ms)), positions, step)
+            # After the ends were asked for: whatever is read was handed to its producer before this.
+            asked = F.lit(time.time_ns() // 1_000_000)
+            self.books.append("log", rows.withColumn("asked_ms", asked), positions, step)
         return count, positions, {place: span.gone for place, span in wanted.items() if span.gone}
 
     # --- judging ------------------------------------------------------------------------------------------
@@ -129,44 +130,28 @@ class Auditor:
         newest = F.max_by(F.struct("state", "document", "step"), "step").alias("last")
         return table.groupBy("topic", "window_ms").agg(newest).select("topic", "window_ms", "last.*")
 
-    def _unsettled(self) -> DataFrame:
-        """topic and window_ms of windows without a certificate, or with something new since."""
-        log = self.books.table("log").where("window_ms is not null").select("topic", "window_ms", "step")
-        told = (
-            self.books.table("events")
-            .select(F.explode("counts").alias("told"), "step")
-            .select("told.topic", "told.window_ms", "step")
-        )
-        touched = log.union(told).where(F.col("topic").isin(list(self.config.topics)))
-        if self.config.since_ms is not None:
-            touched = touched.where(F.col("window_ms") >= self.config.since_ms)
-        newest = touched.groupBy("topic", "window_ms").agg(F.max("step").alias("touched"))
+    def _picture(self, ends: Mapping[Partition, Ends], positions: Mapping[Partition, int]) -> Picture:
+        config = self.config
         certified = self._verdicts().where(F.col("state") == State.CERTIFIED.value)
-        return (
-            newest.join(certified, ["topic", "window_ms"], "left")
-            .where("step is null or touched > step")
-            .select("topic", "window_ms")
-            .localCheckpoint()
+        cells = tiers.unsettled_cells(self.books, config, certified.select("topic", "window_ms", "step"))
+        producers, told_topics = (
+            tiers.producer_states(self.books, config.window_ms)
+            if config.with_producers
+            else ([], frozenset())
         )
-
-    def _picture(
-        self, windows: DataFrame, ends: Mapping[Partition, Ends], positions: Mapping[Partition, int]
-    ) -> Picture:
-        config, books = self.config, self.books
-        told, uncertain = tiers.told_cells(books, windows, config.window_ms)
         lakes: dict[str, LakeTier] = {}
         for tier in dict.fromkeys(table.tier for table in config.lakes):
             tables = [table for table in config.lakes if table.tier == tier]
-            lakes[tier] = tiers.lake_tier(self.spark, tables, config, windows, positions)
+            lakes[tier] = tiers.lake_tier(self.spark, tables, config, cells.windows, positions)
         return Picture(
             now_ms=time.time_ns() // 1_000_000,
             window_length_ms=config.window_ms,
             lateness_ms=config.lateness_ms,
-            told_topics=tiers.told_topics(books) if config.with_producers else frozenset(),
-            producers=tiers.producer_states(books, config.window_ms) if config.with_producers else (),
-            reported=told,
-            uncertain=uncertain,
-            log=tiers.log_cells(books, windows),
+            told_topics=told_topics,
+            producers=producers,
+            reported=cells.told,
+            uncertain=cells.uncertain,
+            log=cells.log,
             unread={
                 place: end.high_watermark - positions[place]
                 for place, end in ends.items()

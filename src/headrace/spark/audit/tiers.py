@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
@@ -55,10 +55,14 @@ def _events(books: Books) -> DataFrame:
     return told.dropDuplicates(["incarnation", "sequence"])
 
 
-def producer_states(books: Books, window_ms: int) -> list[ProducerState]:
-    """Every incarnation that has not closed. Only what it told without a gap counts as told."""
+def producer_states(books: Books, window_ms: int) -> tuple[list[ProducerState], frozenset[str]]:
+    """Every incarnation that has not closed, and all topics that anybody has told of.
+
+    Only what an incarnation told without a gap counts as told.
+    """
     in_turn = Window.partitionBy("incarnation").orderBy("sequence")
     unbroken = F.col("turn") == F.col("sequence")
+    other_length = F.when(F.col("window_length_ms") != window_ms, F.col("window_length_ms"))
     by_incarnation = (
         _events(books)
         .withColumn("turn", F.row_number().over(in_turn) - 1)
@@ -70,41 +74,50 @@ def producer_states(books: Books, window_ms: int) -> list[ProducerState]:
             F.min(F.when(~unbroken, F.col("turn"))).alias("missing"),
             F.max("heard_ms").alias("heard_ms"),
             F.max("interval_ms").alias("interval_ms"),
-            F.max(F.when(F.col("window_length_ms") != window_ms, F.col("window_length_ms"))).alias(
-                "other_length_ms"
-            ),
+            F.max(other_length).alias("other_length_ms"),
+            F.array_distinct(F.flatten(F.collect_list("counts.topic"))).alias("topics"),
         )
     )
     in_order = Window.partitionBy("producer", "server").orderBy("started_ms", "incarnation")
+    of_name = Window.partitionBy("producer")
     retired = (
         books.table("events")
         .where("retired")
         .groupBy("incarnation")
         .agg(F.min("time_ms").alias("retired_ms"))
     )
-    topics = _told(books).groupBy("producer").agg(F.collect_set("topic").alias("topics"))
     found = (
         by_incarnation.withColumn("next_ms", F.lead("started_ms").over(in_order))
+        .withColumn("topics", F.array_distinct(F.flatten(F.collect_list("topics").over(of_name))))
         .join(retired, "incarnation", "left")
-        .join(topics, "producer", "left")
-        .where("not coalesce(closed, false) or other_length_ms is not null")
         .withColumn("ended_ms", F.least("next_ms", "retired_ms"))
+        .withColumn("gone", F.expr("coalesce(closed, false) and other_length_ms is null"))
     )
-    return [
-        ProducerState(
-            row.producer,
-            row.incarnation,
-            row.server,
-            # One whose first event is missing has told of nothing for certain.
-            row.started_ms if row.complete_until_ms is None else row.complete_until_ms,
-            row.heard_ms,
-            row.interval_ms,
-            row.ended_ms,
-            _fault(row.missing, row.other_length_ms, window_ms),
-            None if row.topics is None else frozenset(row.topics),
+    # Of those that are gone, only which topics they told of is needed.
+    living, gone = found.where("not gone"), found.where("gone").select(F.explode("topics").alias("topic"))
+    rows = living.unionByName(gone.distinct(), allowMissingColumns=True)
+    states: list[ProducerState] = []
+    told: set[str] = set()
+    for row in rows.toLocalIterator():
+        if row.incarnation is None:
+            told.add(row.topic)
+            continue
+        told.update(row.topics)
+        states.append(
+            ProducerState(
+                row.producer,
+                row.incarnation,
+                row.server,
+                # One whose first event is missing has told of nothing for certain.
+                row.started_ms if row.complete_until_ms is None else row.complete_until_ms,
+                row.heard_ms,
+                row.interval_ms,
+                row.ended_ms,
+                _fault(row.missing, row.other_length_ms, window_ms),
+                frozenset(row.topics) or None,
+            )
         )
-        for row in found.toLocalIterator()
-    ]
+    return states, frozenset(told)
 
 
 def _fault(missing: int | None, other_length_ms: int | None, window_ms: int) -> str | None:
@@ -113,55 +126,64 @@ def _fault(missing: int | None, other_length_ms: int | None, window_ms: int) -> 
     return None if missing is None else f"sent an event {missing} that was lost"
 
 
-def _told(books: Books) -> DataFrame:
-    told = _events(books).select("producer", "window_length_ms", F.explode("counts").alias("told"))
-    return told.select("producer", "window_length_ms", "told.*")
+def _told(books: Books, window_ms: int) -> DataFrame:
+    told = _events(books).where(F.col("window_length_ms") == window_ms)
+    return told.select(F.explode("counts").alias("told"), "step").select("told.*", "step")
 
 
-def told_topics(books: Books) -> frozenset[str]:
-    return frozenset(row[0] for row in _told(books).select("topic").distinct().toLocalIterator())
+# --- tallies ------------------------------------------------------------------------------------------------
 
 
-def told_cells(books: Books, windows: DataFrame, window_ms: int) -> tuple[dict[Cell, Tally], dict[Cell, int]]:
-    """What was acknowledged, and what nobody knows of."""
-    grouped = (
-        _told(books)
-        .where(F.col("window_length_ms") == window_ms)
-        .join(F.broadcast(windows), ["topic", "window_ms"])
-        .groupBy(*_CELL)
-        .agg(*expressions.sum_of_tallies(F.sum("uncertain").alias("uncertain")))
+class Cells(NamedTuple):
+    told: dict[Cell, Tally]
+    uncertain: dict[Cell, int]
+    log: dict[Cell, Read]
+
+    @property
+    def windows(self) -> set[tuple[str, int]]:
+        return {(cell.topic, cell.window_ms) for cell in (*self.told, *self.log)}
+
+
+def unsettled_cells(books: Books, config: AuditConfig, certified: DataFrame) -> Cells:
+    """What producers told and what the log holds, of windows that have something newer than a certificate.
+
+    `certified` has topic, window_ms and the step of the certificate.
+    """
+    told = _told(books, config.window_ms).select(
+        F.lit(True).alias("told"), *_CELL, "count", "checksum", "uncertain", "step"
     )
-    told: dict[Cell, Tally] = {}
-    uncertain: dict[Cell, int] = {}
-    for row in expressions.summed(grouped).toLocalIterator():
-        cell = Cell(row.topic, row.partition, row.window_ms)
-        told[cell] = Tally.parse(row["count"], row.checksum)
-        if row.uncertain:
-            uncertain[cell] = row.uncertain
-    return told, uncertain
-
-
-# --- the log ------------------------------------------------------------------------------------------------
-
-
-def log_cells(books: Books, windows: DataFrame) -> dict[Cell, Read]:
-    grouped = (
+    log = (
         books.table("log")
         .where("window_ms is not null")
-        .join(F.broadcast(windows), ["topic", "window_ms"])
-        .groupBy(*_CELL)
-        .agg(
-            *expressions.sum_of_tallies(
-                F.max("last_offset").alias("last_offset"), F.max("asked_ms").alias("asked_ms")
-            )
-        )
+        .select(F.lit(False).alias("told"), *_CELL, "count", "checksum", "last_offset", "asked_ms", "step")
     )
-    return {
-        Cell(row.topic, row.partition, row.window_ms): Read(
-            Tally.parse(row["count"], row.checksum), row.last_offset, row.asked_ms
-        )
-        for row in expressions.summed(grouped).toLocalIterator()
-    }
+    rows = told.unionByName(log, allowMissingColumns=True).where(F.col("topic").isin(list(config.topics)))
+    if config.since_ms is not None:
+        rows = rows.where(F.col("window_ms") >= config.since_ms)
+    more = (
+        F.sum("uncertain").alias("uncertain"),
+        F.max("last_offset").alias("last_offset"),
+        F.max("asked_ms").alias("asked_ms"),
+        F.max("step").alias("touched"),
+    )
+    summed = expressions.summed(rows.groupBy("told", *_CELL).agg(*expressions.sum_of_tallies(*more)))
+    of_window = Window.partitionBy("topic", "window_ms")
+    open_ones = (
+        summed.withColumn("touched", F.max("touched").over(of_window))
+        .join(F.broadcast(certified), ["topic", "window_ms"], "left")
+        .where("step is null or touched > step")
+    )
+    found = Cells({}, {}, {})
+    for row in open_ones.toLocalIterator():
+        cell = Cell(row.topic, row.partition, row.window_ms)
+        tally = Tally.parse(row["count"], row.checksum)
+        if not row.told:
+            found.log[cell] = Read(tally, row.last_offset, row.asked_ms)
+            continue
+        found.told[cell] = tally
+        if row.uncertain:
+            found.uncertain[cell] = row.uncertain
+    return found
 
 
 # --- lakes --------------------------------------------------------------------------------------------------
@@ -177,7 +199,7 @@ def lake_tier(
     spark: SparkSession,
     tables: Sequence[LakeTable],
     config: AuditConfig,
-    windows: DataFrame,
+    windows: Collection[tuple[str, int]],
     positions: Mapping[Partition, int],
 ) -> LakeTier:
     """Counted up to `positions`, where the log tier stands: a lake that is ahead of it is no difference."""
@@ -190,15 +212,16 @@ def lake_tier(
     loaded = rows.groupBy(columns.TOPIC, columns.PARTITION).agg((F.max(columns.OFFSET) + 1).alias("position"))
     places = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
     limits = spark.createDataFrame(places, "topic string, partition int, limit bigint")
-    first = windows.agg(F.min("window_ms")).first()
-    if first is None or first[0] is None:
-        return LakeTier({}, {(row[0], row[1]): row[2] for row in loaded.toLocalIterator()})
-    within = rows.where(F.col(columns.TIMESTAMP) >= F.timestamp_millis(F.lit(first[0]))).join(
+    if not windows:
+        return LakeTier({}, {})
+    wanted = spark.createDataFrame(sorted(windows), "topic string, window_ms bigint")
+    first = min(window for _, window in windows)
+    within = rows.where(F.col(columns.TIMESTAMP) >= F.timestamp_millis(F.lit(first))).join(
         F.broadcast(limits), [columns.TOPIC, columns.PARTITION]
     )
     counted = expressions.tallies_of_records(within.where("offset < limit"), config.window_ms)
     cells = {
         Cell(row.topic, row.partition, row.window_ms): Tally.parse(row["count"], row.checksum)
-        for row in counted.join(F.broadcast(windows), ["topic", "window_ms"]).toLocalIterator()
+        for row in counted.join(F.broadcast(wanted), ["topic", "window_ms"]).toLocalIterator()
     }
     return LakeTier(cells, {(row[0], row[1]): row[2] for row in loaded.toLocalIterator()})

@@ -34,6 +34,13 @@ def _gauges(broker: Broker) -> BrokerGauges:
             under_min += spare < 0
             at_min += spare == 0
     fenced = sum(registration.fenced for registration in image.brokers.values())
+    leaderless = led_by_another = moving = 0
+    for topic in image.topics_by_name.values():
+        leaderless += len(topic.leaderless_partitions())
+        led_by_another += len(topic.partitions_led_by_another())
+        for index in topic.exceptional_partitions():
+            row = topic.exceptional(index)
+            moving += bool(row.adding or row.removing) and topic.leader(index) == broker.broker_id
     return BrokerGauges(
         partition_count=len(broker.partitions),
         leader_count=leaders,
@@ -41,7 +48,9 @@ def _gauges(broker: Broker) -> BrokerGauges:
         under_min_isr_partitions=under_min,
         at_min_isr_partitions=at_min,
         offline_replicas=offline,
-        offline_partitions=offline,
+        offline_partitions=leaderless,
+        preferred_replica_imbalance=leaderless + led_by_another,
+        reassigning_partitions=moving,
         offline_log_directories=sum(not directory.is_online for directory in broker.logs.directories),
         is_active_controller=broker.controller.in_office,
         global_topic_count=len(image.topics_by_name),

@@ -7,6 +7,7 @@ repeated, by this process or by a later one, is answered like the first, as long
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 from headrace.client.cluster import Cluster
 from headrace.client.configs import Resource, ResourceType, describe_configs
 from headrace.client.coordinators import CoordinatorKind, results
-from headrace.client.errors import Refused
+from headrace.client.errors import ClientFailure, Refused
 from headrace.client.refusals import refusal
 from headrace.client.transactions import describe_transactions
 from headrace.protocol.error_codes import ErrorCode
@@ -28,6 +29,7 @@ _FIRST_TWO_PHASE: Final = 6
 _TWO_PHASE: Final = "transaction.two.phase.commit.enable"
 _MAX_TIMEOUT: Final = "transaction.max.timeout.ms"
 _DEFAULT_MAX_TIMEOUT_MS: Final = 900_000
+_ONE_BROKER_SECONDS: Final = 5.0
 
 
 class Identity(NamedTuple):
@@ -58,15 +60,27 @@ class Fate(Enum):
 async def longest_patience(cluster: Cluster) -> Patience:
     """Without a time-out where the cluster grants that, else the longest time that it allows."""
     connection = await cluster.any_broker()
-    node = min(entry.node_id for entry in (await cluster.metadata([])).brokers)
-    broker = Resource(ResourceType.BROKER, str(node))
-    entries = await describe_configs(cluster, broker, [_TWO_PHASE, _MAX_TIMEOUT])
-    values = {entry.name: entry.value for entry in entries}
+    values = await _settings(cluster)
     longest = int(values.get(_MAX_TIMEOUT) or _DEFAULT_MAX_TIMEOUT_MS)
     offered = connection.version_for(InitProducerIdRequest)
     if offered >= _FIRST_TWO_PHASE and values.get(_TWO_PHASE) == "true":
         return Patience(longest, for_ever=True)
     return Patience(longest)
+
+
+async def _settings(cluster: Cluster) -> dict[str, str | None]:
+    """As the first broker says that answers: one that has just died is still named for a while."""
+    failure: Exception | None = None
+    for node in (await cluster.retried(lambda: cluster.metadata([]))).brokers:
+        broker = Resource(ResourceType.BROKER, str(node.node_id))
+        try:
+            async with asyncio.timeout(_ONE_BROKER_SECONDS):
+                entries = await describe_configs(cluster, broker, [_TWO_PHASE, _MAX_TIMEOUT])
+        except (ClientFailure, TimeoutError) as error:
+            failure = failure or error
+        else:
+            return {entry.name: entry.value for entry in entries}
+    raise failure or ClientFailure("the cluster names no broker")
 
 
 async def take(cluster: Cluster, transactional_id: str, patience: Patience) -> Identity:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, TopicMetadata
 
-
 _NONE = TopicMetadata()
 
 

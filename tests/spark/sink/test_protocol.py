@@ -221,6 +221,15 @@ def test_an_older_checkpoint_is_refused(query: Query) -> None:
         query.whole(0)
 
 
+def test_decisions_are_not_kept_where_they_would_be_deleted(
+    query: Query, broker: BrokerProcess, new_topic: Callable[[], str]
+) -> None:
+    name = new_topic()
+    create(broker.bootstrap, name, 1)
+    with pytest.raises(SinkFailure, match=r"its cleanup\.policy is delete"):
+        query._replace(options=query.options._replace(decisions=name)).plan()
+
+
 def test_a_job_with_an_id_is_done_once_and_one_without_every_time(
     query: Query, check: Callable[[int], None]
 ) -> None:

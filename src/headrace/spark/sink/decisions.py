@@ -12,6 +12,7 @@ from typing import Final
 
 from headrace.client.admin import create_topic
 from headrace.client.cluster import Cluster
+from headrace.client.configs import Resource, ResourceType, describe_many
 from headrace.client.errors import Refused
 from headrace.client.offsets import EARLIEST, LATEST, list_offsets
 from headrace.client.producer import Producer
@@ -28,6 +29,7 @@ from headrace.protocol.messages.fetch_response import FetchResponse
 from headrace.protocol.records import NewRecord, Record, decode_records, encode_batch
 from headrace.spark.sink.decision import (
     Decision,
+    SinkFailure,
     State,
     decode_decision,
     decode_note,
@@ -38,6 +40,7 @@ from headrace.spark.sink.naming import decision_key, note_key
 
 _FETCH_AT_MOST: Final = 12
 _FETCH_BYTES: Final = 8 * 1024 * 1024
+_POLICY: Final = "cleanup.policy"
 _FIRST_LOOK: Final = 200
 """How many of the last offsets are read first: a sink that is alive has its last decision there."""
 
@@ -50,6 +53,7 @@ async def prepare(cluster: Cluster, topic: str) -> None:
         if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise
     else:
+        await _check_policy(cluster, topic)
         return
     brokers = len((await cluster.metadata([])).brokers)
     replicas = min(3, brokers)
@@ -59,6 +63,20 @@ async def prepare(cluster: Cluster, topic: str) -> None:
     except Refused as error:
         if error.code != ErrorCode.TOPIC_ALREADY_EXISTS:
             raise
+
+
+async def _check_policy(cluster: Cluster, topic: str) -> None:
+    resource = Resource(ResourceType.TOPIC, topic)
+    found = await describe_many(cluster, [resource], [_POLICY])
+    policy = next(
+        (entry.value or "" for entry in found.get(resource, ()) if entry.name == _POLICY), "compact"
+    )
+    if policy != "compact":
+        raise SinkFailure(
+            f"topic {topic} holds the decisions of sinks, but its {_POLICY} is {policy}: decisions would be "
+            f"deleted. Set it with `headrace config set --topic {topic} {_POLICY}=compact`, or name another "
+            "topic with decisions.topic"
+        )
 
 
 def committed(data: Buffer, pending: dict[int, list[Record]]) -> Iterator[Record]:

@@ -34,6 +34,12 @@ INIT_VERSION = 4
 TIMEOUT_MS = 60_000
 ACKS_ALL = -1
 HIGHEST_SEQUENCE = 0x7FFFFFFF
+RETRIED = (
+    ErrorCode.CONCURRENT_TRANSACTIONS,
+    # A broker may hear of a new topic a moment after its controller.
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+)
 
 
 class TransactionalProducer:
@@ -93,7 +99,7 @@ class TransactionalProducer:
         while True:
             answer = await self._client.ask(request, self.PRODUCE_VERSION, ProduceResponse)
             code = answer.responses[0].partition_responses[0].error_code
-            if code != ErrorCode.CONCURRENT_TRANSACTIONS:
+            if code not in RETRIED:
                 break
             await self._pause()
         require(code, "Produce")
@@ -136,7 +142,7 @@ class OlderProducer(TransactionalProducer):
             answer = await self._client.ask(request, self.ADD_VERSION, AddPartitionsToTxnResponse)
             topic = answer.results_by_topic_v3_and_below[0]
             code = topic.results_by_partition[0].partition_error_code
-            if code != ErrorCode.CONCURRENT_TRANSACTIONS:
+            if code not in RETRIED:
                 break
             await self._pause()
         require(code, "AddPartitionsToTxn")

@@ -19,13 +19,13 @@ from headrace.registry.protobuf.linking import link
 from headrace.registry.protobuf.parser import parse_file
 from tests.registry.registry_process import RegistryProcess
 
-_USER = {
+_USER: dict[str, Any] = {
     "type": "record",
     "name": "User",
     "namespace": "shop",
     "fields": [{"name": "name", "type": "string"}, {"name": "age", "type": "int"}],
 }
-_GROWN_USER = {**_USER, "fields": [*_USER["fields"], {"name": "city", "type": "string", "default": "?"}]}  # type: ignore[misc]  # a list among strings
+_GROWN_USER = {**_USER, "fields": [*_USER["fields"], {"name": "city", "type": "string", "default": "?"}]}
 _ORDER = """
 syntax = "proto3";
 package shop;

@@ -41,7 +41,7 @@ def _records(bootstrap: str, topic: str) -> list[tuple[dict[str, Any], dict[str,
             for message in consumer.consume(100, timeout=30):
                 assert message.error() is None
                 value = message.value()
-                found.append((json.loads(message.key()), None if value is None else json.loads(value)))
+                found.append((json.loads(message.key() or b""), None if value is None else json.loads(value)))
         return found
     finally:
         consumer.close()

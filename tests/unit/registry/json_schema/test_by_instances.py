@@ -1,0 +1,129 @@
+"""What counts as compatible takes every instance: schemas and instances are drawn, jsonschema-rs judges."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import jsonschema_rs
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from headrace.registry.json_schema.schema import JsonSchema
+
+_NAMES = st.sampled_from(("a", "b", "ab"))
+_WORDS = st.sampled_from(("", "a", "ab", "xyz", "aaaa"))
+_VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-3, 6), st.sampled_from((0.5, 2.0)), _WORDS),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_NAMES, inner, max_size=3)),
+    max_leaves=5,
+)
+_LIMITS = st.integers(0, 4)
+
+
+def _some(**keywords: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({}, optional=keywords)
+
+
+def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    strings = _some(maxLength=_LIMITS, minLength=_LIMITS, pattern=st.sampled_from(("^a", "b")))
+    numbers = _some(
+        maximum=_LIMITS,
+        minimum=_LIMITS,
+        exclusiveMaximum=_LIMITS,
+        exclusiveMinimum=_LIMITS,
+        multipleOf=st.sampled_from((1, 2, 4, 0.5)),
+    )
+    objects = _some(
+        properties=st.dictionaries(_NAMES, inner, max_size=2),
+        patternProperties=st.dictionaries(st.sampled_from(("^a", "b$")), inner, max_size=1),
+        additionalProperties=st.one_of(st.booleans(), inner),
+        required=st.lists(_NAMES, unique=True, max_size=2),
+        minProperties=_LIMITS,
+        maxProperties=_LIMITS,
+        propertyNames=inner,
+        dependentRequired=st.dictionaries(_NAMES, st.lists(_NAMES, unique=True, max_size=2), max_size=1),
+    )
+    arrays = _some(
+        items=inner,
+        prefixItems=st.lists(inner, min_size=1, max_size=2),
+        minItems=_LIMITS,
+        maxItems=_LIMITS,
+        uniqueItems=st.booleans(),
+        contains=inner,
+    )
+    kinds = st.sampled_from(("null", "boolean", "integer", "number", "string", "array", "object"))
+    typed = st.fixed_dictionaries(
+        {"type": st.one_of(kinds, st.lists(kinds, min_size=1, unique=True, max_size=3))}
+    )
+    combined = st.one_of(
+        _some(allOf=st.lists(inner, min_size=1, max_size=2), anyOf=st.lists(inner, min_size=1, max_size=3)),
+        st.fixed_dictionaries({"not": inner}),
+    )
+    plain = st.tuples(typed, st.one_of(strings, numbers, objects, arrays)).map(
+        lambda parts: {**parts[0], **parts[1]}
+    )
+    values = st.fixed_dictionaries({"enum": st.lists(_VALUES, min_size=1, max_size=3)})
+    return st.one_of(plain, plain, objects, arrays, combined, values)
+
+
+_SCHEMAS = st.recursive(
+    st.one_of(st.just({}), st.just({"type": "integer"}), st.just({"type": "string"})), _schemas, max_leaves=4
+)
+
+
+@st.composite
+def _changed(draw: st.DrawFn, schema: Any) -> Any:
+    """Near enough to the schema that a proof is often found."""
+    if not isinstance(schema, dict) or draw(st.integers(0, 5)) == 0:
+        return draw(st.one_of(st.just(schema), _SCHEMAS))
+    changed = {}
+    for keyword, value in schema.items():
+        step = draw(st.integers(0, 5))
+        if step == 0:
+            continue
+        if isinstance(value, bool) or keyword in ("enum", "required", "type", "pattern", "dependentRequired"):
+            changed[keyword] = value
+        elif isinstance(value, int):
+            changed[keyword] = max(0 if keyword != "multipleOf" else 1, value + draw(st.integers(-1, 1)))
+        elif keyword in ("properties", "patternProperties"):
+            changed[keyword] = {name: draw(_changed(inner)) for name, inner in value.items()}
+        elif isinstance(value, dict):
+            changed[keyword] = draw(_changed(value))
+        elif isinstance(value, list):
+            changed[keyword] = [draw(_changed(inner)) for inner in value]
+        else:
+            changed[keyword] = value
+    return changed
+
+
+@st.composite
+def _pairs(draw: st.DrawFn) -> tuple[Any, Any]:
+    schema = draw(_SCHEMAS)
+    return schema, draw(_changed(schema))
+
+
+def _parsed(schema: object) -> JsonSchema:
+    return JsonSchema.parse(json.dumps(schema), {})
+
+
+@given(pair=_pairs(), values=st.lists(_VALUES, min_size=5, max_size=15))
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+def test_what_is_compatible_takes_every_instance(pair: tuple[Any, Any], values: list[Any]) -> None:
+    old, new = pair
+    if _parsed(new).cannot_read(_parsed(old)):
+        event("incompatible")
+        return
+    before, now = jsonschema_rs.validator_for(old), jsonschema_rs.validator_for(new)
+    judged = [value for value in values if before.is_valid(value)]
+    event(f"compatible, {'some' if judged else 'no'} instances")
+    for value in judged:
+        assert now.is_valid(value), (old, new, value)
+
+
+@given(schema=_SCHEMAS)
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+def test_every_schema_takes_what_it_takes(schema: Any) -> None:
+    parsed = _parsed(schema)
+    assert not parsed.cannot_read(parsed)
+    assert not parsed.cannot_read(_parsed(json.loads(parsed.normalized)))

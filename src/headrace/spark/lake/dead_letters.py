@@ -36,7 +36,7 @@ def replay(spark: SparkSession, config: LakeConfig, route: Route) -> Replayed:
         return Replayed(0, 0, {})
     table = open_table(spark, config, route.table)
     writer = f"replay-{route.topic}"
-    with locks.held(config.state, "maintain"):
+    with locks.held(config.state, "maintain", spark):
         table.recover(writer)
         before = _letters(dead, route).count()
         if before:

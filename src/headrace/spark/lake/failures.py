@@ -10,6 +10,7 @@ from headrace.spark.lake.plan import Route
 
 _LOSS: Final = re.compile(r"data may have been (?:lost|missed)|KAFKA_DATA_LOSS|some data may", re.IGNORECASE)
 _GONE: Final = re.compile(r"UnknownTopicOrPartition|does not exist|not found", re.IGNORECASE)
+_MODULE: Final = re.compile(r"^(?:\w+\.)+")
 _LENGTH: Final = 600
 
 
@@ -19,17 +20,29 @@ def explain(text: str, route: Route, config: LakeConfig) -> str:
             f"records of {route.topic} that were not loaded yet are gone (retention), or the topic was made "
             'anew. To go on with what there is, set on_data_loss = "continue" below [lake]. If the topic was '
             f"made anew, its offsets begin again: remove {route.state} and give the topic another table. "
-            f"Spark said: {_short(text)}"
+            f"Spark said: {short(text)}"
         )
     if route.topic in text and _GONE.search(text):
-        return f"topic {route.topic} cannot be read: was it deleted? Spark said: {_short(text)}"
-    return _short(text)
+        return f"topic {route.topic} cannot be read: was it deleted? Spark said: {short(text)}"
+    return short(text)
 
 
-def _short(text: str) -> str:
-    """The first lines; the rest is a stack of calls inside Spark, which its log has."""
-    lines = [
+def short(text: str) -> str:
+    """What our own function raised, else what Spark says without its calls, which its log has."""
+    said = _raised(text) or " ".join(
         line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")
-    ]
-    said = " ".join(lines)
+    )
     return said if len(said) <= _LENGTH else f"{said[:_LENGTH]} ..."
+
+
+def _raised(text: str) -> str | None:
+    """The last line of a traceback of Python, without the name of the error's module."""
+    found = None
+    lines = iter(text.splitlines())
+    for line in lines:
+        if line.lstrip().startswith("Traceback (most recent call last)"):
+            found = next(
+                (each.strip() for each in lines if each.strip() and not each.startswith((" ", "Traceback"))),
+                found,
+            )
+    return None if found is None else _MODULE.sub("", found)

@@ -24,7 +24,7 @@ from headrace.spark.lake import batches, broker, locks, maintenance
 from headrace.spark.lake.batches import Done
 from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig
-from headrace.spark.lake.failures import explain
+from headrace.spark.lake.failures import explain, short
 from headrace.spark.lake.files import files_for
 from headrace.spark.lake.loader import TopicLoader
 from headrace.spark.lake.plan import Route, missing, reader_options, routes
@@ -134,8 +134,8 @@ class Lake:
     def _try(self, topic: Loading) -> None:
         try:
             self.start(topic)
-        except HeadraceError as error:
-            self._failed(topic, str(error))
+        except Exception as error:  # whatever it is, the other topics go on
+            self._failed(topic, str(error) if isinstance(error, HeadraceError) else short(str(error)))
 
     def _note(self, topic: Loading, query: StreamingQuery) -> None:
         running = query.isActive  # before the progress: what is told after the end is the whole
@@ -200,7 +200,7 @@ def run(
     meanwhile.
     """
     stopping = threading.Event() if stop is None else stop
-    with locks.held(config.state, "run"):
+    with locks.held(config.state, "run", spark):
         lake = Lake(spark, config, once)
         upkeep = maintenance.Schedule(spark, config)
         told_at = 0.0

@@ -7,13 +7,18 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
+
+from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.lake.files import LocalFiles, is_local
+
+_DYING_SECONDS: Final = 120.0
 
 
 class Taken(HeadraceError):
@@ -21,8 +26,12 @@ class Taken(HeadraceError):
 
 
 @contextmanager
-def held(state: str, purpose: str) -> Iterator[None]:
-    """A state that is not local cannot be locked; there, whoever schedules the job runs one."""
+def held(state: str, purpose: str, spark: SparkSession | None = None) -> Iterator[None]:
+    """A state that is not local cannot be locked; there, whoever schedules the job runs one.
+
+    With `spark`, its process takes a lock too. It outlives a Python that is killed by moments, and may then
+    still commit to a table. Whoever comes next waits for its end.
+    """
     if not is_local(state):
         yield
         return
@@ -40,7 +49,28 @@ def held(state: str, purpose: str) -> Iterator[None]:
         file.truncate(0)
         file.write(str(os.getpid()))
         file.flush()
+        if spark is None:
+            yield
+            return
+        with _held_by_spark(spark, directory / f"{purpose}-spark.lock"):
+            yield
+
+
+@contextmanager
+def _held_by_spark(spark: SparkSession, path: Path) -> Iterator[None]:
+    jvm: Any = spark._jvm
+    file = jvm.java.io.RandomAccessFile(str(path), "rw")
+    try:
+        deadline = time.monotonic() + _DYING_SECONDS
+        while file.getChannel().tryLock() is None:
+            if time.monotonic() > deadline:
+                raise Taken(
+                    f"the Spark of a driver that was killed still runs, and has {path}: end that process"
+                )
+            time.sleep(0.2)
         yield
+    finally:
+        file.close()
 
 
 class _Turns:

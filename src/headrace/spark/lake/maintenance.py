@@ -40,7 +40,7 @@ def maintain(
     """One table after the other. A table that fails is told of, and the next one has its turn."""
     settings = config.maintenance or Maintenance()
     done = []
-    with locks.held(config.state, "maintain"):
+    with locks.held(config.state, "maintain", spark):
         for name in table_names(routes):
             table = open_table(spark, config, name)
             if table.schema() is None:
@@ -53,12 +53,16 @@ def maintain(
                 found = Maintained(table.name, None, text, time.monotonic() - began)
             done.append(found)
             told(found)
-        files_for(config.state, spark).replace(_file(config), json.dumps({"ended": time.time()}))
+        _note_end(spark, config)
     return done
 
 
 def _file(config: LakeConfig) -> str:
     return f"{config.state}/maintenance.json"
+
+
+def _note_end(spark: SparkSession, config: LakeConfig) -> None:
+    files_for(config.state, spark).replace(_file(config), json.dumps({"ended": time.time()}))
 
 
 def last_maintained(spark: SparkSession | None, config: LakeConfig) -> float | None:
@@ -73,13 +77,14 @@ class Schedule:
         self.spark = spark
         self.config = config
         self._thread: threading.Thread | None = None
-        self._began = time.time()
+        if config.maintenance is not None and last_maintained(spark, config) is None:
+            _note_end(spark, config)  # loads may be short, and each counts from the same moment
 
     def due(self) -> bool:
         if self.config.maintenance is None:
             return False
         last = last_maintained(self.spark, self.config)
-        return time.time() >= (self._began if last is None else last) + self.config.maintenance.every_seconds
+        return last is not None and time.time() >= last + self.config.maintenance.every_seconds
 
     def look(self, routes: Sequence[Route]) -> None:
         if self._thread is not None and self._thread.is_alive():

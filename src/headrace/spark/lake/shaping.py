@@ -26,8 +26,10 @@ class Shaped(NamedTuple):
     judged: DataFrame
     kept: StructType
     """Columns that stand beside the value's own."""
-    typed: StructType | None
-    """The value's own. None where it is not decoded; then nothing can be wrong with it."""
+    typed: StructType | None = None
+    """The value's own, as the table names them. None where it is not decoded: nothing can be wrong then."""
+    decoded: StructType | None = None
+    """The same fields, in the same order, as the decoder names them."""
 
     @property
     def incoming(self) -> StructType:
@@ -39,17 +41,13 @@ def shape(frame: DataFrame, route: Route) -> Shaped:
     kept = _record_fields(frame)
     raw = StructField(columns.VALUE, frame.schema[columns.VALUE].dataType, True)
     if route.decoding.format is Format.BYTES:
-        return Shaped(frame, StructType([*kept, raw]), None)
+        return Shaped(frame, StructType([*kept, raw]))
     decoded = decode(frame, route.decoding)
     if route.keep_value:
         kept.append(raw)
     found = decoded.schema[DECODED].dataType
     assert isinstance(found, StructType), "a decoded value is a struct"
-    typed = table_struct(found, [field.name for field in kept])
-    if typed != found:
-        # Only names and nullability differ, and a cast of a struct goes by position.
-        decoded = decoded.withColumn(DECODED, sf.col(DECODED).cast(typed))
-    return Shaped(decoded, StructType(kept), typed)
+    return Shaped(decoded, StructType(kept), table_struct(found, [field.name for field in kept]), found)
 
 
 def _record_fields(frame: DataFrame) -> list[StructField]:
@@ -60,11 +58,24 @@ def _record_fields(frame: DataFrame) -> list[StructField]:
 
 def judge(shaped: Shaped, following: Following) -> DataFrame:
     """With what the table cannot take counted among the problems."""
-    problem = sf.col(PROBLEM)
+    problem, values = sf.col(PROBLEM), _values(shaped)
     for conflict in following.conflicts:
-        value = sf.col(DECODED)[conflict.column]
+        value = values[conflict.column]
         problem = sf.when(problem.isNull() & value.isNotNull(), conflict.reason).otherwise(problem)
     return shaped.judged.withColumn(PROBLEM, problem) if following.conflicts else shaped.judged
+
+
+def _values(shaped: Shaped) -> dict[str, Column]:
+    """The fields of the value, by the names of the table's columns."""
+    found: dict[str, Column] = {}
+    if shaped.typed is None or shaped.decoded is None:
+        return found
+    for ours, theirs in zip(shaped.typed.fields, shaped.decoded.fields, strict=True):
+        value = sf.col(DECODED)[theirs.name]
+        # Names further inside, if they differ. A cast of a struct goes by position, and costs a copy of each.
+        same = ours.dataType.simpleString() == theirs.dataType.simpleString()
+        found[ours.name] = value if same else value.cast(ours.dataType)
+    return found
 
 
 def good_rows(judged: DataFrame, shaped: Shaped, following: Following) -> DataFrame:
@@ -75,10 +86,10 @@ def good_rows(judged: DataFrame, shaped: Shaped, following: Following) -> DataFr
     types = {field.name: field.dataType for field in following.schema.fields}
     for field in shaped.kept.fields:
         found[field.name] = in_shape_of(sf.col(field.name), field.dataType, types[field.name])
+    values = _values(shaped)
     for field in shaped.typed.fields if shaped.typed is not None else []:
         if field.name not in clashing:
-            value = sf.col(DECODED)[field.name]
-            found[field.name] = in_shape_of(value, field.dataType, types[field.name])
+            found[field.name] = in_shape_of(values[field.name], field.dataType, types[field.name])
     return rows.select(
         *(found.get(name, sf.lit(None).cast(type_)).alias(name) for name, type_ in types.items())
     )

@@ -130,7 +130,7 @@ class IcebergTable:
         return Upkeep(before, _files(self._loaded()), removed)
 
     def _call(self, procedure: str, arguments: str) -> DataFrame:
-        name = f"{self.namespace}.{quoted(self.table)}".replace("'", "\\'")
+        name = ".".join(quoted(part) for part in (*self.namespace.split("."), self.table))
         return self.spark.sql(
             f"CALL {quoted(self.catalog)}.system.{procedure}(table => '{name}', {arguments})"
         )
@@ -178,4 +178,5 @@ def _files(table: Any) -> int:
 
 
 def _moment(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds))
+    """With its zone: the session may have another."""
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))

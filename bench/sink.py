@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -26,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.apache_kafka import CACHE, ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
 
+from bench.process_cost import cpu_seconds
 from bench.topics import Topics
 from headrace.spark.session import session
 from headrace.spark.sink.datasource import register
@@ -44,6 +46,9 @@ class Run:
     sink: str
     rows: int
     seconds: float
+    spark_cpu_s: float
+    """Of the driver, its JVM and its Python workers."""
+    broker_cpu_s: float
 
     @property
     def rate(self) -> float:
@@ -53,10 +58,13 @@ class Run:
 class Copying:
     """One broker, one session, one input of each size."""
 
-    def __init__(self, spark: SparkSession, target: str, bootstrap: str, directory: Path, rows: int) -> None:
-        self._spark, self._target, self._bootstrap = spark, target, bootstrap
+    def __init__(
+        self, spark: SparkSession, target: str, broker: BrokerProcess, directory: Path, rows: int
+    ) -> None:
+        self._spark, self._target, self._broker = spark, target, broker
+        self._bootstrap = broker.bootstrap
         self._directory, self._rows = directory, rows
-        self._topics = Topics(bootstrap)
+        self._topics = Topics(broker.bootstrap)
         self._count = 0
 
     def fill(self, size: int) -> str:
@@ -92,15 +100,24 @@ class Copying:
             .option("checkpointLocation", str(self._directory / topic))
             .trigger(availableNow=True)
         )
-        began = time.monotonic()
+        all_before, broker_before, began = self._costs()
         query = writer.start()
         query.awaitTermination()
-        run = Run(self._target, size, batches, sink, self._rows, time.monotonic() - began)
+        all_after, broker_after, ended = self._costs()
+        of_broker = broker_after - broker_before
+        run = Run(
+            self._target, size, batches, sink, self._rows, ended - began,
+            all_after - all_before - of_broker, of_broker,
+        )  # fmt: skip
         found = self._committed(topic).count()
         if found != self._rows:
             raise RuntimeError(f"{sink} was given {self._rows} rows, and {found} can be read")
         self._topics.delete(topic)
         return run
+
+    def _costs(self) -> tuple[float, float, float]:
+        """CPU seconds of everything here, and of the broker alone, which is a child; and the time."""
+        return cpu_seconds(os.getpid()), cpu_seconds(self._broker.pid), time.monotonic()
 
     def _committed(self, topic: str) -> DataFrame:
         read = self._spark.read.format("kafka").option("kafka.bootstrap.servers", self._bootstrap)
@@ -110,7 +127,7 @@ class Copying:
 def measure(spark: SparkSession, target: str, given: argparse.Namespace, directory: Path) -> list[Run]:
     found: list[Run] = []
     with TARGETS[target](directory / target, GRANT if target == "headrace" else {}) as broker:
-        copying = Copying(spark, target, broker.bootstrap, directory, given.rows)
+        copying = Copying(spark, target, broker, directory, given.rows)
         for size in given.size:
             source = copying.fill(size)
             for batches in given.batches:
@@ -123,22 +140,27 @@ def measure(spark: SparkSession, target: str, given: argparse.Namespace, directo
 
 
 def table(runs: Sequence[Run]) -> str:
-    """Medians of both, and their ratio run by run."""
-    lines = ["| broker | record | batches | Spark's own | headrace | ratio (lowest to highest) |"]
-    lines.append("|---|---|---|---|---|---|")
+    """Medians, and the ratio run by run; and Spark's CPU for a million rows, which noise moves less."""
+    lines = [
+        "| broker | record | batches | Spark's own | headrace | ratio (lowest, highest) | CPU, own | CPU, ours |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for target, size, batches in dict.fromkeys((run.target, run.size, run.batches) for run in runs):
-        rates = {
-            sink: [
-                r.rate for r in runs if (r.target, r.size, r.batches, r.sink) == (target, size, batches, sink)
-            ]
-            for sink in SINKS
-        }
-        ratios = [ours / theirs for theirs, ours in zip(*rates.values(), strict=True)]
-        own, ours = (statistics.median(rates[sink]) / 1000 for sink in SINKS)
-        lines.append(
-            f"| {target} | {size} B | {batches} | {own:.0f} k/s | {ours:.0f} k/s "
-            f"| {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}) |"
-        )
+        same = [run for run in runs if (run.target, run.size, run.batches) == (target, size, batches)]
+        own, ours = ([run for run in same if run.sink == sink] for sink in SINKS)
+        ratios = [one.rate / other.rate for one, other in zip(ours, own, strict=True)]
+        cells = [
+            target,
+            f"{size} B",
+            str(batches),
+            *(f"{statistics.median(run.rate for run in each) / 1000:.0f} k/s" for each in (own, ours)),
+            f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+            *(
+                f"{statistics.median(run.spark_cpu_s / run.rows * 1e6 for run in each):.1f} s"
+                for each in (own, ours)
+            ),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

@@ -84,5 +84,8 @@ def session(
         builder = builder.master("local[*]")
     chosen = settings(jar_directory=jar_directory, packages=packages, warehouse=warehouse)
     for key, value in {**chosen, **(extra or {})}.items():
+        if key.endswith(".extraJavaOptions") and value != chosen.get(key, value):
+            # Added to ours, which must not get lost; of two for the same property Java takes the later.
+            value = f"{chosen[key]} {value}"
         builder = builder.config(key, value)
     return builder.getOrCreate()

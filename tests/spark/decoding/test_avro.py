@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import fastavro
@@ -28,6 +30,7 @@ _ORDER: dict[str, Any] = {
         {"name": "items", "type": {"type": "array", "items": "string"}, "default": []},
     ],
 }
+_AT = {"type": "long", "logicalType": "timestamp-millis"}
 
 
 @pytest.fixture
@@ -186,3 +189,41 @@ def test_a_schema_may_name_others(spark: SparkSession, registry: RegistryServer)
 def test_a_schema_that_is_none_is_refused(spark: SparkSession, schema: str) -> None:
     with pytest.raises(DecodingRefused):
         decode(_frame(spark, []), Decoding(Format.AVRO, schema))
+
+
+def test_a_stream_meets_schemas_that_were_registered_after_it_began(
+    spark: SparkSession, registry: RegistryServer, tmp_path: Path
+) -> None:
+    """A plain streaming frame, whose plan and columns are fixed: later schemas are read into these."""
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+    old = _order({"name": "id", "type": "long"}, {"name": "at", "type": _AT})
+    first = registry.register("live-value", old)
+    at = datetime(2026, 11, 15, 12, tzinfo=UTC)
+
+    def arrive(*values: bytes) -> None:
+        _frame(spark, [*values]).write.mode("append").parquet(source)
+
+    arrive(header_of(first) + _avro(old, {"id": 1, "at": at}))
+    decoding = Decoding(Format.AVRO, registry=registry.url, subject="live-value")
+    stream = decode(spark.readStream.schema("value binary").parquet(source), decoding)
+    query = stream.writeStream.format("parquet").option("path", target).option(
+        "checkpointLocation", str(tmp_path / "checkpoint")
+    ).start()  # fmt: skip
+    try:
+        query.processAllAvailable()
+        new = _order({"name": "id", "type": "int"}, {"name": "at", "type": _AT}, {"name": "x", "type": "int"})
+        second = registry.register("live-value", new)
+        late = header_of(second) + _avro(new, {"id": 2, "at": at, "x": 5})
+        arrive(
+            late, late[:7], header_of(999) + late[5:], b"some text", header_of(first) + b"\x06" + late[6:-1]
+        )
+        query.processAllAvailable()
+    finally:
+        query.stop()
+    rows = spark.read.parquet(target).collect()
+    found = {row.decoded.id: row.decoded.at for row in rows if row.problem is None}
+    assert found == dict.fromkeys((1, 2, 3), at.replace(tzinfo=None))
+    problems = sorted(row.problem for row in rows if row.problem is not None)
+    assert problems[0] == "not in the registry's wire format: the first byte is 0x73, not 0x00"
+    assert problems[1] == "schema id 999 is not known to the registry"
+    assert problems[2].startswith(f"the bytes are not a record of the Avro schema with id {second}")

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import DataType, StringType, StructType
 
 from headrace.spark.decoding import avro_schema, json_schema, wire_format
-from headrace.spark.decoding.avro_records import AvroSchemas, decode_avro
+from headrace.spark.decoding.avro_records import Writers, decode_avro
 from headrace.spark.decoding.columns import DECODED, PROBLEM
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
 from headrace.spark.decoding.json_records import decode_json, required
@@ -33,7 +33,7 @@ def decode(frame: DataFrame, decoding: Decoding, column: str = "value") -> DataF
             case Format.JSON:
                 return _decoded_json(frame, decoding, value)
             case Format.AVRO:
-                return decode_avro(frame, _avro_schemas(decoding), value)
+                return _decoded_avro(frame, decoding, value)
             case Format.PROTOBUF:
                 return _decoded_protobuf(frame, decoding, value)
     except (PySparkException, Py4JJavaError) as error:
@@ -81,38 +81,33 @@ def _json_columns(decoding: Decoding) -> StructType:
     return parsed
 
 
-def _avro_schemas(decoding: Decoding) -> AvroSchemas:
+def _decoded_avro(frame: DataFrame, decoding: Decoding, value: Column) -> DataFrame:
     if decoding.registry is None:
         assert isinstance(decoding.schema, str | bytes), "checked when the description was made"
-        return AvroSchemas(avro_schema.parse(decoding.schema))
+        return decode_avro(frame, avro_schema.parse(decoding.schema), value)
     found = registered(decoding)
-
-    def document(text: str, references: tuple[tuple[str, str], ...]) -> object:
-        return avro_schema.with_references(avro_schema.parse(text), references)
-
-    writers = {number: document(each.text, each.references) for number, each in found.writers.items()}
-    reader = avro_schema.document_for_all(
-        document(found.reader.text, found.reader.references), writers.values()
-    )
-    return AvroSchemas(
-        reader,
-        writers,
-        ", ".join((decoding.subject or "", *decoding.other_subjects)),
-    )
+    schemas = {
+        number: avro_schema.with_references(avro_schema.parse(each.text), each.references)
+        for number, each in found.writers.items()
+    }
+    reader = avro_schema.document_for_all(schemas[found.reader.id], schemas.values())
+    subjects = ", ".join((decoding.subject or "", *decoding.other_subjects))
+    return decode_avro(frame, reader, value, Writers(decoding.registry, subjects, schemas))
 
 
 def _decoded_protobuf(frame: DataFrame, decoding: Decoding, value: Column) -> DataFrame:
     # Only here, so that who has no Protobuf needs no library for it.
-    from headrace.spark.decoding import protobuf_schema
-    from headrace.spark.decoding.protobuf_records import Writers, decode_protobuf
+    from headrace.spark.decoding import protobuf_records, protobuf_schema
 
     if decoding.registry is None:
         assert isinstance(decoding.schema, str | bytes), "checked when the description was made"
-        return decode_protobuf(frame, protobuf_schema.given(decoding.schema, decoding.message), value)
+        reader = protobuf_schema.given(decoding.schema, decoding.message)
+        return protobuf_records.decode_protobuf(frame, reader, value)
     found = registered(decoding)
     files = {
         number: protobuf_schema.linked(each.text, each.references) for number, each in found.writers.items()
     }
     reader = protobuf_schema.first_message(files[found.reader.id], decoding.message)
     messages = {number: protobuf_schema.index_paths(file) for number, file in files.items()}
-    return decode_protobuf(frame, reader, value, Writers(decoding.registry, messages))
+    writers = protobuf_records.Writers(decoding.registry, messages)
+    return protobuf_records.decode_protobuf(frame, reader, value, writers)

@@ -15,10 +15,10 @@ from google.protobuf.message import DecodeError, EncodeError
 from google.protobuf.message_factory import GetMessageClass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import StringType, StructField, StructType
 
 from headrace.spark.decoding import protobuf_schema
+from headrace.spark.decoding.arrow_functions import arrow_column
 from headrace.spark.decoding.columns import DECODED, PARSED, PROBLEM, with_columns
 from headrace.spark.decoding.protobuf_columns import message_builder
 from headrace.spark.decoding.protobuf_schema import IndexPath, MessageSchema
@@ -48,10 +48,10 @@ def decode_protobuf(
     def read(values: pa.Array) -> pa.Array:
         return _decoder(reader, writers)(values)
 
-    # Not deterministic for Spark, so that no filter is pushed below it and brings a second copy.
-    parse = arrow_udf(read, answer).asNondeterministic()
     parsed = sf.col(PARSED)
-    return with_columns(frame, parsed=parse(value), problem=parsed[PROBLEM], decoded=parsed[DECODED])
+    return with_columns(
+        frame, parsed=arrow_column(read, value, answer), problem=parsed[PROBLEM], decoded=parsed[DECODED]
+    )
 
 
 _decoders: dict[tuple[MessageSchema, str | None], MessageDecoder] = {}

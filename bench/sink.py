@@ -142,7 +142,7 @@ def measure(spark: SparkSession, target: str, given: argparse.Namespace, directo
 def table(runs: Sequence[Run]) -> str:
     """Medians, and the ratio run by run; and Spark's CPU for a million rows, which noise moves less."""
     lines = [
-        "| broker | record | batches | Spark's own | headrace | ratio (lowest, highest) | CPU, own | CPU, ours |",
+        "| broker | record | batches | Spark's own | headrace | ratio (from, to) | its CPU | our CPU |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for target, size, batches in dict.fromkeys((run.target, run.size, run.batches) for run in runs):

@@ -41,7 +41,7 @@ class Crashing:
             **orders,
         }
         with DriverProcess(_PROGRAM, json.dumps(document), self.directory / "driver.out") as driver:
-            return driver.wait(400)
+            return driver.wait(580)
 
     def expect_crash(self, place: str, **orders: str) -> None:
         status = self.start(crash=place, **orders)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -53,3 +55,28 @@ def test_one_driver_for_each_state(tmp_path: Path) -> None:
         pass
     with locks.held(f"file://{tmp_path}", "run"), locks.held(f"file://{tmp_path}", "maintain"):
         pass
+
+
+_TRY = """
+import fcntl, sys
+with open(sys.argv[1], "a+") as file:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(3)
+"""
+
+
+def test_commits_of_one_process_go_together_and_others_wait(tmp_path: Path) -> None:
+    state = f"file://{tmp_path}"
+
+    def another_process() -> int:
+        return subprocess.run(
+            [sys.executable, "-c", _TRY, f"{tmp_path}/tables/t.lock"], check=False
+        ).returncode
+
+    with locks.turn(state, "t"):
+        with locks.turn(state, "t"), locks.turn(state, "other"):
+            pass
+        assert another_process() == 3
+    assert another_process() == 0

@@ -33,7 +33,8 @@ def run(config_path: Path, once: bool, master: str | None, as_json: bool) -> Non
     --once it fails (exit code 1) if a topic could not be loaded, or is named and does not exist.
     """
     config = load_config(config_path)
-    with ending() as stop, spark_for(config, master) as spark, showing(once) as told:
+    # After the session, which puts a handler of its own for Ctrl-C: it would cancel the batch that runs.
+    with spark_for(config, master) as spark, ending() as stop, showing(once) as told:
         from headrace.spark.lake import job
 
         done = job.run(spark, config, once=once, stop=stop, told=told)

@@ -108,13 +108,15 @@ def _run(plan: dict[str, Any]) -> dict[str, float]:
     return found
 
 
-def measure(rounds: int, seconds: float, rate: int, full: int, sizes: list[int]) -> list[dict[str, Any]]:
+def measure(
+    clients: list[str], rounds: int, seconds: float, rate: int, full: int, sizes: list[int]
+) -> list[dict[str, Any]]:
     rows = []
     with (
         tempfile.TemporaryDirectory() as directory,
         HeadraceProcess(Path(directory), {"num.partitions": "3"}) as broker,
     ):
-        for client in CLIENTS:
+        for client in clients:
             for size in sizes:
                 for speed, records in ((rate, round(rate * seconds)), (0, full)):
                     # kafka-python does not reach as much.
@@ -176,12 +178,13 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=10_000)
     parser.add_argument("--full", type=int, default=400_000, help="records of a run at full speed")
     parser.add_argument("--bytes", type=int, nargs="+", default=[100, 1000])
+    parser.add_argument("--client", nargs="+", choices=CLIENTS, default=list(CLIENTS))
     parser.add_argument("--output", type=Path)
     chosen = parser.parse_args()
     if chosen.child:
         print(json.dumps(child(json.loads(chosen.child))))
         return
-    rows = measure(chosen.rounds, chosen.seconds, chosen.rate, chosen.full, chosen.bytes)
+    rows = measure(chosen.client, chosen.rounds, chosen.seconds, chosen.rate, chosen.full, chosen.bytes)
     if chosen.output:
         chosen.output.write_text(json.dumps(rows, indent=2) + "\n")
 

@@ -102,3 +102,14 @@ def retirement(producer: str, incarnation: str, time_ms: int) -> bytes:
         "retired": True,
     }
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode_retirement(data: bytes) -> tuple[str, int] | None:
+    """The incarnation and since when it is gone; None if this is another record."""
+    try:
+        document = json.loads(data)
+        if not document.get("retired"):
+            return None
+        return str(document["incarnation"]), int(document["time_ms"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None

@@ -1,50 +1,50 @@
-"""The audit's own tables: events, tallies of the log, verdicts. Each is only ever appended to.
+"""The audit's own tables: tallies of producers and of the log, and verdicts. Each is only ever appended to.
 
-A row with a `position` says how far a partition of a topic was read; it is in the same commit as what was
-read, so that nothing is taken twice or left out, whenever the audit is killed. Every commit carries the
-number of its pass as Delta's transaction, so that of two audits on the same books one yields.
+What a pass has read, how far it has read, and whom it has heard of are one commit, so that nothing is taken
+twice or left out, whenever the audit is killed. Every commit carries the number of its pass as Delta's
+transaction, so that of two audits on the same books one yields.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.types import StructType
 
+from headrace.audit.verdict import Verdict
 from headrace.spark.audit.picture import Partition
+from headrace.spark.audit.roster import Told
 
-_COUNTS: Final = (
-    "array<struct<topic: string, partition: int, window_ms: bigint, count: bigint, checksum: string, "
-    "uncertain: bigint>>"
-)
-EVENT: Final = (
-    "version int, producer string, incarnation string, server string, started_ms bigint, sequence bigint, "
-    "time_ms bigint, complete_until_ms bigint, interval_ms bigint, window_length_ms bigint, closing boolean, "
-    f"retired boolean, counts {_COUNTS}"
-)
-_PROGRESS: Final = "source_topic string, source_partition int, position bigint, step bigint"
+_CELL: Final = "topic string, partition int, window_ms bigint, count bigint, checksum string"
+_PROGRESS: Final = "source_topic string, source_partition int, position bigint"
 SCHEMAS: Final = {
-    "events": f"{EVENT}, heard_ms bigint, {_PROGRESS}",
-    "log": (
-        "topic string, partition int, window_ms bigint, count bigint, checksum string, last_offset bigint, "
-        f"asked_ms bigint, {_PROGRESS}"
+    # Rows of three kinds: tallies; positions of topics that are read; the roster of producers.
+    "tallies": (
+        f"told boolean, {_CELL}, uncertain bigint, last_offset bigint, asked_ms bigint, {_PROGRESS}, "
+        "roster string, step bigint"
     ),
     "verdicts": (
         "topic string, window_ms bigint, window timestamp, state string, headline string, revision int, "
         "decided_ms bigint, tiers map<string, bigint>, document string, step bigint"
     ),
 }
+_TOLD: Final = f"{_CELL}, uncertain bigint, {_PROGRESS}, roster string"
+_VERDICT: Final = (
+    "topic string, window_ms bigint, state string, headline string, revision int, decided_ms bigint, "
+    "tiers map<string, bigint>, document string"
+)
 _COMPACT_EVERY: Final = 50
 
 
 class Standing(NamedTuple):
-    """The number of the last pass, and the positions of the topics of events and of the audited ones."""
+    """The number of the last pass, how far every topic was read, and the roster as it was written down."""
 
     step: int
-    events: dict[Partition, int]
-    log: dict[Partition, int]
+    positions: dict[Partition, int]
+    roster: str | None
 
 
 class Books:
@@ -63,38 +63,69 @@ class Books:
         return self.spark.read.format("delta").load(self.path(name))
 
     def standing(self) -> Standing:
-        """How far everything is, in one look."""
-        parts = [
-            self._progress(table, "source_topic", "source_partition", "position")
-            for table in ("events", "log")
+        """In one look."""
+        rows = self.table("tallies").select("source_topic", "source_partition", "position", "roster", "step")
+        steps = self.table("verdicts").select("step")
+        progress = (
+            rows.unionByName(steps, allowMissingColumns=True)
+            .groupBy("source_topic", "source_partition")
+            .agg(
+                F.max("position"),
+                F.max_by("roster", F.when(F.col("roster").isNotNull(), F.col("step"))),
+                F.max("step"),
+            )
+        )
+        step, positions, roster = 0, {}, None
+        for topic, partition, position, written, last in progress.toLocalIterator():
+            step = max(step, last)
+            if topic is None:
+                roster = written
+            else:
+                positions[topic, partition] = position
+        return Standing(step, positions, roster)
+
+    def enter(
+        self, log: DataFrame | None, told: Told, roster: str, positions: Mapping[Partition, int], step: int
+    ) -> None:
+        """What one pass has read, and how far."""
+        lines: list[tuple[object, ...]] = [(*[None] * 9, roster)]
+        lines += [(*[None] * 6, *place, position, None) for place, position in positions.items()]
+        for cell in {*told.tallies, *told.uncertain}:
+            tally = told.tallies[cell]
+            lines.append((*cell, tally.count, tally.checksum, told.uncertain.get(cell, 0), *[None] * 4))
+        rows = self.spark.createDataFrame(lines, _TOLD).withColumn("told", F.lit(True))
+        if log is not None:
+            rows = rows.unionByName(log.withColumn("told", F.lit(False)), allowMissingColumns=True)
+        self._append("tallies", rows, step)
+
+    def enter_verdicts(self, verdicts: list[Verdict], step: int) -> None:
+        lines = [
+            (
+                verdict.topic,
+                verdict.window_ms,
+                verdict.state.value,
+                verdict.headline,
+                verdict.revision,
+                verdict.decided_ms,
+                {tier: tally.count for tier, tally in verdict.tiers.items()},
+                verdict.encode().decode(),
+            )
+            for verdict in verdicts
         ]
-        parts.append(
-            self._progress("verdicts", "cast(null as string)", "cast(null as int)", "cast(null as bigint)")
-        )
-        rows = parts[0].union(parts[1]).union(parts[2]).toLocalIterator()
-        found = Standing(0, {}, {})
-        for table, topic, partition, position, step in rows:
-            found = found._replace(step=max(found.step, step))
-            if position is not None:
-                (found.events if table == "events" else found.log)[topic, partition] = position
-        return found
+        rows = self.spark.createDataFrame(lines, _VERDICT)
+        self._append("verdicts", rows.withColumn("window", F.timestamp_millis("window_ms")), step)
 
-    def _progress(self, table: str, topic: str, partition: str, position: str) -> DataFrame:
-        rows = self.table(table).selectExpr(
-            f"{topic} as topic", f"{partition} as partition", f"{position} as position", "step"
-        )
-        grouped = rows.groupBy("topic", "partition").agg(
-            F.max("position").alias("position"), F.max("step").alias("step")
-        )
-        return grouped.select(F.lit(table), "topic", "partition", "position", "step")
+    def last_verdicts(self) -> DataFrame:
+        """topic, window_ms, and state, document and step of the last of each window."""
+        newest = F.max_by(F.struct("state", "document", "step"), "step").alias("last")
+        grouped = self.table("verdicts").groupBy("topic", "window_ms").agg(newest)
+        return grouped.select("topic", "window_ms", "last.*")
 
-    def append(self, table: str, rows: DataFrame, positions: dict[Partition, int], step: int) -> None:
+    def _append(self, table: str, rows: DataFrame, step: int) -> None:
         """Columns that `rows` lacks are null."""
-        schema = self._schema(table)
         told = rows.withColumn("step", F.lit(step).cast("bigint"))
-        if positions:
-            places = [(topic, partition, offset, step) for (topic, partition), offset in positions.items()]
-            told = told.unionByName(self.spark.createDataFrame(places, _PROGRESS), allowMissingColumns=True)
+        schema = StructType.fromDDL(SCHEMAS[table])
+        assert isinstance(schema, StructType)
         filled = told.select(
             *(
                 (F.col(field.name) if field.name in told.columns else F.lit(None))
@@ -105,9 +136,6 @@ class Books:
         )
         writer = filled.coalesce(1).write.format("delta").mode("append")
         writer.option("txnAppId", f"headrace-audit-{table}").option("txnVersion", step).save(self.path(table))
-
-    def _schema(self, table: str) -> StructType:
-        return self.table(table).schema
 
     def compact(self, step: int) -> None:
         """Now and then: every pass leaves a small file in each table."""

@@ -22,10 +22,11 @@ from headrace.audit.verdict import Difference, State, Verdict
 from headrace.audit.verdict_topic import publish
 from headrace.client.cluster import Cluster
 from headrace.core.errors import HeadraceError
-from headrace.spark.audit import expressions, plan, tiers
+from headrace.spark.audit import expressions, plan, roster, tiers
 from headrace.spark.audit.books import Books
 from headrace.spark.audit.config import AuditConfig
-from headrace.spark.audit.offsets import Ends, ends_of, ranges
+from headrace.spark.audit.events import NO_NEWS, News, read_events
+from headrace.spark.audit.offsets import Ends, Range, ends_of, ranges
 from headrace.spark.audit.picture import LakeTier, Partition, Picture
 
 
@@ -75,21 +76,44 @@ class Auditor:
 
     def run_once(self) -> PassResult:
         began = time.monotonic()
-        standing = self.books.standing()
-        step = standing.step + 1
-        events = self._take_events(step, standing.events) if self.config.with_producers else 0
-        ends = self._ends(self.config.topics, self.config.since_ms)
-        records, positions, gone = self._count_log(step, ends, standing.log)
-        picture = self._picture(ends, positions)
+        config, standing = self.config, self.books.standing()
+        step, people = standing.step + 1, roster.decode(standing.roster)
+        news, positions = self._events(standing.positions) if config.with_producers else (NO_NEWS, {})
+        told = people.hear(news.events, config.window_ms)
+        for incarnation, moment_ms in news.retired:
+            people.retire(incarnation, moment_ms)
+        ends = self._ends(config.topics, config.since_ms)
+        wanted = ranges(standing.positions, ends, config.max_records_per_partition)
+        read = {place: span.end for place, span in wanted.items()}
+        records = sum(span.end - span.start for span in wanted.values())
+        if records or positions:
+            log = self._count(wanted) if records else None
+            self.books.enter(log, told, people.encode(), {**positions, **read}, step)
+        picture = self._picture(people, ends, read)
         judged = self._judged(picture)
-        chosen = plan.windows_to_judge(picture, self.config.topics, self.config.since_ms, judged)
+        chosen = plan.windows_to_judge(picture, config.topics, config.since_ms, judged)
         found = [plan.judge(picture, *window, partitions) for window, partitions in chosen.items()]
-        news = plan.settle(found, judged)
-        self._tell(news, step)
+        new = plan.settle(found, judged)
+        self._tell(new, step)
         self.books.compact(step)
-        return PassResult(step, tuple(found), tuple(news), records, events, gone, time.monotonic() - began)
+        gone = {place: span.gone for place, span in wanted.items() if span.gone}
+        seconds = time.monotonic() - began
+        return PassResult(step, tuple(found), tuple(new), records, len(news.events), gone, seconds)
 
     # --- reading ------------------------------------------------------------------------------------------
+
+    def _events(self, before: Mapping[Partition, int]) -> tuple[News, dict[Partition, int]]:
+        """What is new, and how far the topic of events is read then: nothing, if nothing is new."""
+
+        async def read() -> tuple[News, dict[Partition, int]]:
+            async with Cluster(self.config.bootstrap, client_id="headrace-audit") as cluster:
+                ends = await ends_of(cluster, (self.config.events_topic,))
+                wanted = {
+                    place: span for place, span in ranges(before, ends).items() if span.end > span.start
+                }
+                return await read_events(cluster, wanted), {place: span.end for place, span in wanted.items()}
+
+        return asyncio.run(read())
 
     def _ends(self, topics: tuple[str, ...], since_ms: int | None) -> dict[Partition, Ends]:
         async def ask() -> dict[Partition, Ends]:
@@ -98,47 +122,20 @@ class Auditor:
 
         return asyncio.run(ask())
 
-    def _take_events(self, step: int, positions: Mapping[Partition, int]) -> int:
-        ends = self._ends((self.config.events_topic,), None)
-        wanted = ranges(positions, ends)
-        count = sum(span.end - span.start for span in wanted.values())
-        if count:
-            rows = tiers.parse_events(tiers.read_range(self.spark, self.config.kafka, wanted))
-            self.books.append("events", rows, {place: span.end for place, span in wanted.items()}, step)
-        return count
-
-    def _count_log(
-        self, step: int, ends: Mapping[Partition, Ends], before: Mapping[Partition, int]
-    ) -> tuple[int, dict[Partition, int], dict[Partition, int]]:
-        """How many offsets were read, how far the log is read now, and what was gone before it was."""
-        wanted = ranges(before, ends, self.config.max_records_per_partition)
-        count = sum(span.end - span.start for span in wanted.values())
-        positions = {place: span.end for place, span in wanted.items()}
-        if count:
-            records = tiers.read_range(self.spark, self.config.kafka, wanted)
-            rows = expressions.tallies_of_records(records, self.config.window_ms)
-            # After the ends were asked for: whatever is read was handed to its producer before this.
-            asked = F.lit(time.time_ns() // 1_000_000)
-            self.books.append("log", rows.withColumn("asked_ms", asked), positions, step)
-        return count, positions, {place: span.gone for place, span in wanted.items() if span.gone}
+    def _count(self, wanted: Mapping[Partition, Range]) -> DataFrame:
+        records = tiers.read_range(self.spark, self.config.kafka, wanted)
+        rows = expressions.tallies_of_records(records, self.config.window_ms)
+        # After the ends were asked for: whatever is read was handed to its producer before this.
+        return rows.withColumn("asked_ms", F.lit(time.time_ns() // 1_000_000))
 
     # --- judging ------------------------------------------------------------------------------------------
 
-    def _verdicts(self) -> DataFrame:
-        """The last of each window."""
-        table = self.books.table("verdicts")
-        newest = F.max_by(F.struct("state", "document", "step"), "step").alias("last")
-        return table.groupBy("topic", "window_ms").agg(newest).select("topic", "window_ms", "last.*")
-
-    def _picture(self, ends: Mapping[Partition, Ends], positions: Mapping[Partition, int]) -> Picture:
+    def _picture(
+        self, people: roster.Roster, ends: Mapping[Partition, Ends], positions: Mapping[Partition, int]
+    ) -> Picture:
         config = self.config
-        certified = self._verdicts().where(F.col("state") == State.CERTIFIED.value)
+        certified = self.books.last_verdicts().where(F.col("state") == State.CERTIFIED.value)
         cells = tiers.unsettled_cells(self.books, config, certified.select("topic", "window_ms", "step"))
-        producers, told_topics = (
-            tiers.producer_states(self.books, config.window_ms)
-            if config.with_producers
-            else ([], frozenset())
-        )
         lakes: dict[str, LakeTier] = {}
         for tier in dict.fromkeys(table.tier for table in config.lakes):
             tables = [table for table in config.lakes if table.tier == tier]
@@ -147,8 +144,8 @@ class Auditor:
             now_ms=time.time_ns() // 1_000_000,
             window_length_ms=config.window_ms,
             lateness_ms=config.lateness_ms,
-            told_topics=told_topics,
-            producers=producers,
+            told_topics=people.told_topics,
+            producers=people.states(config.window_ms) if config.with_producers else (),
             reported=cells.told,
             uncertain=cells.uncertain,
             log=cells.log,
@@ -168,7 +165,7 @@ class Auditor:
         cells = (*picture.reported, *picture.log)
         oldest = min((cell.window_ms for cell in cells), default=picture.now_ms)
         oldest = min(oldest, picture.now_ms - plan.EMPTY_AT_MOST * picture.window_length_ms)
-        last = self._verdicts().where(F.col("window_ms") >= oldest)
+        last = self.books.last_verdicts().where(F.col("window_ms") >= oldest)
         return {
             (row.topic, row.window_ms): verdicts.decode(row.document.encode())
             for row in last.toLocalIterator()
@@ -181,22 +178,4 @@ class Auditor:
         if not news:
             return
         asyncio.run(publish(self.config.bootstrap, self.config.verdicts_topic, news))
-        rows = [
-            (
-                verdict.topic,
-                verdict.window_ms,
-                verdict.state.value,
-                verdict.headline,
-                verdict.revision,
-                verdict.decided_ms,
-                {tier: tally.count for tier, tally in verdict.tiers.items()},
-                verdict.encode().decode(),
-            )
-            for verdict in news
-        ]
-        schema = (
-            "topic string, window_ms bigint, state string, headline string, revision int, decided_ms bigint, "
-            "tiers map<string, bigint>, document string"
-        )
-        frame = self.spark.createDataFrame(rows, schema).withColumn("window", F.timestamp_millis("window_ms"))
-        self.books.append("verdicts", frame, {}, step)
+        self.books.enter_verdicts(news, step)

@@ -210,7 +210,7 @@ def _difference(tier: str, reference: str, partition: int, found: Tally, expecte
 def windows_to_judge(
     picture: Picture, topics: Iterable[str], since_ms: int | None, judged: Mapping[tuple[str, int], Verdict]
 ) -> dict[tuple[str, int], set[int]]:
-    """(topic, window) with the partitions of each: all that some tier has, and empty ones up to now.
+    """(topic, window) with the partitions of each: all that some tier has, and empty ones beside them.
 
     A scheduler waits for the certificate of an empty window as for any other.
     """
@@ -244,8 +244,10 @@ def _empty(
     known = [window for name, window in (*found, *judged) if name == topic]
     if not known:
         return
-    # The newest that may be over, and from the oldest that is known, but not without end.
-    newest = (picture.now_ms - picture.lateness_ms) // length * length - length
+    # Between known ones, and after them as long as somebody lives who says that there was nothing.
+    heard = [producer.complete_until_ms for producer in picture.producers if producer.writes_to(topic)]
+    over = min(picture.now_ms, max(heard, default=0)) - picture.lateness_ms
+    newest = max(max(known), over // length * length - length)
     oldest = max(min(known), newest - (EMPTY_AT_MOST - 1) * length)
     for window in range(oldest, newest + length, length):
         before = judged.get((topic, window))

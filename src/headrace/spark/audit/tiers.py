@@ -11,10 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from headrace.audit.tally import Cell, Tally
 from headrace.spark import columns
 from headrace.spark.audit import expressions
-from headrace.spark.audit.books import EVENT, Books
+from headrace.spark.audit.books import Books
 from headrace.spark.audit.config import AuditConfig, LakeTable
 from headrace.spark.audit.offsets import Range, as_option
-from headrace.spark.audit.picture import LakeTier, Partition, ProducerState, Read
+from headrace.spark.audit.picture import LakeTier, Partition, Read
 
 _CELL: Final = ("topic", "partition", "window_ms")
 
@@ -35,103 +35,7 @@ def read_range(spark: SparkSession, kafka: Mapping[str, str], wanted: Mapping[Pa
     )
 
 
-# --- producers ----------------------------------------------------------------------------------------------
-
-
-def parse_events(records: DataFrame) -> DataFrame:
-    """The rows of the table of events; what is no event is left out."""
-    parsed = records.select(
-        F.from_json(F.col("value").cast("string"), EVENT).alias("event"),
-        F.unix_millis("timestamp").alias("heard_ms"),
-    )
-    return parsed.select("event.*", "heard_ms").where(
-        "version = 1 and producer is not null and incarnation is not null"
-    )
-
-
-def _events(books: Books) -> DataFrame:
-    """Each once: a producer sends an event again if it does not know whether it was stored."""
-    told = books.table("events").where("sequence is not null and retired is null")
-    return told.dropDuplicates(["incarnation", "sequence"])
-
-
-def producer_states(books: Books, window_ms: int) -> tuple[list[ProducerState], frozenset[str]]:
-    """Every incarnation that has not closed, and all topics that anybody has told of.
-
-    Only what an incarnation told without a gap counts as told.
-    """
-    in_turn = Window.partitionBy("incarnation").orderBy("sequence")
-    unbroken = F.col("turn") == F.col("sequence")
-    other_length = F.when(F.col("window_length_ms") != window_ms, F.col("window_length_ms"))
-    by_incarnation = (
-        _events(books)
-        .withColumn("turn", F.row_number().over(in_turn) - 1)
-        .groupBy("producer", "server", "incarnation")
-        .agg(
-            F.min("started_ms").alias("started_ms"),
-            F.max(F.when(unbroken, F.col("complete_until_ms"))).alias("complete_until_ms"),
-            F.max(F.when(unbroken, F.col("closing"))).alias("closed"),
-            F.min(F.when(~unbroken, F.col("turn"))).alias("missing"),
-            F.max("heard_ms").alias("heard_ms"),
-            F.max("interval_ms").alias("interval_ms"),
-            F.max(other_length).alias("other_length_ms"),
-            F.array_distinct(F.flatten(F.collect_list("counts.topic"))).alias("topics"),
-        )
-    )
-    in_order = Window.partitionBy("producer", "server").orderBy("started_ms", "incarnation")
-    of_name = Window.partitionBy("producer")
-    retired = (
-        books.table("events")
-        .where("retired")
-        .groupBy("incarnation")
-        .agg(F.min("time_ms").alias("retired_ms"))
-    )
-    found = (
-        by_incarnation.withColumn("next_ms", F.lead("started_ms").over(in_order))
-        .withColumn("topics", F.array_distinct(F.flatten(F.collect_list("topics").over(of_name))))
-        .join(retired, "incarnation", "left")
-        .withColumn("ended_ms", F.least("next_ms", "retired_ms"))
-        .withColumn("gone", F.expr("coalesce(closed, false) and other_length_ms is null"))
-    )
-    # Of those that are gone, only which topics they told of is needed.
-    living, gone = found.where("not gone"), found.where("gone").select(F.explode("topics").alias("topic"))
-    rows = living.unionByName(gone.distinct(), allowMissingColumns=True)
-    states: list[ProducerState] = []
-    told: set[str] = set()
-    for row in rows.toLocalIterator():
-        if row.incarnation is None:
-            told.add(row.topic)
-            continue
-        told.update(row.topics)
-        states.append(
-            ProducerState(
-                row.producer,
-                row.incarnation,
-                row.server,
-                # One whose first event is missing has told of nothing for certain.
-                row.started_ms if row.complete_until_ms is None else row.complete_until_ms,
-                row.heard_ms,
-                row.interval_ms,
-                row.ended_ms,
-                _fault(row.missing, row.other_length_ms, window_ms),
-                frozenset(row.topics) or None,
-            )
-        )
-    return states, frozenset(told)
-
-
-def _fault(missing: int | None, other_length_ms: int | None, window_ms: int) -> str | None:
-    if other_length_ms is not None:
-        return f"tells of windows of {other_length_ms} ms, and this audit has windows of {window_ms} ms"
-    return None if missing is None else f"sent an event {missing} that was lost"
-
-
-def _told(books: Books, window_ms: int) -> DataFrame:
-    told = _events(books).where(F.col("window_length_ms") == window_ms)
-    return told.select(F.explode("counts").alias("told"), "step").select("told.*", "step")
-
-
-# --- tallies ------------------------------------------------------------------------------------------------
+# --- what the books hold ------------------------------------------------------------------------------------
 
 
 class Cells(NamedTuple):
@@ -149,15 +53,8 @@ def unsettled_cells(books: Books, config: AuditConfig, certified: DataFrame) -> 
 
     `certified` has topic, window_ms and the step of the certificate.
     """
-    told = _told(books, config.window_ms).select(
-        F.lit(True).alias("told"), *_CELL, "count", "checksum", "uncertain", "step"
-    )
-    log = (
-        books.table("log")
-        .where("window_ms is not null")
-        .select(F.lit(False).alias("told"), *_CELL, "count", "checksum", "last_offset", "asked_ms", "step")
-    )
-    rows = told.unionByName(log, allowMissingColumns=True).where(F.col("topic").isin(list(config.topics)))
+    rows = books.table("tallies").where("window_ms is not null")
+    rows = rows.where(F.col("topic").isin(list(config.topics)))
     if config.since_ms is not None:
         rows = rows.where(F.col("window_ms") >= config.since_ms)
     more = (

@@ -158,9 +158,13 @@ def test_a_topic_of_which_no_producer_tells_is_not_certified() -> None:
     assert judged(replace(without, unread={("t", 0): 1})).state is State.OPEN
 
 
-def test_empty_windows_are_judged_too_until_now() -> None:
+def test_empty_windows_are_judged_too_as_far_as_somebody_tells() -> None:
     windows = plan.windows_to_judge(picture(), ["t"], None, {})
     assert list(windows) == [("t", start) for start in range(0, 9_000, 1_000)]
+    alone = plan.windows_to_judge(picture(producers=[]), ["t"], None, {})
+    assert list(alone) == [("t", 0)]
+    far = picture(log={CELL: Read(TWO, 1, 0), Cell("t", 0, 10_000_000): Read(TWO, 3, 0)}, producers=[])
+    assert len(plan.windows_to_judge(far, ["t"], None, {})) == plan.EMPTY_AT_MOST + 1
     assert windows["t", 0] == {0}
     assert windows["t", 3_000] == set()
     assert plan.judge(picture(), "t", 3_000, []).state is State.CERTIFIED

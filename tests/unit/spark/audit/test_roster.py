@@ -1,0 +1,88 @@
+"""Events may come late, twice, out of order or never: the roster knows what it can believe."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.audit.event import Count, Event
+from headrace.audit.tally import Cell, Tally
+from headrace.spark.audit import roster
+from headrace.spark.audit.roster import Roster
+
+LENGTH_MS = 1_000
+CELL = Cell("t", 0, 0)
+
+
+def event(
+    sequence: int,
+    *,
+    incarnation: str = "one",
+    started_ms: int = 0,
+    closing: bool = False,
+    length_ms: int = LENGTH_MS,
+) -> Event:
+    counts = (Count(CELL, Tally(1, sequence, sequence), 0),) if sequence else ()
+    until = started_ms + 100 * sequence
+    return Event("p", incarnation, "s", started_ms, sequence, until, until, 100, length_ms, closing, counts)
+
+
+def heard(people: Roster, *events: Event) -> roster.Told:
+    return people.hear([(each, 5_000 + each.sequence) for each in events], LENGTH_MS)
+
+
+@given(st.permutations(list(range(6))), st.lists(st.integers(0, 5), max_size=6), st.integers(0, 6))
+def test_order_and_repetition_do_not_matter(order: list[int], again: list[int], cut: int) -> None:
+    events = [event(number, closing=number == 5) for number in order]
+    events += [event(number, closing=number == 5) for number in again]
+    people = Roster()
+    first = heard(people, *events[:cut])
+    # Between passes it is written down.
+    people = roster.decode(people.encode())
+    second = heard(people, *events[cut:])
+    tallies = [told.tallies.get(CELL, Tally()) for told in (first, second)]
+    assert tallies[0].plus(tallies[1]) == Tally(5, 15, 15)
+    assert people.states(LENGTH_MS) == []
+    assert people.told_topics == {"t"}
+
+
+def test_a_gap_holds_back_what_is_complete() -> None:
+    people = Roster()
+    told = heard(people, event(0), event(1), event(3, closing=True))
+    assert told.tallies[CELL].count == 2
+    (state,) = people.states(LENGTH_MS)
+    assert (state.complete_until_ms, state.fault) == (100, "sent an event 2 that was lost")
+    heard(people, event(2))
+    assert people.states(LENGTH_MS) == []
+
+
+def test_a_successor_ends_an_incarnation_and_so_does_somebody_who_knows() -> None:
+    people = Roster()
+    heard(people, event(0), event(1))
+    assert [state.ended_ms for state in people.states(LENGTH_MS)] == [None]
+    people.retire("one", 900)
+    assert [state.ended_ms for state in people.states(LENGTH_MS)] == [900]
+    heard(people, event(0, incarnation="two", started_ms=700))
+    assert {state.incarnation: state.ended_ms for state in people.states(LENGTH_MS)} == {
+        "one": 700,
+        "two": None,
+    }
+    # The new one has told of no topic, and of which its name tells is known.
+    assert all(state.topics == frozenset({"t"}) for state in people.states(LENGTH_MS))
+
+
+def test_other_windows_cannot_be_compared() -> None:
+    people = Roster()
+    told = heard(people, event(0, length_ms=60_000), event(1, length_ms=60_000, closing=True))
+    assert told.tallies == {}
+    (state,) = people.states(LENGTH_MS)
+    assert state.fault is not None
+    assert state.complete_until_ms == 0
+
+
+def test_who_closed_is_forgotten_after_a_day() -> None:
+    people = Roster()
+    heard(people, event(0), event(1, closing=True))
+    people.hear([(event(0, incarnation="two"), 10 * 86_400_000)], LENGTH_MS)
+    assert "one" not in people.encode()
+    assert people.told_topics == {"t"}

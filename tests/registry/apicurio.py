@@ -31,7 +31,13 @@ _START_SECONDS = 300.0
 _HOME = Path.home() / ".m2/repository/io/apicurio/apicurio-registry-app" / VERSION
 
 #: Verdicts in which Apicurio differs, each with the reason why ours stays as it is.
-EXPLAINED: dict[str, str] = {}
+EXPLAINED = {
+    "json: a property of any value is added (BACKWARD)": "it takes all that was taken before",
+    "json: a required property with a default is added to a closed object (BACKWARD)": "Confluent's rule",
+    "json: a property with a default becomes required (BACKWARD)": "Confluent's rule",
+    "json: null is allowed too (BACKWARD)": "a type more takes all that was taken before",
+    "json: a type becomes one of several (BACKWARD)": "an alternative more takes all that was taken before",
+}
 _PROTOBUF = "Apicurio has rules of its own for Protobuf: a number keeps its name and its exact type"
 
 

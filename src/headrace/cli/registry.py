@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import click
 
 from headrace.cli.options import bootstrap_option
 from headrace.client.errors import ClientFailure
 
 _DEFAULT_LISTEN = "127.0.0.1:8081"
+_EXTRA = ("fastavro", "jsonschema_rs", "google.protobuf", "starlette", "uvicorn")
 
 
 @click.command()
@@ -35,16 +38,14 @@ def registry(bootstrap: str, listen: str, topic: str) -> None:
     host, colon, port = listen.rpartition(":")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen")
-    try:
-        from headrace.registry.server import run
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("headrace"):
-            raise
+    missing = [name for name in _EXTRA if not _installed(name)]
+    if missing:
         raise ClientFailure(
-            f"the registry needs {error.name}, which is not installed",
-            "install it with `pip install headrace[registry]`",
-        ) from None
+            f"the registry needs {' and '.join(missing)}",
+            "install it with `pip install 'headrace[registry]'`",
+        )
     from headrace.broker.logging import configure
+    from headrace.registry.server import run
 
     configure()
     run(
@@ -54,3 +55,10 @@ def registry(bootstrap: str, listen: str, topic: str) -> None:
         topic,
         lambda url: click.echo(f"ready url={url}"),
     )
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:  # the package around it is not there
+        return False

@@ -42,11 +42,16 @@ class Content:
 
     @property
     def guid(self) -> str:
-        """The same for the same schema in any registry, so that clients may send it in place of an id."""
-        parts = [self.text, *(f"{name}\0{subject}\0{version}" for name, subject, version in self.references)]
+        """The same for the same schema in any registry, Confluent's too; clients may send it for an id.
+
+        Only where metadata or rules are kept with the schema is it our own.
+        """
+        digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
+        for name, subject, version in self.references:
+            digest.update(name.encode() + subject.encode() + version.to_bytes(4, "big", signed=True))
         if self.extras != "{}":
-            parts.append(self.extras)
-        return str(uuid.UUID(bytes=hashlib.md5("\0".join(parts).encode(), usedforsecurity=False).digest()))
+            digest.update(self.extras.encode())
+        return str(uuid.UUID(bytes=digest.digest()))
 
     def document(self) -> dict[str, Any]:
         """As clients see it and as it is stored. Avro is what is meant where no type is told."""

@@ -106,6 +106,10 @@ def invalid_subject(subject: str) -> RegistryError:
     return RegistryError(422, 42208, f"The specified subject '{subject}' is not a valid subject.")
 
 
+def schema_too_large(reason: str) -> RegistryError:
+    return RegistryError(422, 42209, f"Schema too large: {reason}")
+
+
 def bad_request(reason: str) -> RegistryError:
     return RegistryError(400, 400, reason)
 

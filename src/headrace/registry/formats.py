@@ -1,6 +1,6 @@
 """The three formats behind one face: parse a schema, compare it with another, print it.
 
-A format's module is imported with its first schema: a registry that only ever sees Avro needs no Protobuf.
+A format's module is imported with its first schema, so that a registry starts quickly.
 """
 
 from __future__ import annotations
@@ -57,7 +57,10 @@ class Formats:
         key = (content, dependencies)
         parsed = self._parsed.get(key)
         if parsed is None:
-            parsed = self._parsed[key] = _parse(content, dependencies)
+            try:
+                parsed = self._parsed[key] = _parse(content, dependencies)
+            except RecursionError:
+                raise errors.invalid_schema("it is nested too deeply") from None
             if len(self._parsed) > _PARSED_AT_MOST:
                 self._parsed.popitem(last=False)
         else:

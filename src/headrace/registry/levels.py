@@ -60,4 +60,7 @@ def objections(level: Level, new: Parsed, earlier: Sequence[tuple[int, Parsed]])
 def _reasons(reader: Parsed, writer: Parsed) -> list[str]:
     if type(reader) is not type(writer):
         return ["Incompatible because of different schema type"]
-    return reader.cannot_read(writer)
+    try:
+        return reader.cannot_read(writer)
+    except RecursionError:
+        return ["the schemas are nested too deeply to be compared"]

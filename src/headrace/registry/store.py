@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -52,6 +53,8 @@ _SUPERSEDED: Final = frozenset(
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
     )
 )
+
+_TOO_LARGE: Final = frozenset((ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE))
 
 
 @dataclass(slots=True)
@@ -96,7 +99,7 @@ class Store:
         first, end = (await ends_of(self._reading, [self.partition]))[self.partition]
         self._position = first
         self._following = asyncio.create_task(self._follow())
-        await self._read_up_to(end)
+        await self._read_up_to(end, timeout=None)
         self._say("schemas loaded", end=end, versions=len(self.state))
 
     async def close(self) -> None:
@@ -138,9 +141,9 @@ class Store:
         if entry is not None:
             self.state.replay(entry)
 
-    async def _read_up_to(self, offset: int) -> None:
+    async def _read_up_to(self, offset: int, *, timeout: float | None) -> None:
         """Until everything below `offset` is in the state."""
-        async with asyncio.timeout(self._timeout):
+        async with asyncio.timeout(timeout):
             while self._position < offset:
                 assert self._following is not None
                 if self._following.done():
@@ -191,7 +194,7 @@ class Store:
             except Superseded:
                 self._turn = None
             # Two registries that both have much to write would only take the turn from each other.
-            await asyncio.sleep(pause)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.5))
             pause *= 2
         raise errors.store_failed("other registries write all the time; ask again")
 
@@ -222,7 +225,7 @@ class Store:
         turn.sequence += len(entries)
         turn.end = offset + len(entries)
         turn.until = time.monotonic() + _TURN_SECONDS
-        await self._read_up_to(turn.end)
+        await self._read_up_to(turn.end, timeout=self._timeout)
         if expected not in (-1, offset):
             # Only a writer that keeps to no turns can do that, such as another maker's registry.
             self._complain("somebody else writes to the topic", offset=offset)
@@ -244,6 +247,10 @@ class Store:
         ((result,),) = (entry.partition_responses for entry in reply.responses)
         if result.error_code in _SUPERSEDED:
             raise Superseded
+        if result.error_code in _TOO_LARGE:
+            raise errors.schema_too_large(
+                f"topic {topic} takes no record as large; raise its max.message.bytes"
+            )
         if result.error_code:
             raise refusal_of_leader(result.error_code, f"partition {self.partition}", result.error_message)
         return result.base_offset

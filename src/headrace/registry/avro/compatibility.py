@@ -30,6 +30,7 @@ class _Comparison:
         # A pair that is being compared further up is taken for compatible: a record that holds itself can
         # only fail in its other fields. What failed is kept, so that a pair is looked at once.
         self._seen: dict[tuple[int, int], list[str]] = {}
+        self._journal: list[tuple[int, int]] = []
 
     def compare(self, reader: Avro, writer: Avro, path: str) -> list[str]:
         if not isinstance(reader, Record) or not isinstance(writer, Record):
@@ -37,6 +38,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._seen:
             self._seen[pair] = []
+            self._journal.append(pair)
             self._seen[pair] = self._record(reader, writer, path)
         return self._seen[pair]
 
@@ -67,10 +69,12 @@ class _Comparison:
 
     def _attempt(self, reader: Avro, writer: Avro, path: str) -> list[str]:
         """A branch that fails must not leave pairs behind that were only taken for compatible on its way."""
-        before = dict(self._seen)
+        before = len(self._journal)
         found = self.compare(reader, writer, path)
         if found:
-            self._seen = before
+            for pair in self._journal[before:]:
+                del self._seen[pair]
+            del self._journal[before:]
         return found
 
     def _record(self, reader: Record, writer: Record, path: str) -> list[str]:

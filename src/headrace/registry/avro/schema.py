@@ -66,9 +66,7 @@ class AvroSchema:
         assert isinstance(writer, AvroSchema)
         return differences(self._model, writer._model)
 
-    def formatted(self, format_name: str) -> str:
-        if format_name == "resolved":
-            return self.normalized
+    def formatted(self, format_name: str) -> str:  # noqa: ARG002  Avro has one form only
         return self.text
 
 
@@ -78,7 +76,7 @@ def _source(text: str) -> Any:
         return text.strip()
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise errors.invalid_schema(f"{_short(text)} of type AVRO is not JSON: {error}") from None
 
 

@@ -20,6 +20,7 @@ T = TypeVar("T")
 PREFERRED: Final = "application/vnd.schemaregistry.v1+json"
 _SPOKEN: Final = (PREFERRED, "application/vnd.schemaregistry+json", "application/json")
 _TAKEN: Final = (*_SPOKEN, "application/octet-stream")
+_LARGEST_BODY: Final = 16 * 1024 * 1024
 
 
 def service(request: Request) -> Service:
@@ -58,12 +59,22 @@ async def body(request: Request) -> Mapping[str, Any]:
     if kind not in _TAKEN:
         raise errors.RegistryError(415, 415, f"HTTP 415 Unsupported Media Type: send {PREFERRED}")
     try:
-        document = json.loads(await request.body())
-    except ValueError as error:
+        document = json.loads(await _received(request))
+    except (ValueError, RecursionError) as error:
         raise errors.bad_request(f"the request is not JSON: {error}") from None
     if not isinstance(document, dict):
         raise errors.bad_request("the request is not a JSON object")
     return document
+
+
+async def _received(request: Request) -> bytes:
+    """All of it, unless it is more than any topic takes."""
+    received = bytearray()
+    async for chunk in request.stream():
+        received += chunk
+        if len(received) > _LARGEST_BODY:
+            raise errors.RegistryError(413, 413, f"HTTP 413: a request has {_LARGEST_BODY} bytes at most")
+    return bytes(received)
 
 
 async def submission(request: Request) -> Submission:

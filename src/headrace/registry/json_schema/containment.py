@@ -57,6 +57,8 @@ class Containment:
         self._old = old
         self._new = new
         self._known: dict[tuple[int, int, bool], list[Difference]] = {}
+        self._journal: list[tuple[int, int, bool]] = []
+        """The keys of `_known` in the order in which they came."""
         self._alive: list[Schema] = []
         """Schemas that were made on the way: an identity must not be given to another while it is a key."""
         self._steps = 0
@@ -76,15 +78,18 @@ class Containment:
             self._alive += (old, new)
             # Taken for compatible while it is being compared: what holds itself fails elsewhere or not.
             self._known[key] = []
+            self._journal.append(key)
             self._known[key] = self._compare(old, new, path)
         return self._known[key]
 
     def fits(self, old: Schema, new: Schema, path: str) -> bool:
         """As `compare`, for a way out of several. What was only assumed on a way that failed is forgotten."""
-        before = dict(self._known)
+        before = len(self._journal)
         found = self.compare(old, new, path)
         if found:
-            self._known = before
+            for key in self._journal[before:]:
+                del self._known[key]
+            del self._journal[before:]
         return not found
 
     def _compare(self, old: Schema, new: Schema, path: str) -> list[Difference]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import jsonschema_rs
 
 from headrace.registry.json_schema.difference import Difference
 from headrace.registry.json_schema.documents import Schema
@@ -98,11 +100,14 @@ def _schemas_of(schema: Plain, name: str) -> list[Schema]:
     return found or [additional(schema)]
 
 
+@lru_cache(maxsize=1000)
+def _validator(pattern: str) -> jsonschema_rs.Validator:
+    """Not Python's `re`: the dialect is another one, and it could be kept busy for ever."""
+    return jsonschema_rs.validator_for({"type": "string", "pattern": pattern})
+
+
 def _matches(pattern: str, name: str) -> bool:
-    try:
-        return re.search(pattern, name) is not None
-    except re.error:  # of another dialect: nothing is known of it
-        return False
+    return _validator(pattern).is_valid(name)
 
 
 def _patterns(proof: Containment, old: Plain, new: Plain, path: str) -> Iterator[Difference]:

@@ -59,7 +59,7 @@ class JsonSchema:
 def _loaded(text: str) -> Any:
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise errors.invalid_schema(f"of type JSON: not JSON: {error}") from None
     if not isinstance(document, (bool, dict)):
         raise errors.invalid_schema("of type JSON: a schema is an object, true or false")

@@ -27,8 +27,8 @@ class Upkeep(NamedTuple):
 
     files_before: int
     files_after: int
-    removed: int
-    """Files or snapshots that nobody can read any more, removed from the storage."""
+    removed: int | None
+    """What nobody can read any more, and was deleted. None where the format does not tell."""
 
 
 class Table(Protocol):

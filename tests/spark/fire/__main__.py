@@ -20,6 +20,7 @@ from tests.apache_kafka import CACHE
 from tests.spark.fire.field import BROKERS, Field
 from tests.spark.fire.jobs import JOBS
 from tests.spark.fire.rounds import Outcome, Round
+from tests.spark.standalone import SHORT_LIVED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -40,7 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             master="local[1]",
             jar_directory=CACHE / "spark-jars",
             warehouse=directory / "judge",
-            extra={"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"},
+            extra={
+                "spark.driver.host": "127.0.0.1",
+                "spark.driver.bindAddress": "127.0.0.1",
+                "spark.driver.extraJavaOptions": SHORT_LIVED,
+                "spark.ui.enabled": "false",
+                "spark.ui.showConsoleProgress": "false",
+            },
         )
         judging.sparkContext.setLogLevel("ERROR")
         try:

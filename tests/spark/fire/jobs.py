@@ -36,7 +36,13 @@ SINK_SHUFFLE: Final = Job(
     _TOPIC_TO_TOPIC,
     judge_topic,
     options={"format": "headrace", "shuffle": "key"},
-    settings={"spark.sql.adaptive.enabled": "true"},
+    settings={
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.adaptive.streaming.stateless.enabled": "true",
+        # Small partitions are put together by what is found out while the batch runs.
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": "500k",
+    },
     changing=tuple({"spark.sql.shuffle.partitions": number} for number in ("2", "5", "3")),
     writes_topic=True,
 )

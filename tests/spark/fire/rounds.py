@@ -122,9 +122,10 @@ class Round:
         time.sleep(strike.delay * min(seen.seconds, 10))
         seen = batches.look(self.directory)
         self._in_flight += seen.in_flight
+        where = "inside a batch" if seen.in_flight else "between batches"
         self._say(
             f"{self.job.name} seed {self.seed}: {strike.target} {strike.moment}, "
-            f"{'in' if seen.in_flight else 'between'} batches ({seen.over} of {seen.planned} over)"
+            f"{where} ({seen.over} of {seen.planned} over)"
         )
         match strike.target:
             case Target.DRIVER:

@@ -65,6 +65,14 @@ class RegistryProcess:
         self._process = None
         return status
 
+    def wait(self, seconds: float) -> int:
+        """Until it ends by itself; its exit status."""
+        assert self._process is not None
+        try:
+            return self._process.wait(seconds)
+        finally:
+            self.kill()
+
     def kill(self) -> None:
         if self._process is not None:
             self._process.kill()

@@ -124,6 +124,15 @@ def test_content_types(shared_registry: RegistryProcess, subject: str) -> None:
         assert answer.status == status
 
 
+def test_too_large(shared_registry: RegistryProcess, subject: str) -> None:
+    """More than the topic takes, and more than anybody reads."""
+    schema = {"type": "record", "name": "R", "fields": [], "doc": "x" * 1_500_000}
+    assert shared_registry.register(subject, schema).code == 42209
+    assert shared_registry.register(subject, _INT).status == 200
+    answer = shared_registry.ask(_POST, f"/subjects/{subject}/versions", b" " * (17 * 1024 * 1024))
+    assert answer.status == 413
+
+
 def test_subjects_of_any_name(shared_registry: RegistryProcess, subject: str) -> None:
     name = f"{subject}/with a slash+ä%2F?"
     assert shared_registry.register(name, _INT).status == 200

@@ -239,6 +239,20 @@ def test_topics_that_are_no_registrys(
             RegistryProcess(tmp_path / topic, headrace.bootstrap, topic).start()
 
 
+def test_a_topic_that_is_deleted_ends_the_registry(
+    headrace: BrokerProcess, tmp_path: Path, new_name: Callable[[], str]
+) -> None:
+    """What it knows is not what is stored any more, and it must not go on as if it were."""
+    topic = new_name()
+    registry = RegistryProcess(tmp_path, headrace.bootstrap, topic).start()
+    registry.register("s", _record(0))
+    admin = AdminClient({"bootstrap.servers": headrace.bootstrap})
+    admin.delete_topics([topic])[topic].result(30)
+    assert registry.wait(30) == 1
+    assert topic in registry.errors()
+    assert "Traceback" not in registry.errors()
+
+
 def test_nobody_listens(tmp_path: Path) -> None:
     command = [str(HEADRACE), "registry", "-b", "127.0.0.1:1", "--listen", "127.0.0.1:0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

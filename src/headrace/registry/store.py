@@ -93,6 +93,11 @@ class Store:
     def transactional_id(self) -> str:
         return f"headrace-registry-{self.partition.topic}"
 
+    @property
+    def position(self) -> int:
+        """The offset up to which the state has the topic."""
+        return self._position
+
     async def open(self) -> None:
         """When this returns, the state has all that was in the topic."""
         await self._ensure_topic()

@@ -1,0 +1,36 @@
+"""When maintenance is due: counted over starts, since loads may be short."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import cast
+
+from pyspark.sql import SparkSession
+
+from headrace.spark.lake.config import parse
+from headrace.spark.lake.maintenance import Schedule
+
+_NO_SESSION = cast(SparkSession, None)  # a local state needs none
+
+
+def schedule(tmp_path: Path, section: str) -> Schedule:
+    text = f'[kafka]\n"bootstrap.servers" = "a:1"\n[lake]\nlocation = "{tmp_path}"\n[[topics]]\nname = "t"\n{section}'
+    return Schedule(_NO_SESSION, parse(text, tmp_path / "lake.toml"))
+
+
+def test_it_is_due_when_its_time_is_over_whoever_counts(tmp_path: Path) -> None:
+    section = '[maintenance]\nevery = "1h"\n'
+    assert not schedule(tmp_path, section).due()
+    noted = tmp_path / "_headrace" / "maintenance.json"
+    assert json.loads(noted.read_text())["ended"] <= time.time()
+    noted.write_text(json.dumps({"ended": time.time() - 3500}))
+    assert not schedule(tmp_path, section).due()
+    noted.write_text(json.dumps({"ended": time.time() - 3700}))
+    assert schedule(tmp_path, section).due()
+
+
+def test_without_the_section_it_is_never_due(tmp_path: Path) -> None:
+    assert not schedule(tmp_path, "").due()
+    assert not (tmp_path / "_headrace").exists()

@@ -16,7 +16,10 @@ _NO_SESSION = cast(SparkSession, None)  # a local state needs none
 
 
 def schedule(tmp_path: Path, section: str) -> Schedule:
-    text = f'[kafka]\n"bootstrap.servers" = "a:1"\n[lake]\nlocation = "{tmp_path}"\n[[topics]]\nname = "t"\n{section}'
+    text = (
+        f'[kafka]\n"bootstrap.servers" = "a:1"\n[lake]\nlocation = "{tmp_path}"\n'
+        f'[[topics]]\nname = "t"\n{section}'
+    )
     return Schedule(_NO_SESSION, parse(text, tmp_path / "lake.toml"))
 
 

@@ -17,8 +17,9 @@ An event is one record of the audit topic. Its key is the producer's name, its v
 - The first event (sequence 0) has no counts: it makes the producer known before its first record. With
   `closing`, no more will come.
 - An incarnation that goes silent without `closing` leaves windows incomplete: all that begin before its end.
-  That is when the next one of the same name and server starts, or when somebody says so (`headrace audit
-  retire`), with an event that has `"retired": true`, the producer's name and incarnation, and the time.
+  That is when another of the same name and server starts after its last word, or when somebody says so
+  (`headrace audit retire`), with an event that has `"retired": true`, the producer's name and incarnation,
+  and the time.
 """
 
 from __future__ import annotations

@@ -19,8 +19,9 @@ def _program() -> str:
 class AuditSettings:
     """`producer` names the application's role, the same at every start; `server` where it runs.
 
-    Two processes of one server need different names if they run at the same time: a start says that the one
-    before is gone.
+    Processes that run beside each other may share both. A name that changes with every start would leave the
+    windows of one that was killed incomplete for ever, since nobody could tell that it was followed by
+    another.
     """
 
     producer: str = field(default_factory=lambda: os.environ.get("HEADRACE_AUDIT_PRODUCER") or _program())

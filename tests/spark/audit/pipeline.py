@@ -88,7 +88,7 @@ class Teller:
     def __init__(
         self, topic: str, name: str = "teller", server: str = "here", now_ms: int = BEGIN_MS
     ) -> None:
-        settings = AuditSettings(name, server, window_seconds=WINDOW_MS / 1000, report_seconds=1)
+        settings = AuditSettings(name, server, window_seconds=WINDOW_MS / 1000, report_seconds=0.001)
         self.topic = topic
         self.ledger = Ledger(settings, uuid.uuid4().hex, now_ms, fields=lambda fields: fields)
         self.events = [self.ledger.event(now_ms)]

@@ -9,7 +9,6 @@ settled.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from headrace.audit.verdict_topic import publish
 from headrace.client.cluster import Cluster
 from headrace.core.errors import HeadraceError
 from headrace.spark.audit import expressions, plan, roster, tiers
+from headrace.spark.audit.blocking import finish
 from headrace.spark.audit.books import Books
 from headrace.spark.audit.config import AuditConfig
 from headrace.spark.audit.events import NO_NEWS, News, read_events
@@ -113,14 +113,14 @@ class Auditor:
                 }
                 return await read_events(cluster, wanted), {place: span.end for place, span in wanted.items()}
 
-        return asyncio.run(read())
+        return finish(read())
 
     def _ends(self, topics: tuple[str, ...], since_ms: int | None) -> dict[Partition, Ends]:
         async def ask() -> dict[Partition, Ends]:
             async with Cluster(self.config.bootstrap, client_id="headrace-audit") as cluster:
                 return await ends_of(cluster, topics, since_ms)
 
-        return asyncio.run(ask())
+        return finish(ask())
 
     def _count(self, wanted: Mapping[Partition, Range]) -> DataFrame:
         records = tiers.read_range(self.spark, self.config.kafka, wanted)
@@ -140,12 +140,14 @@ class Auditor:
         for tier in dict.fromkeys(table.tier for table in config.lakes):
             tables = [table for table in config.lakes if table.tier == tier]
             lakes[tier] = tiers.lake_tier(self.spark, tables, config, cells.windows, positions)
+        now_ms = time.time_ns() // 1_000_000
+        producers = people.states(config.window_ms, now_ms, config.silent_after_ms)
         return Picture(
-            now_ms=time.time_ns() // 1_000_000,
+            now_ms=now_ms,
             window_length_ms=config.window_ms,
             lateness_ms=config.lateness_ms,
             told_topics=people.told_topics,
-            producers=people.states(config.window_ms) if config.with_producers else (),
+            producers=producers if config.with_producers else (),
             reported=cells.told,
             uncertain=cells.uncertain,
             log=cells.log,
@@ -177,5 +179,5 @@ class Auditor:
         """First to the topic, then into the books: after a crash between the two it is told again."""
         if not news:
             return
-        asyncio.run(publish(self.config.bootstrap, self.config.verdicts_topic, news))
+        finish(publish(self.config.bootstrap, self.config.verdicts_topic, news))
         self.books.enter_verdicts(news, step)

@@ -12,6 +12,11 @@ Partition = tuple[str, int]
 """A topic and the number of a partition."""
 
 
+def patience_ms(interval_ms: int, silent_after_ms: int) -> int:
+    """How long a producer may not be heard before it is called silent: three of its intervals at least."""
+    return max(3 * interval_ms, silent_after_ms)
+
+
 class ProducerState(NamedTuple):
     """An incarnation that has not said that it is closed."""
 

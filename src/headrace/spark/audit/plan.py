@@ -21,9 +21,8 @@ from typing import Final
 
 from headrace.audit.tally import NOTHING, Cell, Tally, total
 from headrace.audit.verdict import LOG, PRODUCERS, Difference, Kind, State, Verdict, window_text
-from headrace.spark.audit.picture import LakeTier, Picture, ProducerState, Read
+from headrace.spark.audit.picture import LakeTier, Picture, ProducerState, Read, patience_ms
 
-_INTERVALS: Final = 3
 #: Of a topic in which nothing happens, only so many windows are certified at a time.
 EMPTY_AT_MOST: Final = 1_440
 
@@ -125,8 +124,7 @@ def _trouble(picture: Picture, producer: ProducerState) -> str | None:
     since = window_text(producer.complete_until_ms)
     if producer.ended_ms is not None:
         return f"ended without a last word; what it was given since {since} is not known"
-    patience = max(_INTERVALS * producer.interval_ms, picture.silent_after_ms)
-    if picture.now_ms - producer.heard_ms > patience:
+    if picture.now_ms - producer.heard_ms > patience_ms(producer.interval_ms, picture.silent_after_ms):
         return f"is silent; it has told of all until {since}"
     return None
 

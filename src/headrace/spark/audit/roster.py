@@ -10,7 +10,7 @@ from typing import Final
 
 from headrace.audit.event import Event
 from headrace.audit.tally import NOTHING, Cell, Tally
-from headrace.spark.audit.picture import ProducerState
+from headrace.spark.audit.picture import ProducerState, patience_ms
 
 #: A closed incarnation is remembered so long, in case an event of it is stored a second time.
 _REMEMBER_MS: Final = 86_400_000
@@ -30,6 +30,8 @@ class Incarnation:
     complete_until_ms: int = 0
     closed: bool = False
     heard_ms: int = 0
+    #: By its own clock, when it told last.
+    told_ms: int = 0
     retired_ms: int | None = None
     #: Events behind a gap: (complete until, closing), by sequence.
     ahead: dict[int, tuple[int, bool]] = field(default_factory=dict)
@@ -39,6 +41,7 @@ class Incarnation:
         if event.sequence < self.heard or event.sequence in self.ahead:
             return False
         self.heard_ms = max(self.heard_ms, heard_ms)
+        self.told_ms = max(self.told_ms, event.time_ms)
         self.ahead[event.sequence] = (event.complete_until_ms, event.closing)
         while self.heard in self.ahead:
             complete_until_ms, closing = self.ahead.pop(self.heard)
@@ -107,7 +110,7 @@ class Roster:
     def told_topics(self) -> frozenset[str]:
         return frozenset().union(*self._topics.values())
 
-    def states(self, window_ms: int) -> list[ProducerState]:
+    def states(self, window_ms: int, now_ms: int, silent_after_ms: int) -> list[ProducerState]:
         """Every incarnation that has not closed, or that cannot be compared."""
         found = []
         for known in self._known.values():
@@ -123,24 +126,32 @@ class Roster:
                     known.started_ms if known.window_length_ms != window_ms else known.complete_until_ms,
                     known.heard_ms,
                     known.interval_ms,
-                    self._ended_ms(known),
+                    self._ended_ms(known, now_ms, silent_after_ms),
                     fault,
                     frozenset(self._topics.get(known.producer, ())) or None,
                 )
             )
         return found
 
-    def _ended_ms(self, known: Incarnation) -> int | None:
-        """The start of the next one of its name and server, or what somebody said."""
-        ends = [
+    def _ended_ms(self, known: Incarnation, now_ms: int, silent_after_ms: int) -> int | None:
+        """When it was surely gone: somebody said so, or another of its name and server started after its last
+        word.
+
+        Processes of one name may also run beside each other. So only one that is silent can have been
+        followed, and it may have lived on until its next report was due.
+        """
+        if known.retired_ms is not None:
+            return known.retired_ms
+        if now_ms - known.heard_ms <= patience_ms(known.interval_ms, silent_after_ms):
+            return None
+        started = [
             other.started_ms
             for other in self._known.values()
             if (other.producer, other.server) == (known.producer, known.server)
-            and (other.started_ms, other.incarnation) > (known.started_ms, known.incarnation)
+            and other.incarnation != known.incarnation
+            and other.started_ms > known.told_ms
         ]
-        if known.retired_ms is not None:
-            ends.append(known.retired_ms)
-        return min(ends, default=None)
+        return max(min(started), known.told_ms + 2 * known.interval_ms) if started else None
 
     def encode(self) -> str:
         return json.dumps(

@@ -12,14 +12,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
 from struct import Struct
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from headrace.protocol import messages, stored
 from headrace.protocol.message import Message
 from headrace.protocol.primitives import MAX_BODY_TAGS, Reader
 
-_BITS = {"b": 8, "h": 16, "i": 32, "q": 64, "H": 16}
+_BITS = {"b": 8, "h": 16, "i": 32, "q": 64, "H": 16, "I": 32}
 _HIGHEST_TAG = 16
 _STRINGS = ("", "a", "topic-1", "größer", "x" * 130, "\U0001f600" * 3)
 
@@ -39,13 +39,16 @@ def versions(message: type[Message]) -> range:
     return range(message.MIN_VERSION, message.MAX_VERSION + 1)
 
 
-class DrawnReader(Reader):
-    """Answers from `source`, and with zeros, empties and nulls when that has run out."""
+class DrawnReader:
+    """Answers from `source`, and with zeros, empties and nulls when that has run out.
+
+    Has every method of a Reader that a generated `decode` calls. It does not inherit them: a Reader may be
+    compiled, and then nothing interpreted can.
+    """
 
     __slots__ = ("modest", "source")
 
     def __init__(self, source: bytes, *, modest: bool = False) -> None:
-        super().__init__(b"")
         self.source: Iterator[int] = iter(source)
         self.modest = modest
         """Only small numbers, which every other codec takes for times, error codes and ports as well."""
@@ -61,7 +64,7 @@ class DrawnReader(Reader):
             return choice / 8
         if self.modest:
             return choice % 64
-        bits, signed = _BITS[code], code != "H"
+        bits, signed = _BITS[code], code not in "HI"
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
         if choice < 192:
             return min(choice % 96, high)
@@ -89,6 +92,15 @@ class DrawnReader(Reader):
 
     def uint16(self) -> int:
         return int(self.number("H"))
+
+    def uint32(self) -> int:
+        return int(self.number("I"))
+
+    def float64(self) -> float:
+        return float(self.number("d"))
+
+    def boolean(self) -> bool:
+        return bool(self.number("?"))
 
     def uuid(self) -> UUID:
         return UUID(int=self.byte() * 0x0101_0101_0101_0101_0101)
@@ -146,4 +158,4 @@ class DrawnReader(Reader):
 
 
 def draw(message: type[Message], version: int, source: bytes, *, modest: bool = False) -> Message:
-    return message.decode(DrawnReader(source, modest=modest), version)
+    return message.decode(cast("Reader", DrawnReader(source, modest=modest)), version)

@@ -8,7 +8,7 @@ and holds every answer until the high watermark has passed all that the operatio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from headrace.protocol.message import Message
 
@@ -24,10 +24,9 @@ class CoordinatorRecord(NamedTuple):
     value_version: int = 0
 
 
-class Ticket:
-    """Stands for one request whose answer may come with a later decision. Made by the runtime."""
-
-    __slots__ = ()
+class Ticket(Protocol):
+    """Stands for one request whose answer may come with a later decision. Made by the runtime. A shard keeps
+    it and gives it back, and knows no more of it."""
 
 
 class Parked:

@@ -8,7 +8,7 @@ leads the partition then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.shard import Timers
@@ -30,9 +30,9 @@ from headrace.transactions.membership import Named
 from headrace.transactions.records import record_of, tombstone, transaction_of
 from headrace.transactions.transaction import FOREVER_MS, NO_EPOCH, Producer, Transaction
 
-ABORTS_AT_ONCE: Final = 200
+ABORTS_AT_ONCE = 200  # not final, and the next: tests have fewer transactions
 """Transactions that one decision aborts, so that its batch does not grow without bounds."""
-EXPIRED_AT_ONCE: Final = 2_000
+EXPIRED_AT_ONCE = 2_000
 
 
 class TransactionSettings(NamedTuple):

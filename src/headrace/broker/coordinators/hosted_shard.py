@@ -45,7 +45,7 @@ OnEffect = Callable[[int, int, Any], None]
 """Partition, leader epoch, and what is to be done."""
 
 
-class Ask(Promise[Any], Ticket):
+class Ask(Promise[Any]):
     """One request: the ticket that the shard sees, and the promise that the handler waits for."""
 
     __slots__ = ()

@@ -24,8 +24,8 @@ from headrace.transactions.ending import Markers
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-FIRST_PAUSE: Final = 0.02
-LONGEST_PAUSE: Final = 1.0
+FIRST_PAUSE = 0.02  # not final, and the next: tests are less patient
+LONGEST_PAUSE = 1.0
 _LONGEST_DOUBLING: Final = 6
 
 

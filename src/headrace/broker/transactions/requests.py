@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.coordinators.refusals import told_as
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
-PATIENCE_SECONDS: Final = 0.25
+PATIENCE_SECONDS = 0.25  # not final: tests are less patient
 
 
 class _Patient:

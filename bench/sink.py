@@ -27,7 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.apache_kafka import CACHE, ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
 
-from bench.process_cost import cpu_seconds
+from bench.process_cost import TICKS_PER_SECOND, cpu_seconds, family
 from bench.topics import Topics
 from headrace.spark.session import session
 from headrace.spark.sink.datasource import register
@@ -100,24 +100,31 @@ class Copying:
             .option("checkpointLocation", str(self._directory / topic))
             .trigger(availableNow=True)
         )
-        all_before, broker_before, began = self._costs()
+        before, broker_before, began = self._spark_cpu(), cpu_seconds(self._broker.pid), time.monotonic()
         query = writer.start()
         query.awaitTermination()
-        all_after, broker_after, ended = self._costs()
-        of_broker = broker_after - broker_before
-        run = Run(
-            self._target, size, batches, sink, self._rows, ended - began,
-            all_after - all_before - of_broker, of_broker,
-        )  # fmt: skip
+        seconds = time.monotonic() - began
+        after = self._spark_cpu()
+        # Workers that were idle for a minute are gone by now, and did nothing for this query.
+        of_spark = sum(ticks - before.get(pid, 0.0) for pid, ticks in after.items())
+        of_broker = cpu_seconds(self._broker.pid) - broker_before
+        run = Run(self._target, size, batches, sink, self._rows, seconds, of_spark, of_broker)
         found = self._committed(topic).count()
         if found != self._rows:
             raise RuntimeError(f"{sink} was given {self._rows} rows, and {found} can be read")
         self._topics.delete(topic)
         return run
 
-    def _costs(self) -> tuple[float, float, float]:
-        """CPU seconds of everything here, and of the broker alone, which is a child; and the time."""
-        return cpu_seconds(os.getpid()), cpu_seconds(self._broker.pid), time.monotonic()
+    def _spark_cpu(self) -> dict[int, float]:
+        """CPU seconds of this process and of all below it, but for the broker."""
+        found = {}
+        for pid in set(family(os.getpid())) - set(family(self._broker.pid)):
+            try:
+                clocks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            found[pid] = sum(map(int, clocks)) / TICKS_PER_SECOND
+        return found
 
     def _committed(self, topic: str) -> DataFrame:
         read = self._spark.read.format("kafka").option("kafka.bootstrap.servers", self._bootstrap)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -11,6 +12,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from pyspark.sql import DataFrame, functions
 
 _SECONDS: Final = 60.0
+_LOOK_SECONDS: Final = 0.5
 #: Of the first 60 bits of an MD5: Spark and Python make the same whole number of them.
 _HEXADECIMALS: Final = 15
 
@@ -48,9 +50,13 @@ def committed(bootstrap: str, topic: str) -> Iterator[Read]:
     try:
         left = set(consumer.list_topics(topic, _SECONDS).topics[topic].partitions)
         consumer.assign([TopicPartition(topic, index, 0) for index in left])
+        deadline = time.monotonic() + _SECONDS
         while left:
-            some = consumer.consume(10_000, _SECONDS)
-            assert some, f"{topic}: the end of {sorted(left)} does not come"
+            # It waits for the whole time unless it has as many as it may.
+            some = consumer.consume(10_000, _LOOK_SECONDS)
+            if some:
+                deadline = time.monotonic() + _SECONDS
+            assert time.monotonic() < deadline, f"{topic}: the end of {sorted(left)} does not come"
             for message in some:
                 error = message.error()
                 if error is None:

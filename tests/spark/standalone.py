@@ -145,6 +145,9 @@ class Standalone:
             "spark.jars": ",".join(f"local:{path}" for path in jars.find(CACHE / "spark-jars")),
             "spark.executorEnv.PYTHONPATH": str(_CHECKOUT),
             "spark.executorEnv.SPARK_LOCAL_IP": _ADDRESS,
+            "spark.sql.shuffle.partitions": "2",
+            # Else Delta reads even the smallest log in fifty tasks.
+            "spark.databricks.delta.snapshotPartitions": "2",
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
         }

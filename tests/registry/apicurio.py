@@ -38,7 +38,7 @@ EXPLAINED = {
     "json: null is allowed too (BACKWARD)": "a type more takes all that was taken before",
     "json: a type becomes one of several (BACKWARD)": "an alternative more takes all that was taken before",
 }
-_PROTOBUF = "Apicurio has rules of its own for Protobuf: a number keeps its name and its exact type"
+_PROTOBUF = "Apicurio's own rules: names and exact types must stay, messages may go; ours are Confluent's"
 
 
 def _java() -> str:

@@ -74,6 +74,6 @@ def _contains(proof: Containment, old: Plain, new: Plain, path: str) -> Iterator
     largest = new.get("maxContains")
     if largest is not None:
         # Fewer may match only if what matches now matched before, and there were not more of them.
-        before = old.get("maxContains") if old.get("contains") == new["contains"] else None
+        before = old.get("maxContains") if proof.same(old.get("contains"), new["contains"]) else None
         if before is None or before > largest:
             yield Difference("MAX_CONTAINS_ADDED" if before is None else "MAX_CONTAINS_DECREASED", place)

@@ -19,7 +19,28 @@ from headrace.registry.json_schema.documents import Documents, Schema
 
 TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 _STEPS: Final = 50_000
-_COMBINING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "$ref", "$dynamicRef")
+_DEPTH: Final = 5
+_COMBINING: Final = (
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "if",
+    "then",
+    "else",
+    "$ref",
+    "$dynamicRef",
+    "$recursiveRef",
+)
+_INDEPENDENT: Final = frozenset(
+    (
+        *("type", "maxLength", "minLength", "pattern", "multipleOf"),
+        *("maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum"),
+        *("maxItems", "minItems", "maxProperties", "minProperties"),
+    )
+)
+"""Keywords that mean the same wherever they stand."""
+_DYNAMIC: Final = ("$dynamicRef", "$recursiveRef")
 _ANNOTATIONS: Final = frozenset(
     (
         *(
@@ -95,8 +116,9 @@ class Containment:
     def _compare(self, old: Schema, new: Schema, path: str) -> list[Difference]:
         demanded = self._parts(new, self._new if not self._swapped else self._old)
         given = self._parts(old, self._old if not self._swapped else self._new)
-        if new is False:
+        if isinstance(new, bool):
             return [] if _impossible(given) else [Difference("SCHEMA_IS_FALSE", path)]
+        given = given._replace(plain=self._gathered(given, self._old if not self._swapped else self._new))
         found = self._plain(given, demanded.plain, path)
         for at, part in enumerate(demanded.every):
             if not self._implied(given, part, path):
@@ -105,15 +127,23 @@ class Containment:
             found += self._choice(old, given, keyword, alternatives, path)
         for part in demanded.never:
             found += self._never(given, part, path)
-        if demanded.condition and demanded.condition != given.condition:
+        if demanded.condition and not self.same(given.condition, demanded.condition):
             found.append(Difference("CONDITION_CHANGED", f"{path}/if"))
+        if any(word in new for word in _DYNAMIC) and not self._old.same_as(self._new):
+            found.append(Difference("DYNAMIC_REFERENCE_CHANGED", path))
         return found
+
+    def same(self, old: object, new: object) -> bool:
+        """Word for word, where no proof is tried. A reference in it may lead elsewhere than before."""
+        return old == new and ('"$ref"' not in json.dumps(new) or self._old.same_as(self._new))
 
     # --- parts -------------------------------------------------------------------------------------------
 
     def _parts(self, schema: Schema, documents: Documents) -> _Parts:
         if isinstance(schema, bool):
             return _Parts({}, (), (), () if schema else (True,), {})
+        if isinstance(schema.get("$ref"), str) and documents.references_stand_alone:
+            return _Parts({}, [documents.target(schema)], (), (), {})
         plain = {name: value for name, value in schema.items() if name not in _COMBINING}
         every = list(schema.get("allOf", ()))
         if isinstance(schema.get("$ref"), str):
@@ -126,6 +156,23 @@ class Containment:
             name: schema[name] for name in ("if", "then", "else") if name in schema and "if" in schema
         }
         return _Parts(plain, every, choices, [schema["not"]] if "not" in schema else [], condition)
+
+    def _gathered(self, given: _Parts, documents: Documents, depth: int = 0) -> Mapping[str, Any]:
+        """The old schema's own keywords, and what its parts demand beside them. That is less than all of it
+        together, so whatever follows from it follows from the schema."""
+        gathered = dict(given.plain)
+        for part in given.every if depth < _DEPTH else ():
+            parts = self._parts(part, documents)
+            for name, value in self._gathered(parts, documents, depth + 1).items():
+                if name == "required" and isinstance(value, list):
+                    gathered[name] = [*gathered.get(name, ()), *value]
+                elif name == "properties":
+                    gathered[name] = {**value, **gathered.get(name, {})}
+                elif name in _INDEPENDENT and not isinstance(value, bool):
+                    flag = gathered.get(f"exclusive{name.capitalize()}")
+                    if not isinstance(flag, bool):  # draft 4: it would make a limit of another part stricter
+                        gathered.setdefault(name, value)
+        return gathered
 
     def _implied(self, given: _Parts, new: Schema, path: str) -> bool:
         """Whether one part of the old schema alone is enough."""

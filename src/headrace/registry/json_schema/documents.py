@@ -11,6 +11,9 @@ _DATA: Final = frozenset(("enum", "const", "default", "examples"))
 """Keywords whose values are data: what looks like a reference in them is none."""
 
 
+_OLD_DRAFTS: Final = ("draft-03", "draft-04", "draft-06", "draft-07")
+
+
 class Unresolved(ValueError):
     pass
 
@@ -25,6 +28,11 @@ class Documents:
         self._bases: dict[int, str] = {}
         """Under which address each subschema stands, by its identity. They live as long as this does."""
         self._documents = [root, *others.values()]
+        dialect = root.get("$schema") if isinstance(root, Mapping) else None
+        self.references_stand_alone = isinstance(dialect, str) and any(
+            name in dialect for name in _OLD_DRAFTS
+        )
+        """Up to draft 7, what stands beside a `$ref` does not count."""
         for name, document in others.items():
             self._addresses[name] = document
             self._index(document, name)
@@ -69,6 +77,9 @@ class Documents:
             if candidate in self._addresses:
                 return self._addresses[candidate]
         raise Unresolved(f"$ref {address!r} is neither in the schema nor among its references")
+
+    def same_as(self, other: Documents) -> bool:
+        return self._documents == other._documents
 
     def check(self) -> None:
         """Unresolved for the first `$ref` that leads nowhere."""

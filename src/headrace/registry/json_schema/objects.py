@@ -124,27 +124,38 @@ def _patterns(proof: Containment, old: Plain, new: Plain, path: str) -> Iterator
 
 
 def _dependencies(proof: Containment, old: Plain, new: Plain, path: str) -> Iterator[Difference]:
-    before, now = _dependencies_of(old), _dependencies_of(new)
-    for name, demanded in now.items():
+    for name, demanded in _required_with(new).items():
+        given = _required_with(old).get(name)
+        if not demanded <= {*(given or ()), *_list(old.get("required"))}:
+            kind = "ADDED" if given is None else "EXTENDED"
+            yield Difference(f"DEPENDENCY_ARRAY_{kind}", f"{path}/dependencies/{name}")
+    for name, schema in _schemas_with(new).items():
         place = f"{path}/dependencies/{name}"
-        given = before.get(name)
-        if isinstance(demanded, list):
-            known = given if isinstance(given, list) else ()
-            if not set(demanded) <= {*known, *_list(old.get("required"))}:
-                kind = "EXTENDED" if isinstance(given, list) else "ADDED"
-                yield Difference(f"DEPENDENCY_ARRAY_{kind}", place)
-        elif given is None or isinstance(given, list):
-            if proof.compare(True, demanded, place):
-                yield Difference("DEPENDENCY_SCHEMA_ADDED", place)
+        before = _schemas_with(old).get(name)
+        found = proof.compare(True if before is None else before, schema, place)
+        if found and before is None:
+            yield Difference("DEPENDENCY_SCHEMA_ADDED", place)
         else:
-            yield from proof.compare(given, demanded, place)
+            yield from found
 
 
-def _dependencies_of(schema: Plain) -> dict[str, Any]:
+def _required_with(schema: Plain) -> dict[str, set[str]]:
+    """Which properties must come with one. Until draft 7 both kinds of dependencies stood in one place."""
+    found: dict[str, set[str]] = {}
+    for keyword in ("dependencies", "dependentRequired"):
+        for name, others in schema.get(keyword, {}).items():
+            if isinstance(others, list):
+                found.setdefault(name, set()).update(others)
+    return found
+
+
+def _schemas_with(schema: Plain) -> dict[str, Schema]:
+    """What an object must be as well if it has a property."""
     return {
-        **schema.get("dependencies", {}),
-        **schema.get("dependentRequired", {}),
-        **schema.get("dependentSchemas", {}),
+        name: part
+        for keyword in ("dependencies", "dependentSchemas")
+        for name, part in schema.get(keyword, {}).items()
+        if not isinstance(part, list)
     }
 
 

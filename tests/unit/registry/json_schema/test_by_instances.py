@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import jsonschema_rs
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from headrace.registry.json_schema.schema import JsonSchema
@@ -100,7 +100,9 @@ def _changed(draw: st.DrawFn, schema: Any) -> Any:
 @st.composite
 def _pairs(draw: st.DrawFn) -> tuple[Any, Any]:
     schema = draw(_SCHEMAS)
-    return schema, draw(_changed(schema))
+    changed = draw(_changed(schema))
+    assume(changed != schema)
+    return schema, changed
 
 
 def _parsed(schema: object) -> JsonSchema:

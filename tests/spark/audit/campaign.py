@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headrace.audit.verdict import Kind, State
@@ -30,6 +30,7 @@ from headrace.spark.audit.plan import first_difference
 from headrace.spark.session import session
 from tests.apache_kafka import CACHE, ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
+from tests.spark.audit.faults import tampered, tampered_rows
 from tests.spark.audit.pipeline import BEGIN_MS, WINDOW_MS, Pipeline, Sent, Teller, made
 
 PARTITIONS = 4
@@ -105,14 +106,14 @@ class Campaign:
         at = chance.randrange(self.records)
         # A value that can be told from all others, so that the lake's one can be found by it.
         victim = records[at] = records[at]._replace(value=b"victim-%d" % seed)
-        tampered = _tampered(records, at, kind)
+        changed = tampered(records, at, kind)
         teller = Teller(pipeline.topic)
-        teller.acknowledged(tampered if tier == "producers" else records)
+        teller.acknowledged(changed if tier == "producers" else records)
         teller.tell(self.end_ms, closing=True)
-        self.store(pipeline, tampered if tier == "log" else records)
+        self.store(pipeline, changed if tier == "log" else records)
         pipeline.tell(*teller.events)
         rows = pipeline.records()
-        pipeline.load(_tampered_rows(rows, victim, kind) if tier == "lake" else rows)
+        pipeline.load(tampered_rows(rows, victim, kind) if tier == "lake" else rows)
         result = pipeline.auditor().run_once()
         self.note(f"{tier}: {kind}", began, self._misjudged(result, tier, kind, victim))
 
@@ -178,25 +179,6 @@ class Campaign:
 def _alarm(result: PassResult) -> str | None:
     found = first_difference(result.verdicts)
     return None if found is None else f"a false alarm: {found[1]}"
-
-
-def _tampered(records: Sequence[Sent], at: int, kind: Kind) -> list[Sent]:
-    victim = records[at]
-    middle = {
-        Kind.LOST: [],
-        Kind.DOUBLED: [victim, victim],
-        Kind.ALTERED: [victim._replace(value=(victim.value or b"")[:-1] + b"?")],
-    }[kind]
-    return [*records[:at], *middle, *records[at + 1 :]]
-
-
-def _tampered_rows(rows: DataFrame, victim: Sent, kind: Kind) -> DataFrame:
-    is_victim = F.coalesce(F.col("value") == F.lit(victim.value), F.lit(False))
-    if kind is Kind.LOST:
-        return rows.where(~is_victim)
-    if kind is Kind.DOUBLED:
-        return rows.union(rows.where(is_victim))
-    return rows.withColumn("value", F.when(is_victim, F.lit(b"other")).otherwise(F.col("value")))
 
 
 def _disordered(records: Sequence[Sent], chance: random.Random) -> list[Sent]:

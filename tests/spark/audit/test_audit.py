@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from headrace.audit.verdict import Kind, State
 from headrace.audit.verdict_topic import VerdictReader
 from headrace.client.cluster import Cluster
 from headrace.spark.audit.job import AuditDifference, PassResult
 from tests.broker_process import BrokerProcess
-from tests.spark.audit.pipeline import BEGIN_MS, WINDOW_MS, Pipeline, Teller, made
+from tests.spark.audit.faults import tampered, tampered_rows
+from tests.spark.audit.pipeline import BEGIN_MS, WINDOW_MS, Pipeline, Sent, Teller, made
 
 _WINDOWS = 4
 _END_MS = BEGIN_MS + _WINDOWS * WINDOW_MS
@@ -69,43 +69,48 @@ def test_a_clean_pipeline_is_certified_and_late_records_make_new_certificates(
     assert sum(counts.values()) == 440
 
 
-@pytest.mark.parametrize("tier", ["log", "lake"])
-@pytest.mark.parametrize("kind", list(Kind))
-def test_one_record_is_found_with_its_tier_partition_and_window(
-    spark: SparkSession, headrace: BrokerProcess, tmp_path: Path, tier: str, kind: Kind
+def test_each_record_that_went_wrong_is_found_with_its_tier_partition_and_window(
+    spark: SparkSession, headrace: BrokerProcess, tmp_path: Path
 ) -> None:
+    """Each fault in a window of its own, and two windows without one."""
+    faults = dict(enumerate((tier, kind) for tier in ("log", "lake") for kind in Kind))
+    windows = len(faults) + 2
     pipeline = Pipeline(spark, headrace.bootstrap, tmp_path)
-    records = made(300, _WINDOWS)
-    victim = records[170]
+    records = made(400, windows)
+    victims = {number: next(each for each in records if in_window(each, number)) for number in faults}
     teller = Teller(pipeline.topic)
     teller.acknowledged(records)
-    teller.tell(_END_MS + 1, closing=True)
+    teller.tell(BEGIN_MS + windows * WINDOW_MS, closing=True)
     pipeline.tell(*teller.events)
-    other = victim._replace(value=b"not what was sent")
-    stored = {
-        Kind.LOST: [each for each in records if each != victim],
-        Kind.DOUBLED: [*records, victim],
-        Kind.ALTERED: [other if each == victim else each for each in records],
-    }
-    pipeline.store(stored[kind] if tier == "log" else records)
+    stored = list(records)
+    for number, (tier, kind) in faults.items():
+        if tier == "log":
+            stored = tampered(stored, stored.index(victims[number]), kind)
+    pipeline.store(stored)
     rows = pipeline.records()
-    is_victim = F.coalesce(F.col("value") == F.lit(victim.value), F.lit(False))
-    if tier == "lake":
-        rows = {
-            Kind.LOST: rows.where(~is_victim),
-            Kind.DOUBLED: rows.union(rows.where(is_victim)),
-            Kind.ALTERED: rows.withColumn("value", F.when(is_victim, F.lit(b"x")).otherwise(F.col("value"))),
-        }[kind]
+    for number, (tier, kind) in faults.items():
+        if tier == "lake":
+            rows = tampered_rows(rows, victims[number], kind)
     pipeline.load(rows)
     result = pipeline.auditor().run_once()
+    found = {(each.window_ms - BEGIN_MS) // WINDOW_MS: each for each in result.verdicts}
+    named = {
+        number: [(d.tier, d.partition, d.kind) for d in each.differences] for number, each in found.items()
+    }
+    assert named == {
+        **{number: [(tier, victims[number].partition, kind)] for number, (tier, kind) in faults.items()},
+        windows - 2: [],
+        windows - 1: [],
+    }
+    assert [found[number].state for number in (windows - 2, windows - 1)] == [State.CERTIFIED] * 2
     with pytest.raises(AuditDifference) as raised:
         result.raise_first_difference()
-    difference = raised.value.difference
-    window = (victim.timestamp_ms - BEGIN_MS) // WINDOW_MS
-    assert (difference.tier, difference.partition, difference.kind) == (tier, victim.partition, kind)
-    assert raised.value.verdict.window_ms == BEGIN_MS + window * WINDOW_MS
-    wrong = {number for number, state in states(result).items() if state is State.DIFFERENT}
-    assert wrong == {window}
+    assert (raised.value.difference.tier, raised.value.difference.kind) == ("log", Kind.LOST)
+    assert "2023-11-14T22:13:20Z" in str(raised.value)
+
+
+def in_window(record: Sent, number: int) -> bool:
+    return record.value is not None and (record.timestamp_ms - BEGIN_MS) // WINDOW_MS == number
 
 
 def test_a_producer_that_dies_leaves_its_windows_incomplete(

@@ -66,3 +66,28 @@ def test_a_batch_that_spark_forgot_is_not_written_again(
         commit.unlink()
     _run(_stream(spark, tmp_path / "in"), broker, topic, checkpoint)
     assert sorted(int(each.key or b"") for each in read(broker.bootstrap, topic)) == list(range(300))
+
+
+def test_a_frame_is_written_as_one_job(
+    spark: SparkSession, broker: BrokerProcess, new_topic: Callable[[], str]
+) -> None:
+    topic = new_topic()
+    create(broker.bootstrap, topic, 2)
+    frame = spark.range(100, numPartitions=3).selectExpr("cast(id as string) as value")
+    writer = frame.write.format("headrace").mode("append").option("topic", topic)
+    writer = writer.option("kafka.bootstrap.servers", broker.bootstrap).option("sink.id", topic)
+    for _ in range(2):
+        writer.option("job.id", "load-2026-11-15").save()
+    assert sorted(int(each.value or b"") for each in read(broker.bootstrap, topic)) == list(range(100))
+
+
+def test_a_mistake_is_told_in_the_error_of_the_query(
+    spark: SparkSession, headrace: BrokerProcess, tmp_path: Path
+) -> None:
+    _input(spark, tmp_path / "in", 0, 10)
+    frame = spark.readStream.schema("id long").parquet(str(tmp_path / "in"))
+    with pytest.raises(StreamingQueryException, match="no place for column 'id'"):
+        _run(frame, headrace, "unused", tmp_path / "checkpoint")
+    batch = spark.range(3).selectExpr("cast(id as string) as value").write.format("headrace")
+    with pytest.raises(PySparkException, match=r"kafka\.bootstrap\.servers"):
+        batch.mode("append").option("topic", "unused").save()

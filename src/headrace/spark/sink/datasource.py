@@ -25,8 +25,7 @@ from headrace.spark.sink import driver
 from headrace.spark.sink.decision import SinkFailure
 from headrace.spark.sink.options import Options, parse_options
 from headrace.spark.sink.plan import Plan, TaskDone
-from headrace.spark.sink.rows import check_schema
-from headrace.spark.sink.task import Place, write
+from headrace.spark.sink.schema import check_schema
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -76,6 +75,9 @@ class _Planned:
         return self.__dict__
 
     def _write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
+        # Only tasks need Arrow; the processes that plan and commit start sooner without it.
+        from headrace.spark.sink.task import Place, write
+
         assert self.plan is not None
         context = TaskContext.get()
         assert context is not None

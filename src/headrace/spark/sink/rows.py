@@ -1,70 +1,16 @@
-"""The columns that a frame may have, as in Spark's own Kafka sink, and their Arrow form."""
+"""The columns of `schema.py`, from Arrow's form into what is encoded."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    DataType,
-    IntegerType,
-    StringType,
-    StructType,
-    TimestampType,
-)
 
 from headrace.spark.sink.decision import SinkFailure
 from headrace.spark.sink.encoding import Columns, encode_headers
 from headrace.spark.sink.varints import Integers
-
-_TYPES: Final[dict[str, tuple[type[DataType], ...]]] = {
-    "value": (StringType, BinaryType),
-    "key": (StringType, BinaryType),
-    "topic": (StringType,),
-    "partition": (IntegerType,),
-    "headers": (ArrayType,),
-    "timestamp": (TimestampType,),
-}
-
-
-def check_schema(schema: StructType, topic: str | None) -> None:
-    """Raises SinkFailure with what to do."""
-    names = schema.fieldNames()
-    for field in schema.fields:
-        allowed = _TYPES.get(field.name)
-        if allowed is None:
-            raise SinkFailure(
-                f"the sink has no place for column {field.name!r}: select {', '.join(_TYPES)}, for example "
-                f'.selectExpr("cast(id as string) as key", "to_json(struct(*)) as value")'
-            )
-        if not isinstance(field.dataType, allowed):
-            wanted = " or ".join(each.typeName() for each in allowed)
-            raise SinkFailure(
-                f"column {field.name} is {wanted}, not {field.dataType.simpleString()}: cast it first"
-            )
-        if field.name == "headers":
-            _check_headers(field.dataType)
-    if "value" not in names:
-        raise SinkFailure('there is no column "value": name the one that is to be written so')
-    if topic is None and "topic" not in names:
-        raise SinkFailure('say where the rows go: .option("topic", NAME), or a column "topic"')
-
-
-def _check_headers(found: DataType) -> None:
-    inner = found.elementType if isinstance(found, ArrayType) else None
-    fields = inner.fields if isinstance(inner, StructType) else []
-    if (
-        len(fields) != 2
-        or not isinstance(fields[0].dataType, StringType)
-        or not isinstance(fields[1].dataType, BinaryType)
-    ):
-        raise SinkFailure(
-            f"column headers is array<struct<key:string,value:binary>>, not {found.simpleString()}"
-        )
 
 
 def columns_of(table: Any) -> Columns:

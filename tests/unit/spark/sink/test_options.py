@@ -12,7 +12,7 @@ from headrace.protocol.compression import Compression
 from headrace.spark.sink.decision import SinkFailure
 from headrace.spark.sink.naming import decider_id, pattern_of_tasks, sink_id_from, task_id
 from headrace.spark.sink.options import DEFAULT_DECISIONS, parse_options
-from headrace.spark.sink.rows import check_schema
+from headrace.spark.sink.schema import check_schema
 
 _BASE = {"kafka.bootstrap.servers": "localhost:9092", "topic": "t", "sink.id": "s"}
 

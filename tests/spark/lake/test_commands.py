@@ -74,7 +74,7 @@ def test_a_lake_runs_is_asked_and_ends(
             env=dict(os.environ),
         )
         try:
-            deadline = time.monotonic() + 300
+            deadline = time.monotonic() + 480
             while status(path)["topics"][0]["lag"]:
                 assert process.poll() is None, output.read_text()[-4000:]
                 assert time.monotonic() < deadline, output.read_text()[-4000:]

@@ -43,7 +43,7 @@ class CrashingWriter(StreamWriter):
         context = TaskContext.get()
         assert context is not None
         batch = int(context.getLocalProperty("streaming.sql.batchId") or -1)
-        if self.crash == ("writing", batch) and context.partitionId() == 1:
+        if self.crash == ("writing", batch) and context.partitionId() == 0:
             iterator = _then_die(iterator)
         if self.flaky and context.attemptNumber() < 2:
             iterator = _then_fail(iterator, hard=context.attemptNumber() == 0)

@@ -13,58 +13,61 @@ from headrace.registry.json_schema.schema import JsonSchema
 
 _NAMES = st.sampled_from(("a", "b", "ab"))
 _WORDS = st.sampled_from(("", "a", "ab", "xyz", "aaaa"))
-_VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-3, 6), st.sampled_from((0.5, 2.0)), _WORDS),
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(_NAMES, inner, max_size=3)),
-    max_leaves=5,
+_SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-3, 6), st.sampled_from((0.5, 2.0)), _WORDS)
+_VALUES = st.one_of(
+    _SCALARS,
+    st.lists(_SCALARS, max_size=3),
+    st.dictionaries(_NAMES, _SCALARS, max_size=3),
+    st.dictionaries(_NAMES, st.one_of(st.lists(_SCALARS, max_size=2), _SCALARS), max_size=3),
 )
 _LIMITS = st.integers(0, 4)
 
 
-def _some(**keywords: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    return st.fixed_dictionaries({}, optional=keywords)
+@st.composite
+def _few(draw: st.DrawFn, kind: str, keywords: dict[str, st.SearchStrategy[Any]]) -> dict[str, Any]:
+    """A schema of one type with a few keywords: with many, hardly any instance fits."""
+    chosen = draw(st.lists(st.sampled_from(sorted(keywords)), max_size=2, unique=True))
+    kinds = [kind] if draw(st.booleans()) else [kind, draw(st.sampled_from(("null", "boolean")))]
+    schema = {name: draw(keywords[name]) for name in chosen}
+    return schema if draw(st.integers(0, 4)) == 0 else {"type": kinds, **schema}
 
 
 def _schemas(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    strings = _some(maxLength=_LIMITS, minLength=_LIMITS, pattern=st.sampled_from(("^a", "b")))
-    numbers = _some(
-        maximum=_LIMITS,
-        minimum=_LIMITS,
-        exclusiveMaximum=_LIMITS,
-        exclusiveMinimum=_LIMITS,
-        multipleOf=st.sampled_from((1, 2, 4, 0.5)),
-    )
-    objects = _some(
-        properties=st.dictionaries(_NAMES, inner, max_size=2),
-        patternProperties=st.dictionaries(st.sampled_from(("^a", "b$")), inner, max_size=1),
-        additionalProperties=st.one_of(st.booleans(), inner),
-        required=st.lists(_NAMES, unique=True, max_size=2),
-        minProperties=_LIMITS,
-        maxProperties=_LIMITS,
-        propertyNames=inner,
-        dependentRequired=st.dictionaries(_NAMES, st.lists(_NAMES, unique=True, max_size=2), max_size=1),
-    )
-    arrays = _some(
-        items=inner,
-        prefixItems=st.lists(inner, min_size=1, max_size=2),
-        minItems=_LIMITS,
-        maxItems=_LIMITS,
-        uniqueItems=st.booleans(),
-        contains=inner,
-    )
-    kinds = st.sampled_from(("null", "boolean", "integer", "number", "string", "array", "object"))
-    typed = st.fixed_dictionaries(
-        {"type": st.one_of(kinds, st.lists(kinds, min_size=1, unique=True, max_size=3))}
-    )
-    combined = st.one_of(
-        _some(allOf=st.lists(inner, min_size=1, max_size=2), anyOf=st.lists(inner, min_size=1, max_size=3)),
-        st.fixed_dictionaries({"not": inner}),
-    )
-    plain = st.tuples(typed, st.one_of(strings, numbers, objects, arrays)).map(
-        lambda parts: {**parts[0], **parts[1]}
-    )
+    strings = {"maxLength": _LIMITS, "minLength": _LIMITS, "pattern": st.sampled_from(("^a", "b"))}
+    numbers = {
+        **dict.fromkeys(("maximum", "minimum", "exclusiveMaximum", "exclusiveMinimum"), _LIMITS),
+        "multipleOf": st.sampled_from((1, 2, 4, 0.5)),
+    }
+    names = st.lists(_NAMES, unique=True, min_size=1, max_size=2)
+    objects = {
+        "properties": st.dictionaries(_NAMES, inner, min_size=1, max_size=2),
+        "patternProperties": st.dictionaries(st.sampled_from(("^a", "b$")), inner, min_size=1, max_size=1),
+        "additionalProperties": st.one_of(st.booleans(), inner),
+        "required": names,
+        "minProperties": _LIMITS,
+        "maxProperties": _LIMITS,
+        "propertyNames": st.just({"maxLength": 1}),
+        "dependentRequired": st.dictionaries(_NAMES, names, min_size=1, max_size=1),
+    }
+    arrays = {
+        "items": inner,
+        "prefixItems": st.lists(inner, min_size=1, max_size=2),
+        "minItems": _LIMITS,
+        "maxItems": _LIMITS,
+        "uniqueItems": st.booleans(),
+        "contains": inner,
+    }
+    parts = st.lists(inner, min_size=1, max_size=3)
+    combined = st.one_of(*(st.fixed_dictionaries({word: parts}) for word in ("allOf", "anyOf")))
+    never = st.fixed_dictionaries({"not": inner})
     values = st.fixed_dictionaries({"enum": st.lists(_VALUES, min_size=1, max_size=3)})
-    return st.one_of(plain, plain, objects, arrays, combined, values)
+    of_kinds = [
+        _few("string", strings),
+        _few("number", numbers),
+        _few("object", objects),
+        _few("array", arrays),
+    ]
+    return st.one_of(*of_kinds, _few("object", objects), combined, never, values)
 
 
 _SCHEMAS = st.recursive(
@@ -77,7 +80,7 @@ def _changed(draw: st.DrawFn, schema: Any) -> Any:
     """Near enough to the schema that a proof is often found."""
     if not isinstance(schema, dict) or draw(st.integers(0, 5)) == 0:
         return draw(st.one_of(st.just(schema), _SCHEMAS))
-    changed = {}
+    changed: dict[str, Any] = {}
     for keyword, value in schema.items():
         step = draw(st.integers(0, 5))
         if step == 0:
@@ -102,7 +105,7 @@ def _pairs(draw: st.DrawFn) -> tuple[Any, Any]:
     schema = draw(_SCHEMAS)
     changed = draw(_changed(schema))
     assume(changed != schema)
-    return schema, changed
+    return (schema, changed) if draw(st.booleans()) else (changed, schema)
 
 
 def _parsed(schema: object) -> JsonSchema:

@@ -82,11 +82,14 @@ def test_a_batch_is_cut_off_at_each_moment_and_repeated(spark: SparkSession, con
     # The schema is fixed between the kill and the restart: nothing may fall between "bad" and "good".
     fixed = replace(config, topics=(replace(config.topics[0], schema="id string"),))
     now_fixed = route(fixed, "t")
+    not_decoded = route(replace(config, topics=(TopicRule(name="t"),)), "t")
     assert now_fixed is not None
+    assert not_decoded is not None
     kills = (
         ("table", "before", way),
         ("table", "after", now_fixed),
         ("dead", "before", now_fixed),
+        ("dead", "before", not_decoded),
         ("dead", "after", way),
     )
     for batch, (who, moment, again) in enumerate(kills):

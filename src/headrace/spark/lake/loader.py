@@ -31,7 +31,7 @@ from headrace.spark.lake.tables.matching import within
 from headrace.spark.lake.tables.opening import open_table
 from headrace.spark.lake.tables.table import Commit, Table
 
-_OBSERVED_SECONDS = 60.0
+_OBSERVED_SECONDS = 300.0
 _UNDECODABLE = "could not be decoded when it was loaded"
 
 
@@ -68,8 +68,7 @@ class TopicLoader:
             repeated = not is_new and self._there(table, commit)
             self._first = False
             if repeated:
-                if shaped.typed is not None:
-                    self._dead_of_repetition(judged, commit, table, dead)
+                self._dead_of_repetition(judged, commit, table, dead)
                 return
         if shaped.typed is None:
             table.append(shaping.good_rows(judged, shaped, following), commit)
@@ -92,15 +91,18 @@ class TopicLoader:
         return ranges is not None and bool(ranges) and not table.read().filter(within(ranges)).isEmpty()
 
     def _dead_of_repetition(self, judged: DataFrame, commit: Commit, table: Table, dead: Table) -> None:
-        dead.create(shaping.dead_letter_schema(judged))
-        dead.recover(commit.writer)
-        if dead.last(commit.writer) >= commit.batch:
-            return
+        """Also where nothing is decoded now: that may have been changed since the batch was written."""
+        if dead.schema() is not None:
+            dead.recover(commit.writer)
+            if dead.last(commit.writer) >= commit.batch:
+                return
         there = table.read()
         if ranges := self.checkpoint.ranges(commit.batch):
             there = there.filter(within(ranges))
         lost = judged.join(there.select(*columns.IDENTITY), list(columns.IDENTITY), "left_anti")
-        dead.append(shaping.dead_letters(lost, otherwise=_UNDECODABLE), commit)
+        if not lost.isEmpty():
+            dead.create(shaping.dead_letter_schema(judged))
+            dead.append(shaping.dead_letters(lost, otherwise=_UNDECODABLE), commit)
 
 
 def prepare(table: Table, shaped: shaping.Shaped) -> Following:

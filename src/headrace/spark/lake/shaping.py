@@ -118,8 +118,10 @@ def dead_letters(judged: DataFrame, otherwise: str | None = None) -> DataFrame:
     reason = sf.col(PROBLEM)
     if otherwise is None:
         judged = judged.filter(reason.isNotNull())
-    else:
+    elif PROBLEM in judged.columns:
         reason = sf.coalesce(reason, sf.lit(otherwise))
+    else:
+        reason = sf.lit(otherwise)
     schema = dead_letter_schema(judged)
     rows = judged.withColumns({REASON: reason, FAILED_AT: sf.current_timestamp()})
     return rows.select(

@@ -222,6 +222,7 @@ def main() -> int:
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--windows", type=int, default=100)
     parser.add_argument("--clean", type=int, default=20)
+    parser.add_argument("--tiers", nargs="*", choices=TIERS, default=list(TIERS))
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--target", choices=("headrace", "kafka"), default="headrace")
     parser.add_argument("--memory", default="2g")
@@ -233,7 +234,7 @@ def main() -> int:
         local_spark(Path(name) / "warehouse", chosen.memory) as spark,
     ):
         campaign = Campaign(spark, broker.bootstrap, Path(name), chosen.records, chosen.windows)
-        for number, tier in enumerate(TIERS):
+        for number, tier in enumerate(chosen.tiers):
             for other, fault in enumerate(Kind):
                 campaign.fault(tier, fault, chosen.seed + 10 * number + other)
         for number in range(chosen.clean):

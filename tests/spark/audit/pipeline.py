@@ -69,7 +69,9 @@ async def store(bootstrap: str, topic: str, records: Sequence[Sent], partitions:
 
 async def create(bootstrap: str, topic: str, partitions: int = PARTITIONS) -> None:
     async with Cluster(bootstrap) as cluster:
-        await admin.create_topic(cluster, topic, partitions=partitions)
+        # The records say that they are years old: retention would take them away before they are counted.
+        keep = {"retention.ms": "-1"}
+        await admin.create_topic(cluster, topic, partitions=partitions, configs=keep)
 
 
 async def send_events(bootstrap: str, topic: str, events: Iterable[Event | bytes]) -> None:

@@ -29,8 +29,8 @@ def read_range(spark: SparkSession, kafka: Mapping[str, str], wanted: Mapping[Pa
         .option("subscribe", ",".join(sorted({topic for topic, _ in wanted})))
         .option("startingOffsets", as_option({place: span.start for place, span in wanted.items()}))
         .option("endingOffsets", as_option({place: span.end for place, span in wanted.items()}))
-        # What retention takes away meanwhile must not look as if it had never been stored. The next pass sees where
-        # the log begins then, and says what is gone.
+        # What retention takes away meanwhile must not look as if it had never been stored. The next pass sees
+        # where the log begins then, and says what is gone.
         .option("failOnDataLoss", "true")
         .load()
     )

@@ -45,6 +45,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",
                 "spark.driver.extraJavaOptions": SHORT_LIVED,
+                "spark.sql.shuffle.partitions": "2",
+                "spark.databricks.delta.snapshotPartitions": "2",
                 "spark.ui.enabled": "false",
                 "spark.ui.showConsoleProgress": "false",
             },

@@ -83,13 +83,20 @@ async def _settings(cluster: Cluster) -> dict[str, str | None]:
     raise failure or ClientFailure("the cluster names no broker")
 
 
-async def take(cluster: Cluster, transactional_id: str, patience: Patience) -> Identity:
-    """A new producer under this id. An older one is fenced, and what it had open is aborted."""
+async def take(
+    cluster: Cluster, transactional_id: str, patience: Patience, *, held: Identity | None = None
+) -> Identity:
+    """A new producer under this id. An older one is fenced, and what it had open is aborted.
+
+    With `held`, only if that is still who holds it (KIP-360); Refused if not.
+    """
 
     async def ask(broker_id: int, _keys: list[str]) -> Mapping[str, Identity | Refused]:
         request = InitProducerIdRequest(
             transactional_id=transactional_id,
             transaction_timeout_ms=patience.timeout_ms,
+            producer_id=-1 if held is None else held.producer_id,
+            producer_epoch=-1 if held is None else held.producer_epoch,
             enable2_pc=patience.for_ever,
         )
         reply = await cluster.ask_broker(broker_id, request, InitProducerIdResponse)

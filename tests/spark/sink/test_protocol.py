@@ -4,12 +4,16 @@ death at every step in between. A real broker of either kind is on the other sid
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from headrace.client.errors import Refused
 from headrace.client.transaction_ends import Patience, take
 from headrace.spark.sink.decision import Decision, SinkFailure
+from headrace.spark.sink.task import Place, write
 from tests.broker_process import BrokerProcess
 from tests.spark.sink.queries import Query
 from tests.spark.sink.reading import create, read
@@ -174,6 +178,21 @@ def test_a_zombie_that_began_before_it_became_one_is_swept(
     query.task(plan, 0, 0, attempt=7)
     later = query._replace(run="run-2")
     later.whole(0)
+    check(1)
+
+
+def test_a_task_that_outlives_its_batch_takes_back_what_it_wrote(
+    query: Query, check: Callable[[int], None], broker: BrokerProcess, topic: str
+) -> None:
+    plan = query.plan()
+
+    def rows() -> Iterator[Any]:
+        yield pa.record_batch({"value": pa.array([b"x" * 10_000] * 300, pa.binary())})
+        assert read(broker.bootstrap, topic, committed=False)
+        query.commit(query.write(plan, 0), 0)
+
+    with pytest.raises((SinkFailure, Refused)):
+        write(plan, Place(query.run, query.name, 0, 5), rows())
     check(1)
 
 

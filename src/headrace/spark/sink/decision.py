@@ -39,6 +39,8 @@ class Run(NamedTuple):
     """Of the producer of decisions. A later run has a higher epoch, and this one can decide no more."""
     number: int
     """Of the decision that it may make."""
+    deciding_ms: int = 60_000
+    """How long a decision may stay open."""
 
     @property
     def slot(self) -> int:

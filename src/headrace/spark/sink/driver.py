@@ -60,7 +60,7 @@ async def plan(options: Options) -> Plan:
         await _settle(cluster, options, sink, state)
         keep = () if state.decision is None else state.decision.transactions
         await _sweep(cluster, pattern_of_tasks(sink), keep)
-    return Plan(options, sink, Run(decider, state.next_number), patience, job)
+    return Plan(options, sink, Run(decider, state.next_number, deciding.timeout_ms), patience, job)
 
 
 async def commit(options: Options, messages: Iterable[TaskDone | None], batch: int) -> None:
@@ -86,6 +86,7 @@ async def commit(options: Options, messages: Iterable[TaskDone | None], batch: i
             await _decide(cluster, options, sink, decision)
             await _carry_out(cluster, options, sink, decision)
         await _abort(cluster, [each for each in written if each not in kept])
+        await _close(cluster, run)
         # Attempts that failed or came second told nobody of theirs.
         await _sweep(cluster, pattern_of_tasks(sink, first.run_name), kept)
         if options.sink is None:
@@ -110,7 +111,19 @@ async def abort(options: Options, messages: Iterable[TaskDone | None]) -> None:
         written = [message.written for message in done if message.written is not None]
         await _abort(cluster, [each for each in written if each not in kept])
         keep = kept if decision is None else (*kept, *decision.transactions)
+        await _close(cluster, first.run)
         await _sweep(cluster, pattern_of_tasks(first.sink, first.run_name), keep)
+
+
+async def _close(cluster: Cluster, run: Run) -> None:
+    """The run is over: a task that is still at it sees that when it is done, and aborts what it wrote. Those
+    that were done before are swept."""
+    decider = run.decider
+    try:
+        await take(cluster, decider.transactional_id, Patience(run.deciding_ms), held=decider)
+    except Refused as error:
+        if error.code not in _FENCED:  # else a later run has begun, which comes to the same
+            raise
 
 
 async def _decide(cluster: Cluster, options: Options, sink: str, decision: Decision) -> None:

@@ -181,6 +181,8 @@ class _Writer:
         if producer is None:
             return None
         self._loop.run(producer.flush())
+        # Nobody waits for a task that outlived its batch: it must not leave a transaction in the way.
+        self._loop.run(_check_current(self._cluster, self._plan))
         text = self._checksum.text if self._plan.checksums else None
         return Written(producer.identity, self._checksum.rows, text)
 
@@ -197,9 +199,13 @@ class _Writer:
 async def _take(cluster: Cluster, name: str, plan: Plan) -> Identity:
     """A task that was left behind, on an executor that had been given up, must not begin now: a later batch
     uses the same names, and what it left open would be in everybody's way."""
+    await _check_current(cluster, plan)
+    return await take(cluster, name, plan.patience)
+
+
+async def _check_current(cluster: Cluster, plan: Plan) -> None:
     if not await is_current(cluster, plan.run.decider):
         raise SinkFailure(f"this task belongs to a batch of sink {plan.sink} that is over: it writes nothing")
-    return await take(cluster, name, plan.patience)
 
 
 async def _abort(cluster: Cluster, producer: TransactionalProducer) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -15,10 +15,14 @@ from headrace.cli.options import bootstrap_option, json_option
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json_line
 from headrace.cli.values import duration_ms, duration_text
+from headrace.client.errors import ClientFailure
 
 if TYPE_CHECKING:
     from headrace.spark.audit.config import AuditConfig  # Spark is imported when the command runs
     from headrace.spark.audit.job import Auditor, PassResult
+
+#: So many passes in a row that fail are no accident.
+_FAILURES_AT_MOST: Final = 5
 
 
 @click.command()
@@ -109,12 +113,25 @@ def first_whole_window(moment: int, window: int) -> int:
 
 
 def _run_on(auditor: Auditor, every_seconds: float, as_json: bool) -> None:
+    """A pass that fails is made again: a broker may be away, or retention may have taken what was being read."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    failed = 0
     with ProgressLine() as progress:
         while True:
             began = time.monotonic()
-            found = auditor.run_once()
-            _print_news(found, as_json)
-            progress.tell(_line(found))
+            try:
+                found = auditor.run_once()
+            except (ClientFailure, PySparkException, Py4JError) as error:
+                failed += 1
+                if failed >= _FAILURES_AT_MOST:
+                    raise
+                click.echo(f"a pass failed and is made again: {str(error).splitlines()[0]}", err=True)
+            else:
+                failed = 0
+                _print_news(found, as_json)
+                progress.tell(_line(found))
             time.sleep(max(0.0, every_seconds - (time.monotonic() - began)))
 
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -71,27 +73,55 @@ def _drain(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def _seconds(run: Callable[[], None]) -> float:
-    started = time.perf_counter()
+class _Cost(NamedTuple):
+    seconds: float
+    #: Of the JVM and its Python workers: what stays comparable on a machine that does other things as well.
+    cpu_seconds: float
+
+
+def _cost(run: Callable[[], None]) -> _Cost:
+    started, used = time.perf_counter(), _cpu_seconds()
     run()
-    return time.perf_counter() - started
+    return _Cost(time.perf_counter() - started, _cpu_seconds() - used)
+
+
+def _cpu_seconds() -> float:
+    """Of all that this process started, directly or not, and that still lives."""
+    parents, used = {}, {}
+    for directory in Path("/proc").iterdir():
+        if directory.name.isdecimal():
+            with suppress(OSError):
+                fields = (directory / "stat").read_text().rpartition(")")[2].split()
+                parents[int(directory.name)] = int(fields[1])
+                used[int(directory.name)] = int(fields[11]) + int(fields[12])
+    ours = {os.getpid()}
+    while found := {child for child, parent in parents.items() if parent in ours} - ours:
+        ours |= found
+    return sum(used[each] for each in ours if each in used) / os.sysconf("SC_CLK_TCK")
 
 
 def _compare(name: str, count: int, sides: dict[str, Callable[[], None]], runs: int) -> None:
     for run in sides.values():
         run()  # compiles
-    taken: dict[str, list[float]] = {side: [] for side in sides}
+    taken: dict[str, list[_Cost]] = {side: [] for side in sides}
     for _ in range(runs):
         for side, run in sides.items():
-            taken[side].append(_seconds(run))
-    first = statistics.median(next(iter(taken.values())))
-    for side, seconds in taken.items():
-        middle = statistics.median(seconds)
+            taken[side].append(_cost(run))
+    first = next(iter(taken.values()))
+    for side, costs in taken.items():
+        rate, base = _rate(costs, count), _rate(first, count)
+        cpu, base_cpu = (statistics.median(cost.cpu_seconds for cost in each) for each in (costs, first))
+        slowest, fastest = (count / pick(cost.seconds for cost in costs) for pick in (max, min))
         print(
-            f"{name:10} {side:18} {count / middle:12,.0f} rows/s   {first / middle:5.2f} of the first   "
-            f"spread {count / max(seconds):,.0f} to {count / min(seconds):,.0f}",
+            f"{name:9} {side:9} {rate:10,.0f} rows/s ({slowest:,.0f} to {fastest:,.0f}), "
+            f"{rate / base:.2f} of the first; "
+            f"CPU {cpu / count * 1e6:.2f} us a row, {base_cpu / cpu:.2f} of the first",
             flush=True,
         )
+
+
+def _rate(costs: list[_Cost], count: int) -> float:
+    return count / statistics.median(cost.seconds for cost in costs)
 
 
 def main() -> None:
@@ -111,7 +141,8 @@ def main() -> None:
     count, rows = arguments.rows, _rows(spark, arguments.rows)
 
     def ours(values: DataFrame, decoding: Decoding) -> Callable[[], None]:
-        return lambda: _drain(decode(values, decoding).where("problem is null").select("decoded.*"))
+        decoded = decode(values, decoding).where("problem is null").select("decoded.*")
+        return lambda: _drain(decoded)
 
     if "json" in arguments.formats:
         values = rows.select(sf.to_json(sf.struct("*")).cast("binary").alias("value"))

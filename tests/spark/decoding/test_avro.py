@@ -90,6 +90,21 @@ def test_a_key_may_be_a_bare_value(spark: SparkSession) -> None:
     assert rows[1].problem == 'the bytes are not a record of the Avro schema "string"'
 
 
+def test_a_value_that_may_be_null_still_needs_a_known_schema(
+    spark: SparkSession, registry: RegistryServer
+) -> None:
+    number = registry.register("maybe-value", ["null", "long"])
+    values: list[bytes | None] = [
+        header_of(number) + b"\x02\x0a",
+        header_of(number) + b"\0",
+        header_of(9) + b"\0",
+    ]
+    decoding = Decoding(Format.AVRO, registry=registry.url, subject="maybe-value")
+    rows = _rows(_frame(spark, values), decoding)
+    assert [row.decoded and row.decoded.value for row in rows] == [5, None, None]
+    assert [row.problem for row in rows] == [None, None, "schema id 9 is not registered under maybe-value"]
+
+
 def test_records_of_several_schemas_in_one_batch(spark: SparkSession, registry: RegistryServer) -> None:
     """A field is added, one widened, one removed; the added one has no default, which Avro alone refuses."""
     old = _order({"name": "id", "type": "int"}, {"name": "gone", "type": "string"})

@@ -30,8 +30,14 @@ def is_record(schema: Any) -> bool:
     return isinstance(schema, Mapping) and schema.get("type") == "record" and "fields" in schema
 
 
-def may_be_null(schema: Any) -> bool:
-    return schema == "null" or (isinstance(schema, list) and "null" in schema)
+def as_record(schema: Any) -> Any:
+    """The schema, or a record with it as the only field, which is written in the same bytes.
+
+    Spark's reader answers for a bare value that is null with 0, and for one that it cannot read with null.
+    """
+    if is_record(schema):
+        return schema
+    return {"type": "record", "name": "__BareValue", "fields": [{"name": "value", "type": schema}]}
 
 
 def name_of(schema: Any) -> str:

@@ -36,15 +36,17 @@ def decode_json(
     with_refusal = StructType([*schema.fields, StructField(_REFUSED, StringType())])
     parsed = sf.from_json(sf.when(early_problem.isNull(), text), with_refusal, _OPTIONS)
     answer = sf.col(PARSED)
-    problem = (
-        sf.when(early_problem.isNotNull(), early_problem)
-        .when(text.isNull(), None)
-        .when(answer.isNull(), "empty: there is no JSON in it")
-        .when(answer[_REFUSED].isNotNull(), _why_refused(answer[_REFUSED], schema))
+    nothing = sf.when(text.isNotNull(), "empty: there is no JSON in it")
+    # In this order a good record pays for two looks at null, and for those at its required fields.
+    problem = sf.when(answer.isNull(), sf.coalesce(early_problem, nothing)).when(
+        answer[_REFUSED].isNotNull(), _why_refused(answer[_REFUSED], schema)
     )
+    good = answer.isNotNull() & answer[_REFUSED].isNull()
     for path in required_fields:
+        good = good & ~_absent(answer, path)
         problem = problem.when(_absent(answer, path), f"required field {'.'.join(path)} is missing or null")
-    return with_columns(frame, parsed=parsed, problem=problem, decoded=answer.dropFields(_REFUSED))
+    kept = sf.struct(*(answer[name].alias(name) for name in schema.names))
+    return with_columns(frame, parsed=parsed, problem=problem, good=good, decoded=kept)
 
 
 def required(schema: StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -50,7 +50,11 @@ def decode_protobuf(
 
     parsed = sf.col(PARSED)
     return with_columns(
-        frame, parsed=arrow_column(read, value, answer), problem=parsed[PROBLEM], decoded=parsed[DECODED]
+        frame,
+        parsed=arrow_column(read, value, answer),
+        problem=parsed[PROBLEM],
+        good=parsed[PROBLEM].isNull(),
+        decoded=parsed[DECODED],
     )
 
 

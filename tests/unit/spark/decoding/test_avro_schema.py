@@ -9,7 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from headrace.spark.decoding.avro_schema import document_for_all, marked, parse, with_references
+from headrace.spark.decoding.avro_schema import as_record, document_for_all, marked, parse, with_references
 from headrace.spark.decoding.formats import DecodingRefused
 
 
@@ -75,3 +75,13 @@ def test_types_of_other_documents_are_written_out_once() -> None:
     record = {"lines": [{"a": {"x": 1}, "b": {"x": 2}}], "via": {"k": {"x": 3}, "n": None}}
     assert _through(whole, record, whole) == record
     assert with_references(point, []) == point
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"), [("string", "k"), (["null", "long"], None), (["null", "long"], 5)]
+)
+def test_a_bare_value_has_the_bytes_of_a_record_with_one_field(schema: Any, value: Any) -> None:
+    bare, record = io.BytesIO(), io.BytesIO()
+    fastavro.schemaless_writer(bare, fastavro.parse_schema(schema), value)
+    fastavro.schemaless_writer(record, fastavro.parse_schema(as_record(schema)), {"value": value})
+    assert bare.getvalue() == record.getvalue()

@@ -113,8 +113,8 @@ def first_whole_window(moment: int, window: int) -> int:
 
 
 def _run_on(auditor: Auditor, every_seconds: float, as_json: bool) -> None:
-    """A pass that fails is made again: a broker may be away, or retention may have taken what was being read."""
-    from py4j.protocol import Py4JError
+    """A pass that fails is made again: a broker may be away, or retention have taken what was being read."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
     from pyspark.errors import PySparkException
 
     failed = 0

@@ -20,21 +20,32 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 COMPILED = (
+    "broker/coordinators/hosted_shard",
+    "broker/coordinators/markers",
     "broker/coordinators/writer",
     "broker/dispatcher",
     "broker/fetch/reading",
     "broker/fetch/sessions",
     "broker/fetch/waiting",
     "broker/fetch/wanted",
+    "broker/handlers/add_partitions_to_txn",
+    "broker/handlers/end_txn",
     "broker/handlers/fetch",
     "broker/handlers/offset_commit",
     "broker/handlers/produce",
     "broker/held_produce",
     "broker/held_produces",
     "broker/partitions",
+    "broker/promise",
     "broker/replicas/fetch_session",
     "broker/replicas/fetcher",
     "broker/replicas/resting",
+    "broker/transactions/membership_questions",
+    "broker/transactions/pending_markers",
+    "broker/transactions/requests",
+    "broker/transactions/terms",
+    "broker/transactions/unverified_produce",
+    "broker/transactions/verification",
     "coordinators/codec",
     "coordinators/offset_bytes",
     "coordinators/partitioning",
@@ -51,6 +62,7 @@ COMPILED = (
     "log/producer_entry",
     "log/producer_replay",
     "log/producer_state",
+    "log/producer_verification",
     "log/segment",
     "log/segment_chain",
     "log/time_index",
@@ -66,9 +78,11 @@ COMPILED = (
     "network/outbox",
     "network/page_cache",
     "protocol/batch",
+    "protocol/control_records",
     "protocol/fetch_codec",
     "protocol/headers",
     "protocol/produce_codec",
+    "protocol/reader",
     "protocol/record_spans",
     "protocol/records",
     "protocol/topic_names",
@@ -81,11 +95,18 @@ COMPILED = (
     "replication/progress",
     "replication/replica",
     "replication/waiting",
+    "transactions/ending",
+    "transactions/membership",
+    "transactions/records",
+    "transactions/shard",
+    "transactions/transaction",
 )
 """Measured together: a call between two of them is a C call, a call across the border is not.
 
 Not here: what tests or users inherit from (`log/os_disk`), because a compiled class cannot be a base of an
-interpreted one; `protocol/replica_fetch_codec`, whose tuple of a memoryview the compiler gets wrong.
+interpreted one; `protocol/replica_fetch_codec`, whose tuple of a memoryview the compiler gets wrong;
+`broker/coordinators/coordinator`, `broker/transactions/ends` and `writing`, whose tests give them stand-ins
+that a compiled module does not take.
 """
 
 COMPILER = ("mypy==2.4.1", "setuptools==84.2.1")

@@ -98,6 +98,8 @@ class IcebergTable:
         )
 
     def read(self) -> DataFrame:
+        """As it is now. A session keeps a table as it last saw it, and queries have sessions of their own."""
+        self.spark.sql(f"REFRESH TABLE {self._sql}")
         return self.spark.table(self._sql)
 
     def remove(self, keys: DataFrame) -> None:

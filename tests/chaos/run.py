@@ -124,9 +124,10 @@ def run(plan: Plan, directory: Path, say: Say = print) -> Report:
             trouble, recovery = _recover(bed, recorder, say)
         say("the load has ended")
         _read_at_last(plan, bed, recorder, say)
+        disks = _keep_disks(directory)
     verdict = check(recorder.history)
     silence = longest_silence(recorder.history, began, ended)
-    return Report(
+    report = Report(
         plan,
         path,
         verdict,
@@ -139,6 +140,20 @@ def run(plan: Plan, directory: Path, say: Say = print) -> Report:
         recovery,
         trouble,
     )
+    if report.good:
+        shutil.rmtree(disks)
+    else:
+        say(f"what the brokers had on their disks: {disks}")
+    return report
+
+
+def _keep_disks(directory: Path) -> Path:
+    """Small disks go with the hosts. Who wrote what, and under which number, is only in the logs."""
+    kept = directory / "disks"
+    for broker in (directory / "cluster").glob("[0-9]*"):
+        with contextlib.suppress(shutil.Error):  # they still run: a file may be gone before it is copied
+            shutil.copytree(broker, kept / broker.name)
+    return kept
 
 
 def _read_at_last(plan: Plan, bed: Testbed, recorder: Recorder, say: Say) -> None:

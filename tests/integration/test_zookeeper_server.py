@@ -68,6 +68,7 @@ def find_java_or_skip() -> None:
 def test_where_jars_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)  # another test may have imported the real one
     cache, jars = tmp_path / "cache", tmp_path / "site" / "pyspark" / "jars"
     cache.mkdir()
     jars.mkdir(parents=True)

@@ -109,7 +109,7 @@ def test_the_python_of_executors_is_asked_itself(tmp_path: Path) -> None:
     bare = f"""echo '{{"version": {list(sys.version_info[:3])}, "packages": {{"pandas": "2.3.3"}}}}'"""
     for text, said in (
         (other, "is Python 3.9.1"),
-        (bare, "has no pyarrow"),
+        (bare, "has no fastavro"),
         ("echo no", "does not answer as a Python does"),
         ("exit 3", "does not answer as a Python does"),
     ):

@@ -7,7 +7,7 @@ from headrace.spark.requirements import unmet, wanted_packages
 
 def test_the_distribution_names_the_packages() -> None:
     wanted = wanted_packages()
-    assert set(wanted) == {"pandas", "pyarrow", "pyspark"}
+    assert set(wanted) == {"fastavro", "pandas", "protobuf", "pyarrow", "pyspark"}
     assert wanted["pyspark"].startswith("==")
 
 

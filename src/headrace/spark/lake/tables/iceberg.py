@@ -103,7 +103,8 @@ class IcebergTable:
         return self.spark.table(self._sql)
 
     def remove(self, keys: DataFrame) -> None:
-        keys.createOrReplaceTempView("headrace_lake_keys")
+        # Keys that come from a table of the catalog are a reference in the view, for which MERGE has no plan.
+        keys.localCheckpoint().createOrReplaceTempView("headrace_lake_keys")
         self.spark.sql(
             f"MERGE INTO {self._sql} AS old USING headrace_lake_keys AS gone ON {same_record('old', 'gone')} "
             "WHEN MATCHED THEN DELETE"

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from tests.apache_kafka import CACHE, ApacheKafka
-from tests.broker_process import BrokerProcess, HeadraceProcess
+from tests.apache_kafka import CACHE
+from tests.both_brokers import TARGETS
+from tests.broker_process import BrokerProcess
 
 from bench.process_cost import TICKS_PER_SECOND, cpu_seconds, family
 from bench.topics import Topics
@@ -34,7 +35,6 @@ from headrace.spark.sink.datasource import register
 
 PARTITIONS: Final = 4
 SINKS: Final = ("kafka", "headrace")
-TARGETS: Final[dict[str, type[BrokerProcess]]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
 GRANT: Final = {"transaction.two.phase.commit.enable": "true"}
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.apache_kafka import TOOL_VERSIONS, ApacheKafka, KafkaTools
-from tests.broker_process import BrokerProcess, HeadraceProcess
+from tests.apache_kafka import TOOL_VERSIONS, KafkaTools
+from tests.both_brokers import TARGETS
+from tests.broker_process import BrokerProcess
 from tests.compatibility.clients.all import CLIENTS, connect
 from tests.compatibility.clients.client import Client
 from tests.compatibility.clients.confluent import ConfluentClient
@@ -18,7 +19,6 @@ from tests.compatibility.log_dump import complaints
 from tests.compatibility.members.all import Programs
 
 StartBroker = Callable[[Path, Mapping[str, str]], BrokerProcess]
-_TARGETS: dict[str, type[BrokerProcess]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
 #: Rebalances of one or two members need not wait for more, and heartbeats notice them soon.
 _QUICK_GROUPS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -37,7 +37,7 @@ def target(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def new_broker(target: str) -> StartBroker:
     """Makes a broker of the chosen kind; the caller starts and stops it."""
-    return lambda directory, properties: _TARGETS[target](directory, properties)
+    return lambda directory, properties: TARGETS[target](directory, properties)
 
 
 @pytest.fixture(scope="session")

@@ -8,27 +8,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.apache_kafka import ApacheKafka
-from tests.broker_process import BrokerProcess, HeadraceProcess
+from tests.both_brokers import broker as broker
+from tests.both_brokers import headrace as headrace
+from tests.broker_process import BrokerProcess
 from tests.registry.registry_process import RegistryProcess
 
-_TARGETS: dict[str, type[BrokerProcess]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="session", params=list(_TARGETS))
-def broker(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BrokerProcess]:
-    with _TARGETS[request.param](tmp_path_factory.mktemp(request.param), {}) as process:
-        yield process
-
-
-@pytest.fixture(scope="session")
-def headrace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """For what does not depend on whose broker it is."""
-    with HeadraceProcess(tmp_path_factory.mktemp("headrace"), {}) as process:
-        yield process
 
 
 @pytest.fixture(scope="session")

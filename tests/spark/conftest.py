@@ -12,8 +12,9 @@ from pyspark.sql import SparkSession
 
 from headrace.spark import jars
 from headrace.spark.session import session
-from tests.apache_kafka import CACHE, ApacheKafka
-from tests.broker_process import BrokerProcess, HeadraceProcess
+from tests.apache_kafka import CACHE
+from tests.both_brokers import broker as broker
+from tests.both_brokers import headrace as headrace
 from tests.spark.standalone import SHORT_LIVED
 
 _HERE = Path(__file__).parent
@@ -28,7 +29,6 @@ _SMALL = {
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": SHORT_LIVED,
 }
-_TARGETS: dict[str, type[BrokerProcess]] = {"headrace": HeadraceProcess, "kafka": ApacheKafka}
 _numbers = itertools.count()
 
 
@@ -56,22 +56,6 @@ def spark(spark_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     made.sparkContext.setLogLevel("ERROR")
     yield made
     made.stop()
-
-
-@pytest.fixture(scope="session", params=list(_TARGETS))
-def broker(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[BrokerProcess]:
-    """Headrace, then Apache Kafka: the pipeline must do the same on both."""
-    with _TARGETS[request.param](tmp_path_factory.mktemp(request.param), {}) as process:
-        yield process
-
-
-@pytest.fixture(scope="session")
-def headrace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """For what does not depend on whose broker it is."""
-    with HeadraceProcess(tmp_path_factory.mktemp("headrace"), {}) as process:
-        yield process
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.client.transaction_ends import Fate, fates
 from headrace.spark.sink.decision import Decision, SinkFailure
-from tests.apache_kafka import ApacheKafka
+from tests.both_brokers import TARGETS
 from tests.broker_process import BrokerProcess, HeadraceProcess
 from tests.spark.sink.queries import Query
 from tests.spark.sink.reading import create, read
@@ -25,7 +25,7 @@ _IMPATIENT = {
 def impatient(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrokerProcess]:
-    kind = {"headrace": HeadraceProcess, "kafka": ApacheKafka}[request.param]
+    kind = TARGETS[request.param]
     with kind(tmp_path_factory.mktemp("impatient"), _IMPATIENT) as process:
         yield process
 

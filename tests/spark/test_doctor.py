@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -70,3 +72,22 @@ def test_a_trip_that_does_not_end_is_ended(
     monkeypatch.setattr(doctor, "ROUND_TRIP_SECONDS", 0.5)
     last = list(doctor.examine(jar_directory=spark_jars, bootstrap=headrace.bootstrap))[-1]
     assert (last.subject, last.ok, last.found) == ("round trip", False, "did not end within 0.5 s")
+
+
+def test_a_java_that_outlives_its_python_does_not_hold_the_doctor(
+    headrace: BrokerProcess, spark_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It holds the pipe that the doctor reads, and takes no notice of a parent that is gone."""
+    java = tmp_path / "bin" / "java"
+    java.parent.mkdir()
+    java.write_text(
+        '#!/bin/sh\n[ "$1" = -version ] && echo \'openjdk version "17.0.1"\' >&2 && exit\nexec sleep 300\n'
+    )
+    java.chmod(0o755)
+    monkeypatch.setattr(doctor, "ROUND_TRIP_SECONDS", 3.0)
+    monkeypatch.setattr(doctor, "_PARTING_SECONDS", 1.0)
+    began = time.monotonic()
+    environ = os.environ | {"JAVA_HOME": str(tmp_path)}
+    *_, last = doctor.examine(jar_directory=spark_jars, bootstrap=headrace.bootstrap, environ=environ)
+    assert (last.subject, last.found) == ("round trip", "did not end within 3 s")
+    assert time.monotonic() - began < 60

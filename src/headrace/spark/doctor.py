@@ -5,10 +5,12 @@ Nothing here imports PySpark: whoever has not installed it yet needs the doctor 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -219,34 +221,54 @@ def check_host_name(
 
 
 def _round_trip(bootstrap: str, directory: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """In a process of its own: a JVM talks much, may hang, and is gone with the process that started it."""
+    """In a group of processes of its own: a JVM talks much and may hang, also when its parent is gone.
+
+    Whoever holds the pipe holds the reader, so the end of the trip is the end of the whole group.
+    """
     advice = "run `headrace topic list` against the same brokers; then see docs/pipeline.md, Troubles"
     command = [sys.executable, "-m", "headrace.spark.round_trip", bootstrap, str(directory)]
     with tempfile.TemporaryFile("w+") as log:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(environ))
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(environ), process_group=0
+        )
         deadline = time.monotonic() + ROUND_TRIP_SECONDS
         watchdogs = [
             # The first lets it delete its topic, the second does not ask.
             threading.Timer(ROUND_TRIP_SECONDS, process.terminate),
-            threading.Timer(ROUND_TRIP_SECONDS + _PARTING_SECONDS, process.kill),
+            threading.Timer(ROUND_TRIP_SECONDS + _PARTING_SECONDS, _end_group, [process.pid]),
         ]
         for watchdog in watchdogs:
             watchdog.start()
         try:
             with process:
-                assert process.stdout is not None
-                for line in process.stdout:
-                    if line.startswith("["):
-                        yield Finding(*json.loads(line))
+                yield from _findings(process)
         finally:
             for watchdog in watchdogs:
                 watchdog.cancel()
+            _end_group(process.pid)
         if time.monotonic() >= deadline and process.returncode != 0:
             yield Finding("round trip", False, f"did not end within {ROUND_TRIP_SECONDS:g} s", advice)
         elif process.returncode != 0:
             log.seek(0)
             last = "\n".join(log.read().splitlines()[-10:])
             yield Finding("round trip", False, f"ended with {process.returncode}:\n{last}", advice)
+
+
+def _findings(process: subprocess.Popen[str]) -> Iterator[Finding]:
+    assert process.stdout is not None
+    try:
+        for line in process.stdout:
+            if line.startswith("["):
+                yield Finding(*json.loads(line))
+    except BaseException:  # a person who does not want to wait: the caller must not wait for the process
+        _end_group(process.pid)
+        raise
+
+
+def _end_group(group: int) -> None:
+    """Also a JVM whose Python has ended. A group without processes is what everybody hopes for."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def _dotted(version: tuple[int, ...]) -> str:

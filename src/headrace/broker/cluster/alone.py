@@ -28,6 +28,11 @@ class LoneNode:
     def office_epoch(self) -> int:
         return self._broker.controller.epoch
 
+    @property
+    def is_current(self) -> bool:
+        """Nobody could be in its place."""
+        return True
+
     async def start(self) -> None:
         broker = self._broker
         for directory in broker.logs.online():

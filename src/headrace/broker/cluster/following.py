@@ -6,6 +6,7 @@ The fetch is also the heartbeat: the controller hears of this broker by it, and 
 from __future__ import annotations
 
 import asyncio
+import math
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +43,8 @@ class MetadataFollower:
         self._broker = broker
         self.moved = asyncio.Event()
         """Set when the office may have changed: look again."""
+        self.current_at = -math.inf
+        """When the last question was asked whose answer is applied: nothing older is unknown here."""
 
     async def follow(self, office: Office, silence_seconds: float) -> Ended:
         """Fetch and apply until the office moves, or its holder seems to be gone."""
@@ -71,21 +74,21 @@ class MetadataFollower:
             if link is not None:
                 link.close()
 
-    async def epoch_known_to(self, broker_id: int) -> int:
+    async def epoch_known_to(self, broker_id: int) -> int | None:
         """The latest controller epoch in what another broker has beyond this one's metadata; -1 if it has
-        nothing more, or cannot be asked."""
+        nothing more, None if it cannot be asked."""
         address = self._broker.address_of(broker_id)
         if address is None:
-            return -1
+            return None
         try:
             link = await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
         except PeerUnavailable:
-            return -1
+            return None
         try:
             request = self._request()
             answer = await ask(link, request, FetchResponse, version=FETCH_VERSION, timeout=2 * DIAL_SECONDS)
         except PeerUnavailable:
-            return -1
+            return None
         finally:
             link.close()
         return max(
@@ -115,6 +118,7 @@ class MetadataFollower:
     async def _fetch(self, link: Link, silence_seconds: float) -> None:
         broker = self._broker
         epoch = broker.broker_epoch
+        asked_at = broker.loop.time()
         asked = asyncio.ensure_future(
             ask(
                 link,
@@ -136,8 +140,7 @@ class MetadataFollower:
         answer = asked.result()
         if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
             broker.node.on_replaced(epoch)
-        if answer.error_code:
-            await self._pause()  # such answers come at once, and would be asked for without an end
+        failed = bool(answer.error_code)
         for topic in answer.responses:
             for partition in topic.partitions:
                 if partition.diverging_epoch.end_offset >= 0:
@@ -146,11 +149,14 @@ class MetadataFollower:
                         " cluster's: it was rebuilt from an older copy. Move __cluster_metadata-0 out of"
                         " the log directory, then start the broker again"
                     )
-                if partition.error_code:
-                    await self._pause()
+                failed = failed or bool(partition.error_code)
                 records = partition.records
                 if partition.error_code == 0 and records is not None:
                     await self._apply(bytes(records))
+        if failed:
+            await self._pause()  # such answers come at once, and would be asked for without an end
+        else:
+            self.current_at = asked_at
 
     async def _apply(self, records: bytes) -> None:
         for position, header in iterate(records):

@@ -8,6 +8,7 @@ epochs do.
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 from headrace.broker.cluster import description
@@ -28,7 +29,8 @@ from headrace.core.ports_coordination import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-ASK_OTHERS_SECONDS: Final = 1.0
+CONFIRM_SECONDS: Final = 1.0
+"""How often whoever is in office makes sure that it still is."""
 PAUSE_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 5.0
 """How long a start waits in silence before it says what it waits for."""
@@ -46,6 +48,15 @@ class Standing(Protocol):
 
     @property
     def office_epoch(self) -> int: ...
+
+    @property
+    def is_current(self) -> bool:
+        """Whether this broker would know by now if another had been put in its place for its silence.
+
+        One that stood still, or was cut off, goes on where it was and believes what it knew. What it writes,
+        the epochs fence; what it only tells, nothing else would.
+        """
+        ...
 
     async def start(self) -> None:
         """Returns when this broker is registered and hosts its partitions."""
@@ -82,6 +93,8 @@ class ClusterNode:
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
         self._register_again = asyncio.Event()
+        self._confirmed_at = -math.inf
+        """When it was asked last whether this broker is in office, and the answer was yes."""
 
     @property
     def broker_epoch(self) -> BrokerEpoch:
@@ -96,6 +109,13 @@ class ClusterNode:
     @property
     def office_epoch(self) -> int:
         return -1 if self._office is None else self._office.epoch
+
+    @property
+    def is_current(self) -> bool:
+        # Nobody is replaced for his silence before his session has ended. Its signs of life are a third of
+        # its time apart, so it lasts at least two thirds longer than anything that was heard.
+        told_at = self._confirmed_at if self._broker.controller.in_office else self._follower.current_at
+        return self._broker.loop.time() - told_at < self._coordination.session_timeout_ms / 2000
 
     # --- life -------------------------------------------------------------------------------------------
 
@@ -274,6 +294,7 @@ class ClusterNode:
             return
         began = broker.loop.time()
         await broker.controller.enter(broker.broker_id, deposing=deposing)
+        self._confirmed_at = began
         self._office = Office(broker.broker_id, broker.controller.epoch)
         broker.log.info(
             "in office",
@@ -293,9 +314,8 @@ class ClusterNode:
         while not self._resigned.is_set():
             moved.clear()
             await self._resign_if_deposed()
-            connected = self._coordination.session is SessionState.CONNECTED
             try:
-                async with asyncio.timeout(None if connected else ASK_OTHERS_SECONDS):
+                async with asyncio.timeout(CONFIRM_SECONDS):
                     await moved.wait()
             except TimeoutError:
                 pass
@@ -308,26 +328,38 @@ class ClusterNode:
     async def _resign_if_deposed(self) -> None:
         """Whoever has nothing to commit would otherwise never hear that another has entered the office."""
         controller = self._broker.controller
+        asked_at = self._broker.loop.time()
         try:
             latest = await self._coordination.latest_epoch()
         except CoordinationUnavailable:
-            await self._ask_others()
+            if await self._ask_others():
+                self._confirmed_at = asked_at
             return
         if controller.in_office and latest > controller.epoch:
             controller.resign(OfficeLost(f"controller epoch {latest} has begun"))
+        else:
+            self._confirmed_at = asked_at
 
-    async def _ask_others(self) -> None:
+    async def _ask_others(self) -> bool:
         """Cut off from the coordination service, only the others can tell that one of them has taken over.
-        Until then clients that ask here would be sent to leaders that are none any more (fault 12)."""
+        Until then clients that ask here would be sent to leaders that are none any more (fault 12).
+
+        Whether one could be asked, and none knew of a later term than this.
+        """
         broker, controller = self._broker, self._broker.controller
+        somebody_agrees = False
         for other in list(broker.image.brokers):
             if other == broker.broker_id or self._resigned.is_set():
                 continue
             epoch = await self._follower.epoch_known_to(other)
+            if epoch is None:
+                continue
+            somebody_agrees = True
             if epoch > controller.epoch and not self._resigned.is_set():
                 # Whoever knows of it can be followed: all that anybody serves is committed.
                 self._office = Office(BrokerId(other), ControllerEpoch(epoch))
                 controller.resign(OfficeLost(f"broker {other} knows of controller epoch {epoch}"))
+        return somebody_agrees and not self._resigned.is_set()
 
     async def _end_duties(self) -> None:
         duties, self._duties = self._duties, None

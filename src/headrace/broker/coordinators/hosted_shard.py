@@ -4,6 +4,9 @@ A decision's records are replayed at once and written at the end of the turn. Wh
 the high watermark has passed everything that the shard has written so far. If the leadership is lost before
 that, everything that is held is refused and the shard is thrown away. So nothing is ever taken back: state
 that is not committed is told to nobody, and ends with the leadership.
+
+What only reads waits for nothing, so that the log cannot fence it: a broker that stood still and does not
+know yet that another leads would tell what was true before. It tells only while it is current.
 """
 
 from __future__ import annotations
@@ -133,9 +136,13 @@ class HostedShard(Generic[S]):
             if ticket is not None:
                 self._parked[ticket] = None
                 ticket = None
-        elif ticket is not None and not decision.reveals and not decision.records:
-            ticket.resolve(response)
-            ticket = None
+        elif ticket is not None and not decision.records:
+            if not decision.reveals:
+                ticket.resolve(response)
+                ticket = None
+            elif not self._broker.node.is_current:
+                ticket.reject(NotCoordinator("this broker has not heard for a while who leads what"))
+                ticket = None
         if ticket is not None or decision.answers or decision.effects:
             self._hold(Held(self._writer.end, ticket, response, None, decision.answers, decision.effects))
 

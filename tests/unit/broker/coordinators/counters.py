@@ -122,6 +122,7 @@ class Counters:
         self.shards: list[CounterShard] = []
         self.epoch = 0
         self.partition = self.host(**settings)
+        self.node = SimpleNamespace(is_current=True)
         stub: Any = SimpleNamespace(
             clock=SimpleNamespace(wall_ms=lambda: NOW),
             loop=self.loop,
@@ -129,6 +130,7 @@ class Counters:
             log=SimpleNamespace(error=self._on_log, warning=self._on_log),
             flusher=SimpleNamespace(flush=self._flush),
             offload=self._offload,
+            node=self.node,
         )
         terms = Terms(
             TRANSACTION_KINDS,

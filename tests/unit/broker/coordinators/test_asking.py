@@ -299,3 +299,16 @@ async def test_nobody_is_told_in_the_middle_of_a_followers_fetch() -> None:
     await counters.turn()
     assert answer.result() == 1
     assert counters.effects == [(0, 1, "send")]
+
+
+async def test_who_may_have_been_replaced_tells_nothing() -> None:
+    counters = Counters()
+    await counters.loaded()
+    assert await counters.coordinator.ask("key", add("a")) == 1
+    counters.node.is_current = False
+    with pytest.raises(NotCoordinator, match="not heard"):
+        await counters.coordinator.ask("key", get("a"))
+    assert await counters.coordinator.ask("key", get("a", reveals=False)) == 1, "a heartbeat tells nothing"
+    assert await counters.coordinator.ask("key", add("a")) == 2, "what is committed is fenced by the log"
+    counters.node.is_current = True
+    assert await counters.coordinator.ask("key", get("a")) == 2

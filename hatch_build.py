@@ -37,6 +37,7 @@ COMPILED = (
     "broker/held_produces",
     "broker/partitions",
     "broker/promise",
+    "broker/refused_batches",
     "broker/replicas/fetch_session",
     "broker/replicas/fetcher",
     "broker/replicas/resting",

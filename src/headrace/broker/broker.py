@@ -31,6 +31,7 @@ from headrace.broker.logging import get_logger
 from headrace.broker.maintenance import Maintenance
 from headrace.broker.partitions import PartitionTable
 from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.refused_batches import RefusedBatches
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID, Storage, open_storage
 from headrace.broker.transactions.verification import Verifications
@@ -101,6 +102,7 @@ class Broker:
         self.partitions = PartitionTable()
         self.waiting_fetches = WaitingFetches(self.loop)
         self.held_produces = HeldProduces(self.loop)
+        self.refused_batches = RefusedBatches()
         self.fetch_sessions = SessionCache(
             config.max_incremental_fetch_session_cache_slots, lambda: world.random.randrange(2**31 - 1) + 1
         )

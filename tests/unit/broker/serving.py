@@ -16,6 +16,7 @@ from headrace.broker.flusher import Flusher
 from headrace.broker.handlers import fetch, produce
 from headrace.broker.held_produces import HeldProduces
 from headrace.broker.partitions import PartitionTable
+from headrace.broker.refused_batches import RefusedBatches
 from headrace.broker.replicas.throttle import Throttle
 from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.config.broker import BrokerConfig
@@ -102,6 +103,7 @@ class Server:
             partitions=PartitionTable(),
             waiting_fetches=WaitingFetches(self.loop),
             held_produces=HeldProduces(self.loop),
+            refused_batches=RefusedBatches(),
             fetch_sessions=SessionCache(10, iter(range(500, 600)).__next__),
             flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
             monotonic_ms=lambda: int(self.now * 1000),

@@ -106,6 +106,9 @@ def serve(
         )
     except HeadraceError as error:
         answer = _refusal(broker, name, index, version, error)
+        broker.refused_batches.note(
+            TopicPartition(name, index), frame[start:end], error, broker.monotonic_ms()
+        )
         if acks == 0:
             raise
         return [_encode(broker, version, correlation_id, [(topic, [answer])], connection)]
@@ -212,18 +215,20 @@ def _carry_out(
                 _count_failure(broker, name, version, code)
                 answers.append(PartitionResult(index, code, error_message=text))
                 continue
+            records = frame[start:end] if start >= 0 else frame[:0]
             try:
                 if not name and not isinstance(topic, str):
                     raise UnknownTopicId(f"no topic has the id {topic}")
                 if name in INTERNAL_TOPICS:
                     _check_internal(broker, name, index, frame)
-                records = frame[start:end] if start >= 0 else frame[:0]
                 partition, result = _append(
                     broker, name, index, records, version, acks, now_ms, in_transaction=in_transaction
                 )
             except HeadraceError as error:
                 failed = error
                 answers.append(_refusal(broker, name, index, version, error))
+                where = TopicPartition(name, index)
+                broker.refused_batches.note(where, records, error, broker.monotonic_ms())
                 continue
             answers.append(_acknowledged(index, result))
             if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:
@@ -319,6 +324,8 @@ def _append(
         raise TransactionalIdNotAuthorized("a transactional batch in a request without a transactional id")
     if version < FIRST_WITH_ZSTD and attributes & 7 == Compression.ZSTD:
         raise UnsupportedCompression("zstd needs Produce 7 or later")
+    if broker.refused_batches:
+        broker.refused_batches.check(partition, header, broker.monotonic_ms())
     result = partition.append(records, header, acks=acks, now_ms=now_ms)
     metrics = partition.metrics
     metrics.produce_requests += 1

@@ -1,0 +1,162 @@
+"""What the source asks of brokers, with Kafka's own client in Spark's process.
+
+So whatever security the connector is configured with works here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
+from pyspark.sql import SparkSession
+
+from headrace.core.errors import HeadraceError
+from headrace.spark.lake.checkpoint import Offsets
+from headrace.spark.source.options import SourceRefused, Wish
+
+#: Beginning and end of a partition, or the first record at or after a time in milliseconds.
+Spec = Literal["earliest", "latest"] | int
+
+_GONE: Final = "UnknownTopicOrPartitionException"
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+"""What a broker tells that has no topic ids."""
+
+
+class BrokersFailed(HeadraceError):
+    """What Kafka's client said, and the name of its error."""
+
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+def cause(error: Py4JJavaError) -> tuple[str, str]:
+    """The name of the innermost error and what it says."""
+    found = error.java_exception
+    while found.getCause() is not None:
+        found = found.getCause()
+    kind = str(found.getClass().getSimpleName())
+    return kind, str(found.getMessage() or kind)
+
+
+def is_gone(error: Py4JJavaError) -> bool:
+    """Whether it is about a topic that does not exist."""
+    return cause(error)[0] == _GONE
+
+
+class Brokers:
+    """One client; close it. Safe to use from several threads, as Kafka's client is."""
+
+    def __init__(self, spark: SparkSession, wish: Wish) -> None:
+        if not hasattr(spark, "_jvm"):
+            raise SourceRefused(
+                "this session is one of Spark Connect. The source works in Spark's own process: "
+                "use a classic session, as headrace.spark.session.session() makes it"
+            )
+        self._jvm: Any = spark._jvm
+        self._wish = wish
+        self._admin = self._client()
+
+    def _client(self) -> Any:
+        properties = self._jvm.java.util.Properties()
+        for name, value in self._wish.client.items():
+            properties.put(name, value)
+        try:
+            return self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+        except Py4JJavaError as error:
+            raise self._failed("be asked", error) from None
+
+    def close(self) -> None:
+        # Not longer than a second for what is under way: nobody waits for it any more.
+        self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
+
+    def _failed(self, what: str, error: Py4JJavaError) -> BrokersFailed:
+        kind, said = cause(error)
+        return BrokersFailed(
+            f"the brokers at {self._wish.kafka['bootstrap.servers']} could not {what}: {said}", kind
+        )
+
+    def topic_ids(self) -> dict[str, str]:
+        """Of those topics that exist. A topic that is made anew has another id."""
+        return {
+            name: told
+            for name, described in self._described().items()
+            if (told := str(described.topicId().toString())) != _NO_ID
+        }
+
+    def partitions(self) -> list[tuple[str, int]]:
+        described = self._described()
+        missing = sorted(set(self._wish.topics) - set(described))
+        if missing:
+            raise SourceRefused(f"there is no topic {', '.join(missing)}: create it, or correct the name")
+        return [
+            (name, int(each.partition())) for name, told in described.items() for each in told.partitions()
+        ]
+
+    def _described(self) -> dict[str, Any]:
+        wanted = self._jvm.java.util.ArrayList()
+        for name in self._wish.topics:
+            wanted.add(name)
+        answers = self._admin.describeTopics(wanted).topicNameValues()
+        found = {}
+        for name in self._wish.topics:
+            try:
+                found[name] = answers.get(name).get()
+            except Py4JJavaError as error:
+                if not is_gone(error):
+                    raise self._failed(f"describe topic {name}", error) from None
+        return found
+
+    def offsets(self, partitions: Iterable[tuple[str, int]], spec: Spec) -> Offsets:
+        """A time that no record has reached means the end."""
+        asked = self._jvm.java.util.HashMap()
+        specs = self._jvm.org.apache.kafka.clients.admin.OffsetSpec
+        java = (
+            specs.earliest()
+            if spec == "earliest"
+            else specs.latest()
+            if spec == "latest"
+            else specs.forTimestamp(spec)
+        )
+        for partition in partitions:
+            asked.put(self._partition(partition), java)
+        levels = self._jvm.org.apache.kafka.common.IsolationLevel
+        level = levels.READ_COMMITTED if self._wish.committed_only else levels.READ_UNCOMMITTED
+        options = self._jvm.org.apache.kafka.clients.admin.ListOffsetsOptions(level)
+        try:
+            answer = self._admin.listOffsets(asked, options).all().get()
+        except Py4JJavaError as error:
+            raise self._failed("tell offsets", error) from None
+        found = {
+            (str(entry.getKey().topic()), int(entry.getKey().partition())): int(entry.getValue().offset())
+            for entry in answer.entrySet()
+        }
+        late = [partition for partition, offset in found.items() if offset < 0]
+        return {**found, **self.offsets(late, "latest")} if late else found
+
+    def committed(self, group: str) -> Offsets:
+        try:
+            answer = self._admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get()
+        except Py4JJavaError as error:
+            raise self._failed(f"tell the offsets of group {group}", error) from None
+        return {
+            (str(entry.getKey().topic()), int(entry.getKey().partition())): int(entry.getValue().offset())
+            for entry in answer.entrySet()
+            if entry.getValue() is not None
+        }
+
+    def commit(self, group: str, offsets: Mapping[tuple[str, int], int], timeout_ms: int) -> None:
+        wanted = self._jvm.java.util.HashMap()
+        position = self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata
+        for partition, offset in offsets.items():
+            wanted.put(self._partition(partition), position(offset))
+        options = self._jvm.org.apache.kafka.clients.admin.AlterConsumerGroupOffsetsOptions()
+        options.timeoutMs(timeout_ms)
+        try:
+            self._admin.alterConsumerGroupOffsets(group, wanted, options).all().get()
+        except Py4JJavaError as error:
+            raise self._failed(f"commit offsets to group {group}", error) from None
+
+    def _partition(self, partition: tuple[str, int]) -> Any:
+        return self._jvm.org.apache.kafka.common.TopicPartition(*partition)

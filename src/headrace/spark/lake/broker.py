@@ -51,6 +51,20 @@ def topics(spark: SparkSession, kafka: Mapping[str, str]) -> list[str]:
         return sorted(str(name) for name in admin.listTopics().names().get())
 
 
+def ends(spark: SparkSession, kafka: Mapping[str, str], topic: str, indexes: Iterable[int]) -> dict[int, int]:
+    """The offset after the last record that a reader with these settings gets, for each partition."""
+    jvm: Any = spark._jvm
+    clients = jvm.org.apache.kafka.clients.admin
+    wanted = jvm.java.util.HashMap()
+    for index in indexes:
+        wanted.put(jvm.org.apache.kafka.common.TopicPartition(topic, index), clients.OffsetSpec.latest())
+    level = kafka.get("isolation.level", "read_committed").upper()
+    isolation = jvm.org.apache.kafka.common.IsolationLevel.valueOf(level)
+    with _admin(spark, kafka) as admin:
+        found = admin.listOffsets(wanted, clients.ListOffsetsOptions(isolation)).all().get()
+        return {int(each.partition()): int(found[each].offset()) for each in found}
+
+
 def partitions(spark: SparkSession, kafka: Mapping[str, str], names: Iterable[str]) -> dict[str, list[int]]:
     jvm: Any = spark._jvm
     wanted = jvm.java.util.ArrayList()

@@ -120,7 +120,7 @@ def parse(text: str, path: Path) -> LakeConfig:
     try:
         for name in document:
             if name not in _SECTIONS:
-                raise Wrong((name,), f"unknown section{_meant(name, _SECTIONS)}")
+                raise Wrong((name,), f"unknown section{meant(name, _SECTIONS)}")
         return _config(document, path.absolute().parent)
     except Wrong as wrong:
         line = toml_lines.line_of(lines, wrong.path)
@@ -128,7 +128,7 @@ def parse(text: str, path: Path) -> LakeConfig:
         raise LakeConfigError(f"{where}: {wrong}") from None
 
 
-def _meant(name: str, known: tuple[str, ...]) -> str:
+def meant(name: str, known: tuple[str, ...]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
 
@@ -141,8 +141,8 @@ def _config(document: dict[str, object], directory: Path) -> LakeConfig:
         )
     lake = Section(document, "lake")
     table_format = lake.choice("format", TABLE_FORMATS, "delta")
-    location = _location(lake.text("location"), directory)
-    state = _location(lake.text("state"), directory)
+    location = location_of(lake.text("location"), directory)
+    state = location_of(lake.text("state"), directory)
     if location is None and table_format != "iceberg":
         raise Wrong(
             ("lake",), f'{table_format} tables are directories; write location = "/data/lake" below [lake]'
@@ -164,14 +164,14 @@ def _config(document: dict[str, object], directory: Path) -> LakeConfig:
         max_records_per_batch=lake.count("max_records_per_batch") or 10_000_000,
         min_partitions=lake.count("min_partitions"),
         parallel_topics=lake.count("parallel_topics") or 4,
-        maintenance=_maintenance(document),
+        maintenance=maintenance_of(document),
         spark=Section(document, "spark").texts(),
     )
     lake.end()
     return config
 
 
-def _location(text: str | None, directory: Path) -> str | None:
+def location_of(text: str | None, directory: Path) -> str | None:
     """With its scheme, so that Spark and this process mean the same place whatever Spark's default is."""
     if text is None or re.match(r"[a-z][a-z0-9+.-]*:", text):
         return text if text is None else text.rstrip("/")
@@ -205,7 +205,7 @@ def _topic(section: Section, directory: Path) -> TopicRule:
             raise Wrong(
                 (*section.path, "pattern"), f"{pattern!r} is not a regular expression: {error}"
             ) from None
-    schema = _schema(section, directory)
+    schema = schema_of(section, directory)
     rule = TopicRule(
         name=name,
         pattern=pattern,
@@ -227,21 +227,21 @@ def _topic(section: Section, directory: Path) -> TopicRule:
     return rule
 
 
-def _schema(section: Section, directory: Path) -> str | bytes | None:
-    schema, file = section.text("schema"), section.text("schema_file")
+def schema_of(section: Section, directory: Path, key: str = "schema") -> str | bytes | None:
+    schema, file = section.text(key), section.text(f"{key}_file")
     if file is None:
         return schema
     if schema is not None:
-        raise Wrong((*section.path, "schema_file"), "schema and schema_file say the same thing; keep one")
+        raise Wrong((*section.path, f"{key}_file"), f"{key} and {key}_file say the same thing; keep one")
     try:
         data = (directory / file).read_bytes()
     except OSError as error:
-        raise Wrong((*section.path, "schema_file"), f"{file}: {error.strerror}") from None
+        raise Wrong((*section.path, f"{key}_file"), f"{file}: {error.strerror}") from None
     # A compiled Protobuf descriptor is not text; everything else is.
     return data if file.endswith((".pb", ".desc", ".binpb")) else data.decode()
 
 
-def _maintenance(document: dict[str, object]) -> Maintenance | None:
+def maintenance_of(document: dict[str, object]) -> Maintenance | None:
     if "maintenance" not in document:
         return None
     section = Section(document, "maintenance")

@@ -14,8 +14,13 @@ _MODULE: Final = re.compile(r"^(?:\w+\.)+")
 _LENGTH: Final = 600
 
 
+def is_loss(text: str) -> bool:
+    """Whether records that were to be read are gone, or their topic is another one."""
+    return _LOSS.search(text) is not None
+
+
 def explain(text: str, route: Route, config: LakeConfig) -> str:
-    if _LOSS.search(text) and config.on_data_loss == "stop":
+    if is_loss(text) and config.on_data_loss == "stop":
         return (
             f"records of {route.topic} that were not loaded yet are gone (retention), or the topic was made "
             'anew. To go on with what there is, set on_data_loss = "continue" below [lake]. If the topic was '

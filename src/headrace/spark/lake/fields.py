@@ -56,6 +56,15 @@ class Section:
             raise self._wrong(key, f'{value!r} is not text; write {key} = "..."')
         return value
 
+    def names(self, key: str) -> tuple[str, ...]:
+        """A list of texts; empty where the key is not there."""
+        value = self._get(key)
+        if value is None:
+            return ()
+        if not (isinstance(value, list) and value and all(isinstance(each, str) and each for each in value)):
+            raise self._wrong(key, f'{value!r} is not a list of texts; write {key} = ["...", "..."]')
+        return tuple(value)
+
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
         value = self.text(key)
         if value is None:

@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.lake import batches, broker, locks, maintenance
@@ -75,10 +76,9 @@ class Lake:
         self.absent = missing(self.config, there)
         for route in routes(self.config, there):
             if route.topic not in self.loading:
-                self.loading[route.topic] = Loading(route, self._done_before(route))
-        self._discover_at = time.monotonic() + self.config.discover_seconds
+                self.loading[route.topic] = Loading(route, self.done_before(route))
 
-    def _done_before(self, route: Route) -> Done:
+    def done_before(self, route: Route) -> Done:
         """By the query that the checkpoint belongs to; a new one counts its batches from 0 again."""
         done = batches.fetch(self.files, route.state)
         if done is None or Checkpoint(self.files, route.checkpoint).planned() is None:
@@ -101,11 +101,13 @@ class Lake:
             .option("checkpointLocation", route.checkpoint)
             .foreachBatch(TopicLoader(self.config, route, checkpoint))
         )
+        topic.query = self.begin(writer)
+
+    def begin(self, writer: DataStreamWriter) -> StreamingQuery:
         if self.once:
-            topic.query = writer.trigger(availableNow=True).start()
-        else:
-            milliseconds = int(self.config.trigger_seconds * 1000)
-            topic.query = writer.trigger(processingTime=f"{milliseconds} milliseconds").start()
+            return writer.trigger(availableNow=True).start()
+        milliseconds = int(self.config.trigger_seconds * 1000)
+        return writer.trigger(processingTime=f"{milliseconds} milliseconds").start()
 
     def look(self) -> None:
         """Start what is due, note what was done, and see what has ended."""
@@ -125,7 +127,7 @@ class Lake:
         except broker.BrokersUnreachable:
             if self.once or not self.loading:
                 raise
-            self._discover_at = time.monotonic() + self.config.discover_seconds
+        self._discover_at = time.monotonic() + self.config.discover_seconds
 
     def _has_room(self) -> bool:
         running = sum(topic.query is not None for topic in self.loading.values())
@@ -155,9 +157,13 @@ class Lake:
             topic.query = None
             error = query.exception()
             if error is not None:
-                self._failed(topic, explain(str(error), topic.route, self.config))
+                self._failed(topic, self.explain(str(error), topic.route))
             elif self.once:
                 topic.finished = True
+
+    def explain(self, text: str, route: Route) -> str:
+        """What a query died of, for people."""
+        return explain(text, route, self.config)
 
     def _failed(self, topic: Loading, reason: str) -> None:
         topic.failures += 1
@@ -203,31 +209,39 @@ def run(
     with locks.held(config.state, "run", spark):
         lake = Lake(spark, config, once)
         upkeep = maintenance.Schedule(spark, config)
-        told_at = 0.0
         try:
-            while not stopping.is_set():
-                lake.look()
-                if lake.over:
-                    break
-                if time.monotonic() >= told_at:
-                    told(lake)
-                    told_at = time.monotonic() + _LOOK_SECONDS
-                if not once:
-                    upkeep.look(lake.routes)
-                stopping.wait(_LOOK_OFTEN_SECONDS if once else _LOOK_SECONDS)
+            attend(lake, stopping, told, lambda: None if once else upkeep.look(lake.routes))
         finally:
-            lake.stop()
             upkeep.wait()
-        told(lake)
         if once and not stopping.is_set():
             upkeep.look(lake.routes)
             upkeep.wait()
     if once:
-        _judge(lake)
+        judge(lake)
     return [topic.done for topic in lake.loading.values()]
 
 
-def _judge(lake: Lake) -> None:
+def attend(
+    lake: Lake, stopping: threading.Event, told: Callable[[Any], None], between: Callable[[], None]
+) -> None:
+    """Look after the queries until they are over, or `stopping` is set; then end them."""
+    told_at = 0.0
+    try:
+        while not stopping.is_set():
+            lake.look()
+            if lake.over:
+                break
+            if time.monotonic() >= told_at:
+                told(lake)
+                told_at = time.monotonic() + _LOOK_SECONDS
+            between()
+            stopping.wait(_LOOK_OFTEN_SECONDS if lake.once else _LOOK_SECONDS)
+    finally:
+        lake.stop()
+    told(lake)
+
+
+def judge(lake: Lake) -> None:
     failed: Sequence[Loading] = [topic for topic in lake.loading.values() if topic.done.error is not None]
     if failed:
         raise LoadFailed("\n".join(f"{topic.route.topic}: {topic.done.error}" for topic in failed))

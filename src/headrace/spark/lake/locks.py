@@ -26,7 +26,9 @@ class Taken(HeadraceError):
 
 
 @contextmanager
-def held(state: str, purpose: str, spark: SparkSession | None = None) -> Iterator[None]:
+def held(
+    state: str, purpose: str, spark: SparkSession | None = None, *, part: str = "lake"
+) -> Iterator[None]:
     """A state that is not local cannot be locked; there, whoever schedules the job runs one.
 
     With `spark`, its process takes a lock too. It outlives a Python that is killed by moments, and may then
@@ -43,7 +45,7 @@ def held(state: str, purpose: str, spark: SparkSession | None = None) -> Iterato
         except BlockingIOError:
             file.seek(0)
             raise Taken(
-                f"process {file.read().strip() or 'another'} already does `headrace lake {purpose}` with "
+                f"process {file.read().strip() or 'another'} already does `headrace {part} {purpose}` with "
                 f"{directory}; end it first, or give this one another state directory and other tables"
             ) from None
         file.truncate(0)

@@ -58,14 +58,14 @@ def _record_fields(frame: DataFrame) -> list[StructField]:
 
 def judge(shaped: Shaped, following: Following) -> DataFrame:
     """With what the table cannot take counted among the problems."""
-    problem, values = sf.col(PROBLEM), _values(shaped)
+    problem, values = sf.col(PROBLEM), value_columns(shaped)
     for conflict in following.conflicts:
         value = values[conflict.column]
         problem = sf.when(problem.isNull() & value.isNotNull(), conflict.reason).otherwise(problem)
     return shaped.judged.withColumn(PROBLEM, problem) if following.conflicts else shaped.judged
 
 
-def _values(shaped: Shaped) -> dict[str, Column]:
+def value_columns(shaped: Shaped) -> dict[str, Column]:
     """The fields of the value, by the names of the table's columns."""
     found: dict[str, Column] = {}
     if shaped.typed is None or shaped.decoded is None:
@@ -79,20 +79,22 @@ def _values(shaped: Shaped) -> dict[str, Column]:
 
 
 def good_rows(judged: DataFrame, shaped: Shaped, following: Following) -> DataFrame:
-    """Exactly the table's columns, in the table's order."""
     rows = judged if shaped.typed is None else judged.filter(sf.col(PROBLEM).isNull())
+    return rows.select(*table_columns(shaped, following))
+
+
+def table_columns(shaped: Shaped, following: Following) -> list[Column]:
+    """Exactly the table's columns, in the table's order."""
     clashing = {conflict.column for conflict in following.conflicts}
     found: dict[str, Column] = {}
     types = {field.name: field.dataType for field in following.schema.fields}
     for field in shaped.kept.fields:
         found[field.name] = in_shape_of(sf.col(field.name), field.dataType, types[field.name])
-    values = _values(shaped)
+    values = value_columns(shaped)
     for field in shaped.typed.fields if shaped.typed is not None else []:
         if field.name not in clashing:
             found[field.name] = in_shape_of(values[field.name], field.dataType, types[field.name])
-    return rows.select(
-        *(found.get(name, sf.lit(None).cast(type_)).alias(name) for name, type_ in types.items())
-    )
+    return [found.get(name, sf.lit(None).cast(type_)).alias(name) for name, type_ in types.items()]
 
 
 def problem_count() -> Column:

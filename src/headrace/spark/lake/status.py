@@ -78,31 +78,39 @@ async def look(cluster: Cluster, config: LakeConfig, files: Files) -> LakeStatus
         if topic.name is not None and not topic.error_code
     }
     wanted = routes(config, there)
-    everything = [TopicPartition(route.topic, index) for route in wanted for index in there[route.topic]]
-    ends = await log_ends(cluster, everything)
-    loaded = {route.topic: Checkpoint(files, route.checkpoint).loaded() for route in wanted}
-    found = {}
+    return LakeStatus(await of_routes(cluster, wanted, there, files), tuple(missing(config, there)))
+
+
+async def of_routes(
+    cluster: Cluster, wanted: Sequence[Route], there: Mapping[str, Sequence[int]], files: Files
+) -> tuple[TopicStatus, ...]:
+    """One for each route, in their order. `there` has the partitions of every topic."""
+    topics = {route.topic for route in wanted}
+    ends = await log_ends(
+        cluster, [TopicPartition(topic, index) for topic in sorted(topics) for index in there[topic]]
+    )
+    found = []
     for route in wanted:
-        found[route.topic] = tuple(
-            PartitionStatus(
-                index,
-                loaded[route.topic].get((route.topic, index)),
-                ends[partition].first,
-                ends[partition].stable,
+        loaded = Checkpoint(files, route.checkpoint).loaded()
+        found.append(
+            tuple(
+                PartitionStatus(
+                    index, loaded.get((route.topic, index)), ends[partition].first, ends[partition].stable
+                )
+                for index in there[route.topic]
+                if (partition := TopicPartition(route.topic, index)) in ends
             )
-            for index in there[route.topic]
-            if (partition := TopicPartition(route.topic, index)) in ends
         )
-    behind = {
-        TopicPartition(topic, each.partition): max(each.first, each.loaded or 0)
-        for topic, partitions in found.items()
-        for each in partitions
-        if each.lag
-    }
+    behind: dict[TopicPartition, int] = {}
+    for route, partitions in zip(wanted, found, strict=True):
+        for each in partitions:
+            if each.lag:
+                # Of two routes of one topic, the time of the one that is further behind is shown for both.
+                key, position = TopicPartition(route.topic, each.partition), max(each.first, each.loaded or 0)
+                behind[key] = min(behind.get(key, position), position)
     times = await _written_at(cluster, behind)
-    return LakeStatus(
-        tuple(_topic(route, found[route.topic], times, files) for route in wanted),
-        tuple(missing(config, there)),
+    return tuple(
+        _topic(route, partitions, times, files) for route, partitions in zip(wanted, found, strict=True)
     )
 
 

@@ -18,9 +18,9 @@ from headrace.spark.lake.table_schema import Following, quoted, statements
 from headrace.spark.lake.tables.matching import same_record
 from headrace.spark.lake.tables.table import Commit, Upkeep
 
-_WRITER: Final = "headrace.writer"
-_BATCH: Final = "headrace.batch"
-_PROPERTIES: Final = {
+SNAPSHOT_WRITER: Final = "headrace.writer"
+SNAPSHOT_BATCH: Final = "headrace.batch"
+PROPERTIES: Final = {
     "format-version": "2",
     # Every commit writes the table's metadata anew; without this each of them stays for good.
     "write.metadata.delete-after-commit.enabled": "true",
@@ -74,7 +74,7 @@ class IcebergTable:
         self.spark.sql(f"CREATE NAMESPACE IF NOT EXISTS {self._namespace_sql}")
         empty = self.spark.createDataFrame([], schema)
         writer = empty.writeTo(self._sql)
-        for name, value in _PROPERTIES.items():
+        for name, value in PROPERTIES.items():
             writer = writer.tableProperty(name, value)
         writer.create()
 
@@ -92,8 +92,8 @@ class IcebergTable:
     def append(self, frame: DataFrame, commit: Commit) -> None:
         (
             frame.writeTo(self._sql)
-            .option(f"snapshot-property.{_WRITER}", commit.writer)
-            .option(f"snapshot-property.{_BATCH}", str(commit.batch))
+            .option(f"snapshot-property.{SNAPSHOT_WRITER}", commit.writer)
+            .option(f"snapshot-property.{SNAPSHOT_BATCH}", str(commit.batch))
             .append()
         )
 
@@ -143,9 +143,9 @@ class IcebergTable:
         last: dict[str, int] = {}
         for snapshot in table.snapshots():
             summary = snapshot.summary()
-            writer = summary.get(_WRITER)
+            writer = summary.get(SNAPSHOT_WRITER)
             if writer is not None:
-                last[writer] = max(last.get(writer, -1), int(summary.get(_BATCH)))
+                last[writer] = max(last.get(writer, -1), int(summary.get(SNAPSHOT_BATCH)))
         newer = {writer: batch for writer, batch in last.items() if batch > _remembered(table, writer)}
         if newer:
             update = table.updateProperties()
@@ -155,7 +155,7 @@ class IcebergTable:
 
 
 def _property(writer: str) -> str:
-    return f"{_BATCH}.{writer}"
+    return f"{SNAPSHOT_BATCH}.{writer}"
 
 
 def _remembered(table: Any, writer: str) -> int:
@@ -168,8 +168,8 @@ def _last_batch(table: Any, writer: str) -> int:
     snapshot = table.currentSnapshot()
     while snapshot is not None:
         summary = snapshot.summary()
-        if summary.get(_WRITER) == writer:
-            return int(summary.get(_BATCH))
+        if summary.get(SNAPSHOT_WRITER) == writer:
+            return int(summary.get(SNAPSHOT_BATCH))
         parent = snapshot.parentId()
         snapshot = None if parent is None else table.snapshot(parent)
     return -1

@@ -153,10 +153,17 @@ class Brokers:
             wanted.put(self._partition(partition), position(offset))
         options = self._jvm.org.apache.kafka.clients.admin.AlterConsumerGroupOffsetsOptions()
         options.timeoutMs(timeout_ms)
+        answer = self._admin.alterConsumerGroupOffsets(group, wanted, options)
         try:
-            self._admin.alterConsumerGroupOffsets(group, wanted, options).all().get()
-        except Py4JJavaError as error:
-            raise self._failed(f"commit offsets to group {group}", error) from None
+            answer.all().get()
+        except Py4JJavaError:
+            # This says only which partitions failed, and each partition why.
+            for partition in offsets:
+                try:
+                    answer.partitionResult(self._partition(partition)).get()
+                except Py4JJavaError as error:
+                    raise self._failed(f"commit offsets to group {group}", error) from None
+            raise
 
     def _partition(self, partition: tuple[str, int]) -> Any:
         return self._jvm.org.apache.kafka.common.TopicPartition(*partition)

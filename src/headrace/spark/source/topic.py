@@ -14,9 +14,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark.decoding.formats import Decoding
 from headrace.spark.source.brokers import Brokers
+from headrace.spark.source.connector import controlled
 from headrace.spark.source.options import End, OnLoss, Start, Undecodable, Wish, check_undecodable, names
 from headrace.spark.source.positions import first_start, whole
 from headrace.spark.source.shaping import shape
+from headrace.spark.source.stream import TopicStream
 
 
 def stream_topic(
@@ -44,7 +46,8 @@ def stream_topic(
     wish = Wish(names(topic), kafka, group, on_loss, max_records, max_bytes, min_partitions)
     with closing(Brokers(spark, wish)) as brokers:
         begin = first_start(brokers, wish, start)
-    frame = spark.readStream.format("kafka").options(**wish.connector(), **begin).load()
+    bare = spark.readStream.format("kafka").options(**wish.connector(), **begin).load()
+    frame = controlled(spark, bare, lambda inner, where: TopicStream(spark, wish, inner, where))
     return shape(frame, decoding, undecodable=undecodable, keep_value=keep_value)
 
 

@@ -15,19 +15,19 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def showing(once: bool) -> Iterator[Callable[[Lake], None]]:
+def showing(once: bool, part: str = "lake") -> Iterator[Callable[[Lake], None]]:
     """Gives the function that a running job calls."""
     from headrace.spark.lake.progress import progress
 
     if not sys.stderr.isatty():
         with ProgressLine() as line:
-            yield lambda lake: line.tell(sentence(progress(lake), lake.absent))
+            yield lambda lake: line.tell(sentence(progress(lake), lake.absent, part))
         return
     with bars(once) as draw:
         yield lambda lake: draw(progress(lake))
 
 
-def sentence(topics: list[TopicProgress], absent: list[str]) -> str:
+def sentence(topics: list[TopicProgress], absent: list[str], part: str = "lake") -> str:
     """All topics in one line: what a log file wants."""
     loaded = sum(topic.loaded for topic in topics)
     rate = sum(topic.rate or 0.0 for topic in topics if topic.state == "loading")
@@ -36,7 +36,7 @@ def sentence(topics: list[TopicProgress], absent: list[str]) -> str:
         said += f", {rate:,.0f} a second"
     failing = [topic.topic for topic in topics if topic.state.startswith(("trying", "failed"))]
     if failing:
-        said += f"; trouble with {', '.join(failing)}: `headrace lake status` says why"
+        said += f"; trouble with {', '.join(failing)}: `headrace {part} status` says why"
     if absent:
         said += f"; waiting for {', '.join(absent)} to be created"
     return said

@@ -59,14 +59,14 @@ def status(config_path: Path, watch: bool, interval: float, as_json: bool) -> No
     with_cluster(config.bootstrap, operation)
 
 
-def check_reachable(config: LakeConfig) -> None:
+def check_reachable(config: LakeConfig, section: str = "lake") -> None:
     """Our own small client and Python's own files: what they cannot reach is said instead of guessed."""
     from headrace.spark.lake.files import is_local
 
     if not is_local(config.state):
         raise click.ClickException(
-            f'the state is at {config.state}, which only Spark can read; set state = "..." below [lake] to a '
-            "directory that this machine has"
+            f'the state is at {config.state}, which only Spark can read; set state = "..." below '
+            f"[{section}] to a directory that this machine has"
         )
     protocol = config.kafka.get("security.protocol", "PLAINTEXT")
     if protocol.upper() != "PLAINTEXT":

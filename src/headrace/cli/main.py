@@ -21,6 +21,7 @@ _COMMANDS = {
     "registry": ("headrace.cli.registry:registry", "Run a schema registry over a topic."),
     "log": ("headrace.cli.log:log", "Look into the files of a log; adopt those of Apache Kafka."),
     "lake": ("headrace.cli.lake:lake", "Load topics into Delta, Iceberg or Parquet tables."),
+    "table": ("headrace.cli.table:table", "Keep the latest value of each key of a topic as a table."),
     "audit": ("headrace.cli.audit:audit", "Prove that every record arrived once, in log and lake."),
     "spark": ("headrace.cli.spark:spark", "Make this machine ready for the pipeline on Spark; check it."),
     "completion": ("headrace.cli.completion:completion", "Print the completion script of a shell."),

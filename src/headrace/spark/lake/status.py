@@ -70,13 +70,17 @@ class LakeStatus:
     """Named in the configuration, and not there."""
 
 
-async def look(cluster: Cluster, config: LakeConfig, files: Files) -> LakeStatus:
+async def partitions_of_topics(cluster: Cluster) -> dict[str, list[int]]:
     reply = await cluster.retried(lambda: cluster.metadata(None))
-    there = {
+    return {
         topic.name: sorted(entry.partition_index for entry in topic.partitions)
         for topic in reply.topics
         if topic.name is not None and not topic.error_code
     }
+
+
+async def look(cluster: Cluster, config: LakeConfig, files: Files) -> LakeStatus:
+    there = await partitions_of_topics(cluster)
     wanted = routes(config, there)
     return LakeStatus(await of_routes(cluster, wanted, there, files), tuple(missing(config, there)))
 

@@ -1,0 +1,90 @@
+"""Tables of latest values, kept up: one streaming query for each table.
+
+from headrace.spark.table import config, job
+job.run(spark, config.load(Path("table.toml")), once=True)
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from headrace.spark.lake import broker, locks
+from headrace.spark.lake.batches import Done
+from headrace.spark.lake.failures import is_loss, short
+from headrace.spark.lake.job import Lake, Loading, attend, judge
+from headrace.spark.lake.plan import Route, reader_options
+from headrace.spark.table.config import TableConfig, TableSpec
+from headrace.spark.table.lineage import Lineage
+from headrace.spark.table.loader import Opened, TableLoader
+from headrace.spark.table.plan import route_of, table_state
+from headrace.spark.table.starting import prepare, settle
+
+
+@dataclass
+class Tables(Lake):
+    """The lake's way of looking after queries, with a query for each table instead of each topic."""
+
+    specs: dict[str, TableSpec] = field(default_factory=dict)
+
+    def discover(self) -> None:
+        there = set(broker.topics(self.spark, self.config.kafka))
+        self.absent = sorted({spec.topic for spec in self.specs.values()} - there)
+        for spec in self.specs.values():
+            if spec.topic in there and spec.name not in self.loading:
+                route = self._route(spec)
+                self.loading[spec.name] = Loading(route, self.done_before(route))
+
+    def _lineage(self, spec: TableSpec) -> Lineage:
+        return Lineage(self.files, table_state(self.config, spec))
+
+    def _opened(self, spec: TableSpec) -> Opened:
+        return Opened(self.spark, self.config, spec)
+
+    def _route(self, spec: TableSpec) -> Route:
+        return route_of(self.config, spec, settle(self._lineage(spec), self._opened(spec)))
+
+    def start(self, topic: Loading) -> None:
+        spec = self.specs[topic.route.table]
+        opened, lineage = self._opened(spec), self._lineage(spec)
+        start = prepare(lineage, opened, settle(lineage, opened))
+        topic.route = route_of(self.config, spec, start.rebuilt)
+        reader = self.spark.readStream.format("kafka").options(
+            **reader_options(self.config, spec.topic, start.offsets)
+        )
+        topic.query = self.begin(
+            reader.load()
+            .writeStream.queryName(f"table {spec.name}")
+            .option("checkpointLocation", topic.route.checkpoint)
+            .foreachBatch(TableLoader(self.config, spec, topic.route, start.first_step, self.files))
+        )
+
+    def explain(self, text: str, route: Route) -> str:
+        if is_loss(text) and self.config.on_data_loss == "stop":
+            return (
+                f"records of {route.topic} that {route.table} has not seen are gone (retention), or the "
+                f"topic was made anew. `headrace table rebuild {route.table}` begins again with what there "
+                f"is. Spark said: {short(text)}"
+            )
+        return short(text)
+
+
+def run(
+    spark: SparkSession,
+    config: TableConfig,
+    *,
+    once: bool = False,
+    stop: threading.Event | None = None,
+    told: Callable[[Tables], None] = lambda _: None,
+) -> list[Done]:
+    """Keep tables up until `stop` is set, or with `once` bring them to where the topics end now."""
+    stopping = threading.Event() if stop is None else stop
+    with locks.held(config.store.state, "run", spark, part="table"):
+        tables = Tables(spark, config.store, once, specs={spec.name: spec for spec in config.tables})
+        attend(tables, stopping, told, lambda: None)
+    if once and not stopping.is_set():
+        judge(tables)
+    return [table.done for table in tables.loading.values()]

@@ -1,0 +1,89 @@
+"""What a table's state directory remembers beside Spark's checkpoint.
+
+    <state>/<table>/table.json            by which definitions the table and what is derived were made
+    <state>/<table>/from-<step>/begin.json  where the lineage after rebuild <step> begins; from-0 before any
+    <state>/<table>/from-<step>/first.json  the step of the checkpoint's batch 0
+    <state>/<table>/from-<step>/checkpoint  Spark's own
+
+A rebuild writes `begin.json` before it commits, under the number of the step that it will commit. If the
+table has no such step at the next start, the rebuild was cut off, and the directory is removed before any
+other commit can take that number. So the table's own commit decides, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from headrace.spark.lake.checkpoint import Checkpoint, Offsets, offsets_json, parse_offsets
+from headrace.spark.lake.files import Files
+
+_BEGIN = "begin.json"
+_FIRST = "first.json"
+
+
+class Remembered(NamedTuple):
+    definition: str | None
+    derived: dict[str, str]
+
+
+class Lineage:
+    """`directory` is the table's own below the state."""
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self.files = files
+        self.directory = directory
+
+    def remembered(self) -> Remembered:
+        text = self.files.read(f"{self.directory}/table.json")
+        if text is None:
+            return Remembered(None, {})
+        found = json.loads(text)
+        return Remembered(found["definition"], found["derived"])
+
+    def remember(self, remembered: Remembered) -> None:
+        self.files.replace(f"{self.directory}/table.json", json.dumps(remembered._asdict()))
+
+    def _from(self, rebuilt: int) -> str:
+        return f"{self.directory}/from-{rebuilt}"
+
+    def prepared(self) -> list[int]:
+        """Steps of rebuilds that were begun, in order."""
+        names = self.files.names(self.directory)
+        return sorted(int(name.removeprefix("from-")) for name in names if name.startswith("from-"))
+
+    def current(self) -> int:
+        """For whoever cannot ask the table: the youngest with a checkpoint, or none at all."""
+        there = [each for each in self.prepared() if self.checkpoint(each).planned() is not None]
+        return max(there, default=0)
+
+    def settle(self, step: int) -> int:
+        """The last rebuild that the table has. What belongs to others is removed."""
+        there = self.prepared()
+        rebuilt = max((each for each in there if each <= step), default=0)
+        for each in there:
+            if each != rebuilt:
+                self.files.remove(self._from(each))
+        return rebuilt
+
+    def forget(self, rebuilt: int) -> None:
+        """Checkpoint and all: the next start begins with nothing."""
+        self.files.remove(self._from(rebuilt))
+
+    def prepare(self, step: int, begin: Offsets) -> None:
+        self.files.replace(f"{self._from(step)}/{_BEGIN}", offsets_json(begin))
+
+    def begin(self, rebuilt: int) -> Offsets:
+        text = self.files.read(f"{self._from(rebuilt)}/{_BEGIN}")
+        return {} if text is None else parse_offsets(text)
+
+    def checkpoint(self, rebuilt: int) -> Checkpoint:
+        return Checkpoint(self.files, f"{self._from(rebuilt)}/checkpoint")
+
+    def first_step(self, rebuilt: int) -> int | None:
+        text = self.files.read(f"{self._from(rebuilt)}/{_FIRST}")
+        return None if text is None else int(json.loads(text)["step"])
+
+    def set_first_step(self, rebuilt: int, step: int) -> None:
+        """Before the query's first start: from then on batch 0 is this step."""
+        self.files.replace(f"{self._from(rebuilt)}/{_FIRST}", json.dumps({"step": step}))

@@ -1,0 +1,146 @@
+"""One batch into a table and all that is derived from it, each once.
+
+A batch is one step. Its commits come in this order, each atomic by itself and none twice:
+
+1. dead letters, so that a schema that is fixed between a kill and the restart loses none of them;
+2. the table;
+3. the views, which need each index as it was before the batch;
+4. the indexes.
+
+The next batch begins when all are through. So at any moment every table is at the same step or, in this
+order, one ahead of those behind it. A repetition finds what is there by the step, and goes on where it was
+cut off.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.core.errors import HeadraceError
+from headrace.spark import columns
+from headrace.spark.lake.config import LakeConfig
+from headrace.spark.lake.files import Files
+from headrace.spark.lake.loader import prepare
+from headrace.spark.lake.plan import Route
+from headrace.spark.lake.table_schema import follow
+from headrace.spark.lake.tables.table import Commit
+from headrace.spark.table import changes, derived, steps
+from headrace.spark.table.config import TableSpec
+from headrace.spark.table.steps import LastStep
+from headrace.spark.table.tables.keyed import KeyedTable, commit, last_step
+from headrace.spark.table.tables.opening import open_table
+
+
+class Refused(HeadraceError):
+    """A column of a view or index cannot become what the configuration asks; says what to do."""
+
+
+class Opened:
+    """The tables of one specification, opened by name as they are needed."""
+
+    def __init__(self, spark: SparkSession, store: LakeConfig, spec: TableSpec) -> None:
+        self.spark = spark
+        self.store = store
+        self.spec = spec
+        self.main = self.open(spec.name)
+        self.dead = self.open(spec.dead_letters)
+
+    def open(self, name: str) -> KeyedTable:
+        return open_table(self.spark, self.store, name)
+
+    def derive(self, names: list[str], step: int) -> None:
+        """Whole, from the table as it is now, which is at `step`."""
+        for view in self.spec.views:
+            if view.name in names:
+                index = next(each for each in self.spec.indexes if each.name == view.index)
+                self.open(view.name).replace(derived.view_rows(self.main.read(), view, index), step)
+        for index in self.spec.indexes:
+            if index.name in names:
+                self.open(index.name).replace(derived.index_rows(self.main.read(), self.spec, index), step)
+
+
+class TableLoader:
+    """The function for `foreachBatch`."""
+
+    def __init__(
+        self, store: LakeConfig, spec: TableSpec, route: Route, first_step: int, files: Files
+    ) -> None:
+        self.store = store
+        self.spec = spec
+        self.route = route
+        self.first_step = first_step
+        self.files = files
+
+    def __call__(self, frame: DataFrame, batch: int) -> None:
+        self.load(frame, self.first_step + batch, Opened(frame.sparkSession, self.store, self.spec))
+
+    def load(self, frame: DataFrame, step: int, opened: Opened) -> None:
+        shaped = changes.shape(frame, self.spec, self.route)
+        following = prepare(opened.main, shaped)
+        judged = changes.judge(shaped, following, self.spec)
+        with kept(changes.last_of_each_key(judged, self.spec)) as last:
+            counts = changes.count(last)
+            if counts.bad and last_step(opened.dead) < step:
+                add_letters(changes.dead_letters(judged), opened.dead, commit(step))
+            if counts.upserts or counts.deletes:
+                self._apply(changes.good(last), step, opened)
+        done = LastStep(step, time.time_ns() // 1_000_000, *counts)
+        steps.store(self.files, self.route.state, done)
+
+    def _apply(self, changed: DataFrame, step: int, opened: Opened) -> None:
+        spec = self.spec
+        newer = f"{changes.place_sql(spec.order, 'new')} > {changes.place_sql(spec.order, 'old')}"
+        if last_step(opened.main) < step:
+            opened.main.merge(changed, spec.key_columns, step, newer)
+        indexes = {index.name: index for index in spec.indexes}
+        before = {name: opened.open(name) for name in indexes}
+        for name, index in indexes.items():
+            _follow(before[name], derived.index_changes(changed, spec, index))
+        for view in spec.views:
+            table, index = opened.open(view.name), indexes[view.index]
+            if last_step(table) < step:
+                values = derived.touched(changed, before[view.index].read(), spec, index)
+                rows = derived.view_changes(opened.main.read(), values, view, index)
+                _follow(table, rows)
+                table.merge(rows, index.columns, step, None)
+        for name, index in indexes.items():
+            if last_step(before[name]) < step:
+                before[name].merge(derived.index_changes(changed, spec, index), spec.key_columns, step, newer)
+
+
+def add_letters(letters: DataFrame, dead: KeyedTable, noted: Commit) -> None:
+    """Those that are not there: a rebuild that was cut off may have written some already."""
+    if dead.schema() is None:
+        dead.create(letters.schema)
+    there = dead.read().select(*columns.IDENTITY)
+    dead.append(letters.join(there, list(columns.IDENTITY), "left_anti").select(*letters.columns), noted)
+
+
+def _follow(table: KeyedTable, rows: DataFrame) -> None:
+    """Make an index or a view, or give it the columns that it lacks, and the width."""
+    incoming = rows.drop(changes.DELETED).schema
+    known = table.schema()
+    if known is None:
+        table.create(incoming)
+        return
+    following = follow(known, incoming, scale_may_grow=table.scale_may_grow)
+    if following.conflicts:
+        raise Refused(
+            f"{table.name}: {following.conflicts[0].reason}. `headrace table rebuild` makes it anew"
+        )
+    if following.changes:
+        table.change(following)
+
+
+@contextmanager
+def kept(frame: DataFrame) -> Iterator[DataFrame]:
+    """A batch is read and decoded once, however many tables it goes to."""
+    held = frame.persist()
+    try:
+        yield held
+    finally:
+        held.unpersist()

@@ -1,0 +1,99 @@
+"""Where a table stands, and what has to be done before its next batch. Pure.
+
+A *lineage* is a run of batches from one checkpoint. Batch n of a lineage is step `first_step + n`, whoever
+repeats it. A rebuild is one step by itself, and begins a new lineage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from headrace.spark.lake.checkpoint import Offsets
+from headrace.spark.lake.config import LakeConfig
+from headrace.spark.lake.plan import Route
+from headrace.spark.table.config import TableSpec
+
+
+class Standing(NamedTuple):
+    """What is known before a start. Steps are -1 where there is no table."""
+
+    step: int
+    """The last one in the table."""
+    derived: Mapping[str, int]
+    """The last one in each index and view."""
+    definitions: Mapping[str, str]
+    """By which each index and view was made, as the state remembers."""
+    rebuilt: int
+    """The last step that was a rebuild."""
+    repeats: int | None
+    """The step of the batch that Spark will repeat."""
+
+
+def route_of(store: LakeConfig, spec: TableSpec, rebuilt: int) -> Route:
+    """Each rebuild has a directory of its own, so that its offsets and the old checkpoint never mix."""
+    state = f"{table_state(store, spec)}/from-{rebuilt}"
+    return Route(spec.topic, spec.name, spec.dead_letters, spec.decoding, spec.keep_value, state)
+
+
+def table_state(store: LakeConfig, spec: TableSpec) -> str:
+    return f"{store.state}/{spec.name}"
+
+
+def definition(spec: TableSpec) -> str:
+    """What cannot change without a rebuild."""
+    return json.dumps(
+        {
+            "topic": spec.topic,
+            "key": spec.key.value,
+            "key_fields": list(spec.key_fields),
+            "order": spec.order.value,
+            "deleted": spec.deleted,
+        }
+    )
+
+
+def derived_definitions(spec: TableSpec) -> dict[str, str]:
+    """A view is made anew where its index is: it is kept by what the index had before."""
+    indexes = {
+        index.name: _digest([index.columns, index.include, spec.key_columns]) for index in spec.indexes
+    }
+    views = {view.name: _digest([view.columns, indexes[view.index]]) for view in spec.views}
+    return {**indexes, **views}
+
+
+def _digest(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+
+def to_derive(spec: TableSpec, standing: Standing) -> list[str]:
+    """Indexes and views that must be made from the whole table before the next batch.
+
+    One that is behind the table by the batch that Spark is about to repeat catches up by that batch.
+    """
+    if standing.step < 0:
+        return []
+    wanted = derived_definitions(spec)
+    stale = set()
+    for name, text in wanted.items():
+        step = standing.derived.get(name, -1)
+        behind = step < standing.step and standing.repeats != standing.step
+        if step < 0 or behind or step < standing.rebuilt or standing.definitions.get(name) != text:
+            stale.add(name)
+    stale |= {view.name for view in spec.views if view.index in stale}
+    return [name for name in wanted if name in stale]
+
+
+def starting(begins: Offsets, following: Offsets, partitions: Mapping[str, list[int]]) -> Offsets:
+    """Behind what the last rebuild read and behind what the table has; else from a partition's beginning."""
+    return {
+        (topic, index): max(begins.get((topic, index), _EARLIEST), following.get((topic, index), _EARLIEST))
+        for topic, indexes in partitions.items()
+        for index in indexes
+    }
+
+
+#: For the connector.
+_EARLIEST = -2

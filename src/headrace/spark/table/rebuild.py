@@ -1,0 +1,111 @@
+"""A table made anew from the beginning of its topic, in one commit that readers see whole or not at all.
+
+The topic's end is fixed first. What is up to there is reduced to the last record of each key, and replaces
+the table's rows and columns in one commit. Then the views and indexes are made from it. The next run goes on
+from that end. A rebuild that is cut off before its commit leaves the table as it was; after it, what is
+derived is made at the next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from headrace.core.errors import HeadraceError
+from headrace.spark import columns
+from headrace.spark.lake import broker, locks
+from headrace.spark.lake.checkpoint import Offsets, offsets_json
+from headrace.spark.lake.config import LakeConfig
+from headrace.spark.lake.files import files_for
+from headrace.spark.lake.plan import reader_options
+from headrace.spark.lake.table_schema import follow
+from headrace.spark.lake.tables.table import Commit
+from headrace.spark.table import changes
+from headrace.spark.table.config import TableConfig, TableSpec
+from headrace.spark.table.lineage import Lineage, Remembered
+from headrace.spark.table.loader import Opened, add_letters, kept
+from headrace.spark.table.plan import definition, derived_definitions, route_of, table_state
+from headrace.spark.table.tables.keyed import last_step
+
+
+class TopicMissing(HeadraceError):
+    """There is nothing to rebuild from."""
+
+
+class Rebuilt(NamedTuple):
+    table: str
+    step: int
+    rows: int
+    dead_letters: int
+    """Keys with records that cannot be read."""
+    ends: dict[int, int]
+    """The next run goes on here, for each partition."""
+
+
+def rebuild(
+    spark: SparkSession, config: TableConfig, name: str, *, told: Callable[[str], None] = lambda _: None
+) -> Rebuilt:
+    """No run goes on meanwhile: both would change the same table. Readers need not stop."""
+    spec, store = config.table(name), config.store
+    with locks.held(store.state, "run", spark, part="table"):
+        if spec.topic not in broker.topics(spark, store.kafka):
+            raise TopicMissing(f"there is no topic {spec.topic}: nothing to make {name} from")
+        indexes = broker.partitions(spark, store.kafka, [spec.topic])[spec.topic]
+        ends = broker.ends(spark, store.kafka, spec.topic, indexes)
+        lineage = Lineage(files_for(store.state, spark), table_state(store, spec))
+        opened = Opened(spark, store, spec)
+        lineage.settle(last_step(opened.main))
+        step = max(last_step(opened.main), 0) + 1
+        begin = {(spec.topic, index): end for index, end in ends.items()}
+        lineage.prepare(step, begin)
+        told(f"{name}: reading {spec.topic}")
+        counts = _replace(spark, store, opened, step, begin, told)
+        lineage.settle(step)
+        told(f"{name}: deriving {', '.join(derived_definitions(spec)) or 'nothing'}")
+        opened.derive(list(derived_definitions(spec)), step)
+        lineage.remember(Remembered(definition(spec), derived_definitions(spec)))
+    return Rebuilt(name, step, counts.upserts, counts.bad, ends)
+
+
+def _replace(
+    spark: SparkSession,
+    store: LakeConfig,
+    opened: Opened,
+    step: int,
+    ends: Offsets,
+    told: Callable[[str], None],
+) -> changes.Counts:
+    spec = opened.spec
+    route = route_of(store, spec, step)
+    shaped = changes.shape(_topic(spark, store, spec, ends), spec, route)
+    judged = changes.judge(shaped, follow(shaped.incoming, shaped.incoming), spec)
+    with kept(changes.last_of_each_key(judged, spec)) as last:
+        counts = changes.count(last)
+        told(f"{spec.name}: writing {counts.upserts:,} rows")
+        letters = changes.dead_letters(judged)
+        if counts.bad:
+            # Before the table's commit: a record is in one of the two, whenever this is cut off.
+            add_letters(letters, opened.dead, Commit(f"rebuild-{step}", 0))
+        rows = changes.good(last).filter(~sf.col(changes.DELETED)).drop(changes.DELETED)
+        opened.main.replace(rows, step)
+        if opened.dead.schema() is not None:
+            _remove_letters(letters, opened)
+    return counts
+
+
+def _topic(spark: SparkSession, store: LakeConfig, spec: TableSpec, ends: Offsets) -> DataFrame:
+    options = reader_options(store, spec.topic)
+    del options["maxOffsetsPerTrigger"]  # of streams only
+    options["endingOffsets"] = offsets_json(ends)
+    return spark.read.format("kafka").options(**options).load()
+
+
+def _remove_letters(letters: DataFrame, opened: Opened) -> None:
+    """After it: what the table has now is none any more, nor what an older topic of this name had."""
+    old = opened.dead.read().filter(sf.col(columns.TOPIC) == opened.spec.topic).select(*columns.IDENTITY)
+    gone = old.join(letters.select(*columns.IDENTITY), list(columns.IDENTITY), "left_anti")
+    if not gone.isEmpty():
+        opened.dead.remove(gone)

@@ -1,0 +1,89 @@
+"""Before a table's query starts: which lineage it goes on with, from where, and what is to be derived."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pyspark.sql import functions as sf
+
+from headrace.core.errors import HeadraceError
+from headrace.spark import columns
+from headrace.spark.lake import broker
+from headrace.spark.lake.checkpoint import Offsets, offsets_json
+from headrace.spark.lake.tables.table import Table
+from headrace.spark.table.config import TableSpec
+from headrace.spark.table.lineage import Lineage, Remembered
+from headrace.spark.table.loader import Opened
+from headrace.spark.table.plan import Standing, definition, derived_definitions, starting, to_derive
+from headrace.spark.table.tables.keyed import last_step
+
+
+class NeedsRebuild(HeadraceError):
+    """The table was made by other rules; says what to do."""
+
+
+class Start(NamedTuple):
+    rebuilt: int
+    first_step: int
+    offsets: str | None
+    """For the connector. None where the checkpoint knows, or all is to be read."""
+
+
+def settle(lineage: Lineage, opened: Opened) -> int:
+    """The lineage to go on with. A table that somebody removed begins anew: the log is the truth."""
+    step = last_step(opened.main)
+    rebuilt = lineage.settle(step)
+    if opened.main.schema() is None and lineage.checkpoint(rebuilt).committed() is not None:
+        lineage.forget(rebuilt)
+        rebuilt = 0
+    return rebuilt
+
+
+def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
+    spec = opened.spec
+    remembered = lineage.remembered()
+    if opened.main.schema() is not None and remembered.definition not in (None, definition(spec)):
+        raise NeedsRebuild(
+            f"{spec.name} was made with {remembered.definition}, and the configuration now says "
+            f"{definition(spec)}: change it back, or run `headrace table rebuild {spec.name}`"
+        )
+    step = last_step(opened.main)
+    checkpoint = lineage.checkpoint(rebuilt)
+    planned = checkpoint.planned()
+    first_step = lineage.first_step(rebuilt)
+    if planned is None or first_step is None:
+        first_step = max(step, 0) + 1
+        lineage.set_first_step(rebuilt, first_step)
+    repeats = None
+    if planned is not None and planned != checkpoint.committed():
+        repeats = first_step + planned
+    names = derived_definitions(spec)
+    standing = Standing(
+        step, {name: last_step(opened.open(name)) for name in names}, remembered.derived, rebuilt, repeats
+    )
+    opened.derive(to_derive(spec, standing), step)
+    lineage.remember(Remembered(definition(spec), names))
+    offsets = None if planned is not None else _offsets(lineage.begin(rebuilt), opened)
+    return Start(rebuilt, first_step, offsets)
+
+
+def _offsets(begin: Offsets, opened: Opened) -> str | None:
+    """Behind what is there. All up to a partition's largest offset was taken in, or is a dead letter."""
+    following: Offsets = {}
+    for table in (opened.main, opened.dead):
+        for place, offset in _following(table, opened.spec).items():
+            following[place] = max(following.get(place, 0), offset)
+    if not begin and not following:
+        return None
+    topic = opened.spec.topic
+    there = broker.partitions(opened.spark, opened.store.kafka, [topic])
+    return offsets_json(starting(begin, following, there))
+
+
+def _following(table: Table, spec: TableSpec) -> Offsets:
+    """As many rows as there are partitions come to the driver."""
+    if table.schema() is None:
+        return {}
+    rows = table.read().filter(sf.col(columns.TOPIC) == spec.topic)
+    largest = rows.groupBy(columns.PARTITION).agg((sf.max(columns.OFFSET) + 1).alias("following"))
+    return {(spec.topic, int(row[columns.PARTITION])): int(row["following"]) for row in largest.collect()}

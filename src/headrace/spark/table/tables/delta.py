@@ -1,0 +1,74 @@
+"""A Delta table that changes by key. The step stands in the commit as Delta's own transaction number.
+
+A repetition of a step is skipped by Delta itself, for a MERGE as for a write. The step is in the commit's
+user metadata too, by which the version of a step is found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.spark.lake.tables.delta import DeltaTable
+from headrace.spark.table.changes import DELETED
+from headrace.spark.table.tables.keyed import WRITER, StepGone, commit, last_step, merge_sql
+
+_VIEW: Final = "headrace_table_changes"
+_STEP: Final = "headrace-step="
+_APP: Final = "spark.databricks.delta.write.txnAppId"
+_VERSION: Final = "spark.databricks.delta.write.txnVersion"
+_METADATA: Final = "spark.databricks.delta.commitInfo.userMetadata"
+#: Commits since a step: more than maintenance can have put between two steps.
+_LOOK_BACK: Final = 100
+
+
+class KeyedDeltaTable(DeltaTable):
+    def merge(self, changes: DataFrame, keys: Sequence[str], step: int, newer: str | None) -> None:
+        spark = changes.sparkSession
+        changes.createOrReplaceTempView(_VIEW)
+        names = [name for name in changes.columns if name != DELETED]
+        with _noted(spark, step):
+            spark.sql(merge_sql(self._sql, _VIEW, names, keys, newer))
+        if last_step(self) < step:  # nothing to change is no commit to Delta, and readers wait for the step
+            with _noted(spark, step):
+                self.append(changes.drop(DELETED).limit(0), commit(step))
+
+    def replace(self, rows: DataFrame, step: int) -> None:
+        with _noted(rows.sparkSession, step):
+            (
+                rows.write.format("delta")
+                .mode("overwrite")
+                .option("overwriteSchema", "true")
+                .option("delta.enableTypeWidening", "true")
+                .option("txnAppId", WRITER)
+                .option("txnVersion", str(step))
+                .save(self.path)
+            )
+
+    def at(self, step: int) -> DataFrame:
+        if last_step(self) <= step:
+            return self.read()
+        history = self.spark.sql(f"DESCRIBE HISTORY {self._sql} LIMIT {_LOOK_BACK}")
+        found = history.select("version", "userMetadata").orderBy(history.version.desc()).collect()
+        for row in found:
+            noted = str(row["userMetadata"] or "")
+            if noted.startswith(_STEP) and int(noted.removeprefix(_STEP)) <= step:
+                reader = self.spark.read.format("delta").option("versionAsOf", row["version"])
+                return reader.load(self.path)
+        raise StepGone(f"{self.path}: no version of the last {_LOOK_BACK} is of step {step} or before")
+
+
+@contextmanager
+def _noted(spark: SparkSession, step: int) -> Iterator[None]:
+    """For a MERGE Delta takes these from the session, which is the running query's own."""
+    wanted = {_APP: WRITER, _VERSION: str(step), _METADATA: f"{_STEP}{step}"}
+    for name, value in wanted.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in wanted:
+            spark.conf.unset(name)

@@ -1,0 +1,83 @@
+"""What has to be done before a table's next batch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.spark.decoding.formats import Decoding, Format
+from headrace.spark.table.config import IndexSpec, TableSpec, ViewSpec
+from headrace.spark.table.plan import Standing, definition, derived_definitions, starting, to_derive
+
+_SPEC = TableSpec(
+    name="orders",
+    topic="orders",
+    decoding=Decoding(Format.BYTES),
+    dead_letters="dead",
+    indexes=(IndexSpec("by_customer", ("customer",)), IndexSpec("by_day", ("day",))),
+    views=(ViewSpec("customers", "by_customer", ("count(*) AS n",)),),
+)
+_NAMES = list(derived_definitions(_SPEC))
+
+
+def standing(
+    step: int = 7,
+    derived: dict[str, int] | None = None,
+    definitions: dict[str, str] | None = None,
+    rebuilt: int = 0,
+    repeats: int | None = None,
+) -> Standing:
+    return Standing(
+        step,
+        dict.fromkeys(_NAMES, step) | (derived or {}),
+        derived_definitions(_SPEC) | (definitions or {}),
+        rebuilt,
+        repeats,
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [
+        (standing(), []),
+        (standing(step=-1, derived=dict.fromkeys(_NAMES, -1)), []),
+        # New ones, and changed ones: a view with its index.
+        (standing(derived={"by_day": -1}), ["by_day"]),
+        (standing(derived={"by_customer": -1}), ["by_customer", "customers"]),
+        (standing(definitions={"by_day": "other"}), ["by_day"]),
+        (standing(definitions={"by_customer": "other"}), ["by_customer", "customers"]),
+        (standing(definitions={"customers": "other"}), ["customers"]),
+        # Cut off in a batch: its repetition brings them up.
+        (standing(derived=dict.fromkeys(_NAMES, 6), repeats=7), []),
+        (standing(derived={"by_day": 6}, repeats=7), []),
+        # Batches without changes leave gaps between steps.
+        (standing(derived=dict.fromkeys(_NAMES, 3), repeats=7), []),
+        # The checkpoint is gone, or another batch comes next: nothing brings them up.
+        (standing(derived={"by_day": 6}), ["by_day"]),
+        (standing(derived={"by_day": 6}, repeats=8), ["by_day"]),
+        # Cut off after a rebuild's commit.
+        (standing(derived=dict.fromkeys(_NAMES, 6), rebuilt=7), _NAMES),
+        (standing(step=8, derived=dict.fromkeys(_NAMES, 6), rebuilt=7, repeats=8), _NAMES),
+        (standing(rebuilt=7), []),
+    ],
+)
+def test_what_is_derived_whole(before: Standing, wanted: list[str]) -> None:
+    assert to_derive(_SPEC, before) == wanted
+
+
+def test_a_definition_has_what_a_key_means() -> None:
+    assert definition(_SPEC) == definition(replace(_SPEC, indexes=(), decoding=Decoding(Format.BYTES)))
+    assert definition(_SPEC) != definition(replace(_SPEC, key_fields=("id",)))
+    assert definition(_SPEC) != definition(replace(_SPEC, topic="other"))
+
+
+def test_a_start_is_behind_what_is_there() -> None:
+    begins = {("t", 0): 10, ("t", 1): 5}
+    following = {("t", 1): 8, ("t", 2): 3}
+    assert starting(begins, following, {"t": [0, 1, 2, 3]}) == {
+        ("t", 0): 10,
+        ("t", 1): 8,
+        ("t", 2): 3,
+        ("t", 3): -2,
+    }

@@ -204,7 +204,13 @@ class Partition(Replica):
         if not self.log.log_start_offset <= fetch_offset <= self.log.end_offset:
             # It holds something else, or nothing that is still here: that is no progress.
             raise OffsetOutOfRange(f"broker {replica_id} asks {self.topic_partition} from {fetch_offset} on")
+        steps_back = fetch_offset < progress.end_offset and broker_epoch == progress.broker_epoch
         caught_up = progress.on_fetch(broker_epoch, fetch_offset, log_start_offset, self.log.end_offset, now)
+        if steps_back:
+            # It is believed: to believe too little is always safe. But whoever has nothing new to say would
+            # not say it again, and be kept out of the ISR until the next append.
+            for reader in tuple(self._replica_readers):
+                reader.on_step_back()
         self._advance()
         if progress.is_stuck and self.on_doubt is not None:
             self.on_doubt(self, fetch_offset)

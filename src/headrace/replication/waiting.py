@@ -25,6 +25,11 @@ class Watcher(Protocol):
         """Leadership, epoch or log start changed: whatever was known must be looked up again."""
         ...
 
+    def on_step_back(self) -> None:
+        """A replica has said less than before: perhaps an old word that came late. Only told to those who
+        read as replicas; what they said is to be heard again when they ask next."""
+        ...
+
 
 class CommitWaiter(Protocol):
     """An acknowledgement that is held until its batch is committed."""

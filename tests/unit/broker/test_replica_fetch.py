@@ -157,6 +157,29 @@ async def test_who_does_not_lead_names_the_leader(server: Server) -> None:
     assert (data.error_code, data.current_leader) == (ErrorCode.NOT_LEADER_OR_FOLLOWER, (9, 9))
 
 
+async def test_an_old_word_that_comes_late_does_not_stand(server: Server) -> None:
+    """From a link that was given up. The follower has nothing new to say, so it does not repeat itself."""
+
+    def known() -> int:
+        ((_, end),) = server.partition.readable_followers(0)
+        return end
+
+    for _ in range(4):
+        server.append()
+    follower = Follower(server)
+    follower.open_session()
+    follower.fetch(at(4, last=1))
+    assert known() == 4
+    late = Follower(server)
+    late.open_session()
+    late.fetch(at(1, last=1))
+    assert known() == 1, "to believe too little is safe"
+    server.append()
+    assert known() == 1, "nothing counts as said before somebody asks"
+    follower.fetch()
+    assert known() == 4
+
+
 # --- waiting ------------------------------------------------------------------------------------------------
 
 

@@ -122,6 +122,9 @@ class Listener:
     def on_change(self) -> None:
         self.changes += 1
 
+    def on_step_back(self) -> None:
+        raise AssertionError("nobody who reads here is a replica")
+
 
 class Producer:
     """Somebody who waits for acknowledgements."""

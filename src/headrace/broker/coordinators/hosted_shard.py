@@ -290,6 +290,9 @@ class HostedShard(Generic[S]):
             self._settling_is_due = True
             self._defer(self._settle_in_turn)
 
+    def on_step_back(self) -> None:
+        """Nobody reads here as a replica."""
+
     def _settle_in_turn(self) -> None:
         self._settling_is_due = False
         self._settle()

@@ -62,6 +62,13 @@ class Session(Interest):
             want.unbind()
             want.interest = None
             self.news.pop(want, None)
+            self.overruled.pop(want, None)
+
+    def repeat_overruled(self) -> None:
+        for want in self.overruled:
+            want.is_fresh = True
+            self.news[want] = None
+        self.overruled.clear()
 
     def close(self) -> None:
         for want in self.partitions.values():
@@ -125,6 +132,8 @@ class SessionCache:
         self, session: Session, wanted: list[Wanted], forgotten: Iterable[FetchKey], now_ms: int
     ) -> FetchContext:
         partitions = session.partitions
+        if session.overruled:
+            session.repeat_overruled()
         for want in wanted:
             session.want(want)
         for key in forgotten:

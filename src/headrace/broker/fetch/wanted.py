@@ -28,7 +28,7 @@ class FetchKey(NamedTuple):
 class Interest:
     """Whoever reads: a session, or one fetch that has none."""
 
-    __slots__ = ("as_replica", "hears_commits", "news", "read_committed", "waiting")
+    __slots__ = ("as_replica", "hears_commits", "news", "overruled", "read_committed", "waiting")
 
     def __init__(self, as_replica: bool, read_committed: bool = False) -> None:
         self.as_replica = as_replica
@@ -40,6 +40,9 @@ class Interest:
         self.news: dict[Wanted, None] = {}
         """Partitions with something to say, in the order in which they get their turn. Invariant: whatever
         is not in it would give no records and nothing that the peer does not know."""
+        self.overruled: dict[Wanted, None] = {}
+        """A position that was said before may have replaced theirs: they count as said anew with the next
+        request, and not earlier, for the peer may be gone."""
         self.waiting: WaitingFetch | None = None
 
     def on_wait_over(self) -> None:
@@ -155,6 +158,10 @@ class Wanted:
             interest.news[self] = None
             if interest.hears_commits and interest.waiting is not None:
                 interest.waiting.on_more(AT_ONCE if interest.as_replica else size)
+
+    def on_step_back(self) -> None:
+        if self.interest is not None:
+            self.interest.overruled[self] = None
 
     def on_change(self) -> None:
         """The partition may not even be there any more: it is looked up again."""

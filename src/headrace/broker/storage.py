@@ -50,10 +50,6 @@ async def open_storage(broker: Broker, shared: Coordination | None) -> Storage:
         cluster_id = await shared.claim_cluster_id(cluster_id, directories_empty=known is None)
 
     def on_failure(directory: LogDirectory, error: StorageError) -> None:
-        if directory.may_have_lost:
-            # Here and now, in whichever thread met it: a process that is killed before the loop comes to it
-            # would leave a proof of what may be gone.
-            description.forget(broker.disk, directory.path)
         loop.call_soon_threadsafe(_report, broker, directory, error)
 
     return await loop.run_in_executor(None, _open, broker, cluster_id, shared is None, on_failure)
@@ -68,6 +64,12 @@ def _report(broker: Broker, directory: LogDirectory, error: StorageError) -> Non
         broker.give_up(StorageError("every log directory is offline"))
         return
     broker.on_directory_failed(directory)
+
+
+def _on_loss(directory: LogDirectory) -> None:
+    """Here and now, in whichever thread met it: a process that is killed before the loop comes to it would
+    leave a proof of what may be gone."""
+    description.forget(directory.disk, directory.path)
 
 
 def _open(
@@ -85,6 +87,7 @@ def _open(
         new_uuid=lambda: _new_uuid(broker),
         threads_per_directory=config.num_recovery_threads_per_data_dir,
         on_failure=on_failure,
+        on_loss=_on_loss,
     )
     now_ms = broker.clock.wall_ms()
     high_watermarks = logs.open_all(now_ms)

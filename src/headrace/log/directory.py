@@ -46,6 +46,7 @@ class LogDirectory:
     __slots__ = (
         "_lent",
         "_on_failure",
+        "_on_loss",
         "dirty",
         "disk",
         "failure",
@@ -64,6 +65,7 @@ class LogDirectory:
         uuid: UUID,
         on_failure: Callable[[LogDirectory, StorageError], None] | None = None,
         max_open: int = MAX_OPEN_SEGMENTS,
+        on_loss: Callable[[LogDirectory], None] | None = None,
     ) -> None:
         self.disk = disk
         self.path = path
@@ -72,6 +74,7 @@ class LogDirectory:
         self.may_have_lost = False
         """It failed in a way after which what was written and not synced may be gone."""
         self._on_failure = on_failure
+        self._on_loss = on_loss
         self.max_open = max_open
         self._lent: deque[HoldsFile] = deque()
         self.dirty: dict[SegmentChain, None] = {}
@@ -92,9 +95,13 @@ class LogDirectory:
         """Take the directory offline, once; the error to raise for what was being done."""
         advice = _ADVICE.get(error.errno or 0, "look at the disk before the broker is restarted")
         failure = StorageError(f"log directory {self.path} is offline: {doing}: {error}; {advice}")
+        if not self.may_have_lost and error.errno not in _NOTHING_LOST:
+            # Also of one that is offline: a disk that was full is synced when the broker stops.
+            self.may_have_lost = True
+            if self._on_loss is not None:
+                self._on_loss(self)
         if self.failure is None:
             self.failure = failure
-            self.may_have_lost = error.errno not in _NOTHING_LOST
             if self._on_failure is not None:
                 self._on_failure(self, failure)
         return failure

@@ -25,9 +25,10 @@ def adopt_directory(
     identity: DirectoryIdentity,
     new_uuid: Callable[[], UUID],
     on_failure: Callable[[LogDirectory, StorageError], None] | None,
+    on_loss: Callable[[LogDirectory], None] | None,
 ) -> LogDirectory:
     """Make, lock and identify a directory. ConfigError if it is another's; offline if it cannot be used."""
-    directory = LogDirectory(disk, path, UUID(int=0), on_failure)
+    directory = LogDirectory(disk, path, UUID(int=0), on_failure, on_loss=on_loss)
     try:
         _make_durable(disk, path)
         directory.lock = lock_directory(disk, f"{path}/{checkpoints.LOCK}")

@@ -5,7 +5,7 @@ the checkpoints, and keeps the others going when one directory fails. A director
 holds a lock on its `.lock` file.
 
 Synchronous. The slow parts (`open_all`, `FlushTicket.run`, `CheckpointTicket.run`, `shut_down`) may run in a
-thread; everything else belongs to the loop. `on_failure` may be called from any thread.
+thread; everything else belongs to the loop. `on_failure` and `on_loss` may be called from any thread.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class LogManager:
         new_uuid: Callable[[], UUID],
         threads_per_directory: int = 2,
         on_failure: Callable[[LogDirectory, StorageError], None] | None = None,
+        on_loss: Callable[[LogDirectory], None] | None = None,
         max_open_segments: int | None = None,
     ) -> None:
         """Takes every directory: makes it if need be, locks it, checks whose it is (ConfigError if not ours).
@@ -81,7 +82,9 @@ class LogManager:
         """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
         self.broker_epoch_at_stop = -1
         """From the clean-shutdown files; -1 when the last stop was not clean everywhere."""
-        self.directories = [adopt_directory(disk, path, identity, new_uuid, on_failure) for path in paths]
+        self.directories = [
+            adopt_directory(disk, path, identity, new_uuid, on_failure, on_loss) for path in paths
+        ]
         self._checkpoints = {
             directory.path: DirectoryCheckpoints(directory) for directory in self.directories
         }

@@ -216,6 +216,17 @@ def test_one_failing_directory_leaves_the_others_working(tmp_path: Path) -> None
     assert (Path(created.directory.path) / ".kafka_cleanshutdown").exists()
 
 
+def test_a_full_disk_that_then_fails_may_have_lost_something(tmp_path: Path) -> None:
+    """It is offline already when the stop syncs it: whoever trusts what is on it must hear of that too."""
+    lost: list[str] = []
+    directory = LogDirectory(OsDisk(), str(tmp_path), TOPIC_ID, on_loss=lambda where: lost.append(where.path))
+    directory.fail(OSError(errno.ENOSPC, "No space left on device"), "append")
+    assert (directory.may_have_lost, lost) == (False, [])
+    directory.fail(OSError(errno.EIO, "Input/output error"), "sync")
+    directory.fail(OSError(errno.EIO, "Input/output error"), "sync again")
+    assert (directory.may_have_lost, lost) == (True, [str(tmp_path)])
+
+
 def test_without_any_directory_there_is_no_manager(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StorageError, match="no log directory can be used"):

@@ -28,11 +28,12 @@ from headrace.testing.simulation.virtual_time import Scheduler, SimulationFailed
 
 PORT: Final = 9092
 DATA: Final = "/data"
+MORE: Final = "/more"
+"""A second disk, where a host has one."""
 RESPAWN_SECONDS: Final = (0.2, 2.0)
 """How long a supervisor takes to start a process again that has ended by itself."""
 
 PROPERTIES: Final = {
-    "log.dirs": DATA,
     "zookeeper.connect": "zookeeper:2181",
     "num.recovery.threads.per.data.dir": "1",
     "auto.create.topics.enable": "false",
@@ -103,6 +104,8 @@ class SimulatedHost:
         """It lost power or its disk, and is not yet back among those in sync: what it held may be gone."""
         self.is_emptied = False
         """Its disk was replaced, or could not be synced: what it held is gone though it was synced."""
+        self.before_start: Callable[[], None] | None = None
+        """Happens to it while nothing runs, once."""
         self.boot = 0
         self.lives = 0
         self.process: BrokerProcess | None = None
@@ -134,6 +137,9 @@ class SimulatedHost:
             cluster.network.host_up(self.name)
         self.lives += 1
         self.disk.lose_unsynced()
+        if self.before_start is not None:
+            self.before_start()
+            self.before_start = None
         loop = ProcessLoop(cluster.scheduler, f"{self.name}.{self.lives}", boot_seconds=self._boot_seconds)
         process = self.process = BrokerProcess(self, loop)
         self.clock = SimulatedClock(loop, self.skew_ms)
@@ -237,6 +243,7 @@ class SimulatedCluster:
         seed: int,
         *,
         brokers: int = 3,
+        directories: tuple[str, ...] = (DATA,),
         properties: Mapping[str, str] | None = None,
         safeguards: Safeguards = ALL_ON,
         controller_safeguards: ControllerSafeguards = CONTROLLER_ALL_ON,
@@ -257,7 +264,8 @@ class SimulatedCluster:
         """Kept, so that nothing of them is unwound while the run goes on."""
         self.safeguards = safeguards
         self.controller_safeguards = controller_safeguards
-        self._properties = dict(PROPERTIES) | dict(properties or {})
+        self.directories = directories
+        self._properties = PROPERTIES | {"log.dirs": ",".join(directories)} | dict(properties or {})
         self._configs: dict[int, BrokerConfig] = {}
         self.on_process_ended: Callable[[SimulatedHost], None] = lambda _host: None
         self.hosts = [SimulatedHost(self, broker_id) for broker_id in range(1, brokers + 1)]

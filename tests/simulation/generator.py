@@ -41,7 +41,10 @@ WEIGHTS: Final = {
     "reassign": 5,
 }
 
-THEMES: Final = (
+COINCIDENCE: Final = 20
+"""How often one of coincidences.py is drawn, where a seed knows any."""
+
+COMBINATIONS: Final = (
     # Epochs that come and go in processes that live on, while messages of the last one are still under way.
     ("suspect", "prefer", "stall", "reset", "slow path"),
     ("suspect", "prefer", "one way", "stall", "hang"),
@@ -75,6 +78,10 @@ class Plan:
     faults: tuple[str, ...]
     gap: float
     """About how long it is calm between two faults."""
+    directories: int = 1
+    """Disks of each host."""
+    theme: str = ""
+    """Of the seeds that have one (themes.py)."""
 
     @classmethod
     def draw(cls, random: Random) -> Plan:
@@ -99,8 +106,8 @@ def _choose_faults(random: Random) -> tuple[str, ...]:
     if chance < 0.1:
         return ()
     if chance < 0.5:
-        theme = random.choice(THEMES)
-        return tuple(random.sample(theme, k=random.randint(2, len(theme))))
+        together = random.choice(COMBINATIONS)
+        return tuple(random.sample(together, k=random.randint(2, len(together))))
     drawn = random.choices(list(WEIGHTS), weights=list(WEIGHTS.values()), k=random.randint(2, 8))
     return tuple(dict.fromkeys(drawn))
 
@@ -112,7 +119,7 @@ class Generator:
         self._plan = plan
         self._faults = faults
         self._random = random
-        self._weights = [WEIGHTS[name] for name in plan.faults]
+        self._weights = [WEIGHTS.get(name, COINCIDENCE) for name in plan.faults]
 
     def next_gap(self) -> float:
         if self._random.random() < 0.3:

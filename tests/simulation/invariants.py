@@ -191,11 +191,13 @@ class Invariants:
 
     def _on_newest(self, image: MetadataImage) -> None:
         """The newest committed rows: who may lead, and whether they could."""
+        fenced = {each.broker_id for each in image.brokers.values() if each.fenced}
         for name in image.topic_names():
             topic = image.topics_by_name[name]
             for index in range(len(topic)):
                 row = topic.state(index)
                 committed = self._committed((name, index))
+                self._require(not fenced & set(row.isr), "FencedIsNotInSync", f"{name}-{index} {row}")
                 if committed.row == row:
                     continue
                 committed.row = row

@@ -13,7 +13,7 @@ from headrace.testing.simulation.virtual_time import SimulationFailed
 from tests.checker.check import Settings, check
 from tests.checker.history import History
 from tests.simulation.client import TOPIC, SimulatedClient
-from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.cluster import DATA, MORE, SimulatedCluster
 from tests.simulation.consumer import SimulatedConsumer
 from tests.simulation.describe import describe
 from tests.simulation.events import broker_events
@@ -22,6 +22,7 @@ from tests.simulation.generator import Generator, Plan
 from tests.simulation.invariants import Invariants
 from tests.simulation.producer import SimulatedProducer
 from tests.simulation.switched_off import switched_off
+from tests.simulation.themes import FIRST_THEMED, draw_themed
 
 START_SECONDS: Final = 30.0
 HEALING_SECONDS: Final = 60.0
@@ -63,7 +64,7 @@ def run_seed(
 ) -> Outcome:
     """Never raises what the run found: that is in the outcome."""
     random = Random(seed)
-    drawn = Plan.draw(random)
+    drawn = Plan.draw(random) if seed < FIRST_THEMED else draw_themed(random)
     outcome = Outcome(seed, plan or drawn)
     was_enabled = gc.isenabled()
     gc.disable()  # what is collected, and when, must not depend on what ran before
@@ -91,6 +92,7 @@ class Run:
         self.cluster = SimulatedCluster(
             random.getrandbits(32),
             brokers=plan.brokers,
+            directories=(DATA, MORE)[: plan.directories],
             safeguards=safeguards,
             controller_safeguards=controller_safeguards,
         )

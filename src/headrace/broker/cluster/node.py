@@ -25,6 +25,7 @@ from headrace.core.ports_coordination import (
     OfficeLost,
     SessionState,
 )
+from headrace.replication.assignment import concerns_this_process
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -166,12 +167,13 @@ class ClusterNode:
         registration = broker.image.brokers.get(broker.broker_id)
         if registration is not None and registration.epoch > self.broker_epoch:
             self.on_replaced(self.broker_epoch)
-        if registration is None or registration.epoch != self.broker_epoch:
+        epoch = None if registration is None else registration.epoch
+        if not concerns_this_process(epoch, self.broker_epoch, broker.world.safeguards):
             return
         if not self._hosting:
             self._hosting = True
             broker.hosting.start()
-        if not registration.fenced:
+        if registration is not None and not registration.fenced:
             self._unfenced.set()
 
     def on_replaced(self, epoch: BrokerEpoch) -> None:

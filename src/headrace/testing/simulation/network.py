@@ -56,6 +56,8 @@ class SimulatedNetwork:
         """Of every frame that arrived, and when: two runs that are the same have the same."""
         self.frames = 0
         self.on_delivery: Callable[[str, str, bytes], None] | None = None
+        self.on_sent: Callable[[SimulatedLink, bytes], None] | None = None
+        """Told of every request when it is under way: late messages that matter are rare by chance alone."""
         self.listening: dict[tuple[str, int], SimulatedEndpoint] = {}
         self.slow_paths: dict[tuple[str, str], float] = {}
         """Seconds that a path takes on top."""
@@ -139,6 +141,12 @@ class SimulatedNetwork:
             for stream in (link.up, link.down):
                 if stream.source == source and stream.target == target:
                     stream.postpone(seconds)
+
+    def overtake(self, link: SimulatedLink, seconds: float) -> None:
+        """The end that dialled hears a reset, and begins anew; what it had sent comes that much later."""
+        link.up.postpone(seconds)
+        link.down.drop()
+        link.down.push(None)
 
     def reset(self, link: SimulatedLink) -> None:
         """Both ends live, and hear of it on their own."""
@@ -272,6 +280,8 @@ class SimulatedLink:
         if weather.reset_chance and self._network.random.random() < weather.reset_chance:
             self._network.reset(self)
         self.up.push(bytes(frame))
+        if self._network.on_sent is not None:
+            self._network.on_sent(self, bytes(frame))
         return future
 
     def _on_done(self, future: asyncio.Future[memoryview]) -> None:

@@ -1,0 +1,229 @@
+"""Faults that have to come together to do harm, and that chance alone hardly ever brings together.
+
+Each of them is what a rule of replication exists for: a message that is late while the world changes, or a
+decision of which somebody does not hear. The details are drawn from the seed, and mostly come to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from headrace.protocol.messages.alter_partition_request import AlterPartitionRequest
+from headrace.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
+from headrace.testing.simulation.network import SimulatedLink
+from tests.simulation.client import TOPIC
+from tests.simulation.cluster import SimulatedHost
+from tests.simulation.decision_faults import DecisionFaults
+from tests.simulation.disk_faults import DiskFaults
+from tests.simulation.fault_scene import QUICK, FaultScene
+
+AT_ONCE: Final = (0.0, 0.003)
+
+
+class Cast(NamedTuple):
+    """One partition: who leads it, one who follows, and who is in office."""
+
+    leader: SimulatedHost
+    follower: SimulatedHost
+    office: SimulatedHost
+    rest: tuple[SimulatedHost, ...]
+    """The other replicas."""
+
+
+class Coincidences:
+    def __init__(self, scene: FaultScene, decisions: DecisionFaults, disks: DiskFaults) -> None:
+        self._scene = scene
+        self._cluster = scene.cluster
+        self._random = scene.random
+        self._decisions = decisions
+        self._disks = disks
+        self.names: dict[str, Callable[[], str | None]] = {
+            "late ISR change": self.late_isr_change,
+            "unheard ISR change": self.unheard_isr_change,
+            "forgetful follower": self.forgetful_follower,
+            "late farewell": self.late_farewell,
+            "same leader again": self.same_leader_again,
+            "directory lost at a stop": self.directory_lost_at_a_stop,
+        }
+
+    def _cast(self) -> Cast | None:
+        """None unless the leader has to ask another broker for what it wants."""
+        controller = self._decisions.controller()
+        topic = None if controller is None else controller.image.topic(TOPIC)
+        if controller is None or topic is None:
+            return None
+        hosts = self._cluster.hosts
+        office = hosts[controller.broker_id - 1]
+        index = self._random.randrange(len(topic))
+        leader = topic.leader(index)
+        replicas = [hosts[each - 1] for each in topic.replicas(index) if each != leader]
+        followers = [each for each in replicas if each.is_running]
+        if leader < 0 or leader == controller.broker_id or not followers:
+            return None
+        # One that is in office too takes the late messages with it, wherever it goes.
+        follower = self._random.choice([each for each in followers if each is not office] or followers)
+        rest = tuple(each for each in replicas if each is not follower)
+        return Cast(hosts[leader - 1], follower, office, rest)
+
+    # --- what is done to whom ---
+
+    def _when_sent(
+        self, api_key: int, source: SimulatedHost, spring: Callable[[SimulatedLink], None]
+    ) -> None:
+        """Once, when that host sends such a request. A later coincidence takes the place of this one."""
+        network = self._cluster.network
+        names = [host.name for host in self._cluster.hosts]
+
+        def on_sent(link: SimulatedLink, frame: bytes) -> None:
+            if link.host != source.name or link.peer_host not in names:
+                return
+            if int.from_bytes(frame[:2], "big") == api_key:
+                network.on_sent = None
+                spring(link)
+
+        network.on_sent = on_sent
+
+    def _cut(self, source: SimulatedHost, target: SimulatedHost, span: tuple[float, float]) -> None:
+        network = self._cluster.network
+        network.cut(source.name, target.name)
+        self._scene.later(span, partial(network.heal, source.name, target.name))
+
+    def _lose_power(self, host: SimulatedHost) -> bool:
+        if not host.is_running or not self._scene.may_lose_disk(host):
+            return False
+        host.lose_power()
+        self._scene.later(QUICK, host.start)
+        return True
+
+    def _bounce(self, host: SimulatedHost) -> None:
+        host.kill()
+        self._scene.later(QUICK, host.start)
+
+    # --- proposals of leaders ---
+
+    def late_isr_change(self) -> str | None:
+        """A follower comes back; the proposal to admit it is late, and meanwhile it is another follower."""
+        cast = self._cast()
+        if cast is None:
+            return None
+        strike = self._random.choice((self._lose_power, self._decisions.fence, self._bounce, None))
+        # While it is late nothing else may change the row, or it is refused for that.
+        seconds = self._random.uniform(0.3, 1.5) if strike is not None else self._random.uniform(1.0, 4.0)
+        given_up = strike is None
+
+        def spring(link: SimulatedLink) -> None:
+            if given_up:
+                self._cluster.network.overtake(link, seconds)
+            else:
+                link.up.postpone(seconds)
+            self._scene.later((0.0, 0.02) if strike is not None else (0.1, 0.5), hit)
+
+        def hit() -> None:
+            if strike is not None:
+                strike(cast.follower)
+            else:  # it was admitted by a second proposal, and is left behind again before the first arrives
+                self._cut(cast.follower, cast.leader, (seconds, seconds + 1.0))
+                self._decisions.fence(cast.follower)
+
+        self._when_sent(AlterPartitionRequest.API_KEY, cast.leader, spring)
+        self._decisions.fence(cast.follower)
+        what = "is left behind" if strike is None else strike.__name__.strip("_").replace("_", " ")
+        return f"{cast.leader.name}'s next ISR change is {seconds:.2f} s late; {cast.follower.name}: {what}"
+
+    def unheard_isr_change(self) -> str | None:
+        """A controller dies as it admits a replica. Its leader does not hear of it, nor it of its leader."""
+        cast = self._cast()
+        if cast is None or cast.office in (cast.follower, *cast.rest):
+            return None
+
+        def spring(_link: SimulatedLink) -> None:
+            self._cut(cast.follower, cast.leader, (0.3, 2.0))
+            self._scene.later((0.002, 0.015), die)
+
+        def die() -> None:
+            cast.office.kill()
+            self._scene.later((0.5, 3.0), cast.office.start)
+
+        self._when_sent(AlterPartitionRequest.API_KEY, cast.leader, spring)
+        self._decisions.fence(cast.follower)
+        return f"{cast.office.name} dies when {cast.leader.name} asks for {cast.follower.name}"
+
+    # --- followers that are not what they were ---
+
+    def forgetful_follower(self) -> str | None:
+        """It loses what it had, and is registered again before its leader hears a word of it."""
+        cast = self._cast()
+        if cast is None:
+            return None
+        self._cut(cast.follower, cast.leader, (0.3, 2.5))
+        if not self._lose_power(cast.follower):
+            return None
+        if self._random.random() < 0.5:
+            cast.follower.replace_disk()
+        return f"{cast.follower.name} forgets, and {cast.leader.name} does not hear of it"
+
+    def same_leader_again(self) -> str | None:
+        """A follower alone has what its leader wrote last, and is away until that one leads again."""
+        cast = self._cast()
+        if cast is None or cast.follower is cast.office:
+            return None
+        for other in cast.rest:
+            self._cut(other, cast.leader, (0.2, 0.6))
+        away = (3.2, 5.0)
+
+        def leave() -> None:
+            for other in self._scene.others(cast.follower):
+                self._cut(cast.follower, other, away)
+                self._cut(other, cast.follower, away)
+            self._cluster.cut_ensemble(cast.follower)
+            self._scene.later(away, partial(self._heal_ensemble_for, cast.follower))
+            self._decisions.fence(cast.leader)
+            self._scene.later((0.5, 2.5), self._prefer)
+
+        self._scene.later((0.05, 0.3), leave)
+        return f"{cast.follower.name} is away while {cast.leader.name} is deposed and comes back"
+
+    def _prefer(self) -> None:
+        self._decisions.prefer()
+
+    def _heal_ensemble_for(self, host: SimulatedHost) -> None:
+        self._cluster.cut_from_ensemble.pop(host.name, None)
+        process = host.process
+        if process is not None and process.coordination is not None and not process.loop.is_paused:
+            process.coordination.heal()
+
+    # --- processes that are not what they were ---
+
+    def late_farewell(self) -> str | None:
+        """A broker says that it stops, is killed for want of patience, and is back before it is heard."""
+        controller = self._decisions.controller()
+        host = self._scene.victim()
+        if controller is None or host is None or host.broker_id == controller.broker_id:
+            return None
+        if host.process is None or not host.process.is_ready:
+            return None
+        seconds = self._random.uniform(0.5, 3.0)
+
+        def spring(link: SimulatedLink) -> None:
+            link.up.postpone(seconds)
+            self._scene.later((0.01, 0.2), partial(self._bounce, host))
+
+        self._when_sent(BrokerHeartbeatRequest.API_KEY, host, spring)
+        host.stop()
+        return f"{host.name} stops, and is heard {seconds:.2f} s later"
+
+    def directory_lost_at_a_stop(self) -> str | None:
+        """A broker stops cleanly, and one of its disks is not there any more when it starts again."""
+        host = self._scene.victim()
+        if host is None or host.process is None or not host.process.is_ready:
+            return None
+        if not self._scene.may_lose_disk(host) or len(self._cluster.directories) < 2:
+            return None
+        for other in self._random.sample(self._scene.others(host), k=1):
+            other.kill()
+            self._scene.later((2.0, 5.0), other.start)
+        host.before_start = partial(self._disks.lose_directory, host)
+        self._scene.later((0.0, 0.5), host.stop)
+        return f"{host.name} stops, and loses a directory"

@@ -75,11 +75,30 @@ def test_names_that_need_quoting(spark: SparkSession) -> None:
     assert rows[1].problem == "wrong type for field a.b.c d: x is not bigint"
 
 
+def _plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().executedPlan().toString())
+
+
 def test_a_filter_on_problems_does_not_parse_twice(spark: SparkSession) -> None:
     decoded = decode(_frame(spark, [b"{}"]), Decoding(Format.JSON, "id bigint"))
     good = decoded.where("problem is null").select("decoded.id")
-    plan = good._jdf.queryExecution().executedPlan().toString()
-    assert plan.count("from_json(StructField(id") == 1
+    assert _plan(good).count("from_json(StructField(id") == 1
+    bad = decoded.where("problem is not null").select("problem")
+    assert _plan(bad).count("from_json(StructField(id") == 1
+
+
+def test_who_reads_good_records_does_not_carry_the_reasons(spark: SparkSession) -> None:
+    """Spark finds that out from the columns' form alone, and would not say if it no longer did."""
+    required = Decoding(Format.JSON, "id bigint not null, inner struct<n: int not null>")
+    decoded = decode(_frame(spark, [b"{}"]), required)
+    reason, and_the_value = "parseJson", "Project [value#"
+    bad = _plan(decoded.where("problem is not null").select("problem"))
+    assert reason in bad
+    assert and_the_value in bad
+    good = _plan(decoded.where("problem is null").select("decoded.*"))
+    assert reason not in good
+    # Neither is the text kept beside the parser's answer: it would be copied with each record.
+    assert and_the_value not in good
 
 
 def test_the_other_columns_stay_and_the_column_may_be_another(spark: SparkSession) -> None:

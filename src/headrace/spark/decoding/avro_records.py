@@ -59,8 +59,14 @@ def _finished(frame: DataFrame, value: Column, parsed: Column, fault: Column) ->
     """`fault` is looked for only where the reader refused, so a good record does not pay for it."""
     answer = sf.col(PARSED)
     good = answer[MARKER].isNotNull()
-    problem = sf.when(~good & value.isNotNull(), fault)
-    return with_columns(frame, parsed=parsed, problem=problem, good=good, decoded=answer.dropFields(MARKER))
+    return with_columns(
+        frame,
+        value=value,
+        parsed=parsed,
+        good=good,
+        decoded=sf.when(good, answer).dropFields(MARKER),
+        reason=sf.coalesce(fault, sf.lit("the bytes are not a record of this Avro schema")),
+    )
 
 
 def _options(reader: Any) -> dict[str, str]:

@@ -14,8 +14,10 @@ from pyspark.sql import functions as sf
 
 DECODED: Final = "decoded"
 PROBLEM: Final = "problem"
-#: The parser's own answer, between the two projections. Never leaves this package.
+#: The parser's own answer, and whether there was nothing to parse. They stand between the two projections
+#: and never leave this package.
 PARSED: Final = "__parsed"
+_ABSENT: Final = "__absent"
 
 
 def evaluated_once(column: Column) -> Column:
@@ -29,12 +31,18 @@ def evaluated_once(column: Column) -> Column:
 
 
 def with_columns(
-    frame: DataFrame, *, parsed: Column, problem: Column, good: Column, decoded: Column
+    frame: DataFrame, *, value: Column, parsed: Column, good: Column, decoded: Column, reason: Column
 ) -> DataFrame:
-    """The frame with both columns. All but `parsed` are made from PARSED, which is not kept.
+    """The frame with both columns. `good`, `decoded` and `reason` are made from PARSED, which is not kept.
 
-    The parser stands in a projection of its own: Spark does not repeat it for each use of its answer. `good`
-    says the same as "no problem and a value", but without a third projection that would copy each record.
+    The parser stands in a projection of its own: Spark does not repeat it for each use of its answer.
+
+    `reason` is asked for only where a record is not good, and is never null there. Spark sees that by itself:
+    it turns "problem is null" into "good, or nothing to parse", and then the reason is in no plan that reads
+    only good records. To that end the last resort of `reason` is a literal, and the choice below has two
+    sides, of which one is a literal.
     """
-    added = {DECODED: sf.when(good, decoded), PROBLEM: evaluated_once(problem)}
-    return frame.withColumn(PARSED, parsed).withColumns(added).drop(PARSED)
+    fine = sf.col(_ABSENT) | good
+    made = {PARSED: evaluated_once(parsed), _ABSENT: value.isNull()}
+    added = {DECODED: decoded, PROBLEM: sf.when(fine, sf.lit(None)).otherwise(reason)}
+    return frame.withColumns(made).withColumns(added).drop(PARSED, _ABSENT)

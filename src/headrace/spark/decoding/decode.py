@@ -60,7 +60,7 @@ def _decoded_json(frame: DataFrame, decoding: Decoding, value: Column) -> DataFr
     text = text.cast(StringType())
     not_text = sf.when(~sf.is_valid_utf8(text), "not JSON: the bytes are not UTF-8")
     early = not_text if problem is None else sf.coalesce(problem, not_text)
-    return decode_json(frame, schema, text, early, needed)
+    return decode_json(frame, schema, value, text, early, needed)
 
 
 def _json_columns(decoding: Decoding) -> StructType:

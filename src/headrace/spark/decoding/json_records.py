@@ -28,25 +28,35 @@ _TEXTS: Final = "map<string,string>"
 def decode_json(
     frame: DataFrame,
     schema: StructType,
+    value: Column,
     text: Column,
     early_problem: Column,
     required_fields: Iterable[tuple[str, ...]],
 ) -> DataFrame:
-    """`early_problem` is what is wrong before the text is looked at, else null; such a text is not parsed."""
+    """`text` is what is to be parsed of `value`. `early_problem` is what is wrong before it is looked at,
+    else null; such a text is not parsed.
+    """
     with_refusal = StructType([*schema.fields, StructField(_REFUSED, StringType())])
-    parsed = sf.from_json(sf.when(early_problem.isNull(), text), with_refusal, _OPTIONS)
+    # Spark compiles this condition. As a part of what the parser gets, it would be interpreted each time.
+    parsed = sf.when(early_problem.isNull(), sf.from_json(text, with_refusal, _OPTIONS))
     answer = sf.col(PARSED)
-    nothing = sf.when(text.isNotNull(), "empty: there is no JSON in it")
-    # In this order a good record pays for two looks at null, and for those at its required fields.
-    problem = sf.when(answer.isNull(), sf.coalesce(early_problem, nothing)).when(
-        answer[_REFUSED].isNotNull(), _why_refused(answer[_REFUSED], schema)
-    )
     good = answer.isNotNull() & answer[_REFUSED].isNull()
+    reasons = [
+        early_problem,
+        sf.when(answer.isNull(), "empty: there is no JSON in it"),
+        sf.when(answer[_REFUSED].isNotNull(), _why_refused(answer[_REFUSED], schema)),
+    ]
     for path in required_fields:
         good = good & ~_absent(answer, path)
-        problem = problem.when(_absent(answer, path), f"required field {'.'.join(path)} is missing or null")
-    kept = sf.struct(*(answer[name].alias(name) for name in schema.names))
-    return with_columns(frame, parsed=parsed, problem=problem, good=good, decoded=kept)
+        reasons.append(sf.when(_absent(answer, path), f"required field {'.'.join(path)} is missing or null"))
+    return with_columns(
+        frame,
+        value=value,
+        parsed=parsed,
+        good=good,
+        decoded=sf.when(good, answer).dropFields(_REFUSED),
+        reason=sf.coalesce(*reasons, sf.lit("does not fit the schema")),
+    )
 
 
 def required(schema: StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

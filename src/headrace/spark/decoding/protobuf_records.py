@@ -51,10 +51,11 @@ def decode_protobuf(
     parsed = sf.col(PARSED)
     return with_columns(
         frame,
+        value=value,
         parsed=arrow_column(read, value, answer),
-        problem=parsed[PROBLEM],
         good=parsed[PROBLEM].isNull(),
         decoded=parsed[DECODED],
+        reason=sf.coalesce(parsed[PROBLEM], sf.lit("the bytes are not this message")),
     )
 
 

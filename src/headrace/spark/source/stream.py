@@ -16,6 +16,7 @@ from headrace.spark.source import limits, plan
 from headrace.spark.source.brokers import Brokers, is_gone
 from headrace.spark.source.commits import GroupCommits, ProgressListener
 from headrace.spark.source.connector import offsets_in
+from headrace.spark.source.filling import fill
 from headrace.spark.source.options import Wish
 from headrace.spark.source.sizes import Sampler
 
@@ -100,6 +101,8 @@ class TopicStream:
         way, end = step.memory.passage, step.passage_end
         assert way is not None, "a passage that ends is remembered"
         assert end is not None, "only called for a passage"
+        if self._sampler is not None:
+            self._sampler.forget()
         _log.warning("%s: records are gone; going on from %s to %s", self.name, way.after, way.to)
         if self._target is not None:
             kept = {each: at for each, at in self._target.items() if each not in way.after}
@@ -115,8 +118,7 @@ class TopicStream:
         if self._wish.max_records is not None:
             end = limits.within(begin, end, self._wish.max_records)
         if self._sampler is not None and self._wish.max_bytes is not None:
-            end, sizes = self._sampler.limited(begin, end, self._wish.max_bytes)
-            self._batch_bytes = limits.estimate(begin, end, sizes)
+            end, self._batch_bytes = fill(begin, end, self._wish.max_bytes, self._sampler.take)
         return {**position, **end}
 
     # --- what a batch reads, and what is done

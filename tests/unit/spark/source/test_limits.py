@@ -1,13 +1,12 @@
-"""A batch never has more records than it may, always some, and about as many bytes as it may."""
+"""A batch never has more records than it may, and always all that it may."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.spark.lake.checkpoint import Offsets
-from headrace.spark.source.limits import estimate, records_for, within
+from headrace.spark.source.limits import within
 
 
 def at(*offsets: int) -> Offsets:
@@ -42,24 +41,3 @@ def test_a_batch_has_all_that_it_may_and_goes_only_forward(ranges: list[tuple[in
     assert taken == min(most, sum(backlogs))
     if most >= len(backlogs):
         assert all(chosen[each] > begin[each] for each in end if end[each] > begin[each])
-
-
-def test_bytes_become_records_by_the_size_of_each_partition() -> None:
-    sizes = {("t", 0): 100.0, ("t", 1): 1000.0}
-    most = records_for(at(0, 0), at(500, 500), 55_000, sizes)
-    assert most == 100
-    assert estimate(at(0, 0), within(at(0, 0), at(500, 500), most), sizes) == pytest.approx(55_000)
-
-
-def test_partitions_without_a_sample_are_as_the_others() -> None:
-    assert records_for(at(0, 0), at(100, 100), 1_000, {("t", 0): 100.0}) == 10
-    assert estimate(at(0, 0), at(5, 5), {("t", 0): 100.0}) == 1_000
-
-
-def test_a_record_larger_than_the_limit_is_read_alone() -> None:
-    assert records_for(at(0), at(5), 10, {("t", 0): 1e6}) == 1
-
-
-def test_without_samples_or_with_little_to_read_there_is_no_limit() -> None:
-    assert records_for(at(0), at(5), 10, {}) is None
-    assert records_for(at(0), at(5), 10_000, {("t", 0): 100.0}) is None

@@ -1,0 +1,111 @@
+"""A batch of about so many bytes, by samples of the log. Pure: who takes the samples is given.
+
+Brokers do not tell how many bytes lie between two offsets, and to read a batch twice costs twice. So records
+are sampled where a batch begins and where it would end, and the end is moved until it fits. This is an
+estimate: what lies between the samples is taken to be like them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from headrace.spark.lake.checkpoint import Offsets
+from headrace.spark.source.limits import Partition, within
+
+_ROUNDS: Final = 3
+#: A batch between these parts of the limit is good enough, and the middle is aimed at.
+_ENOUGH: Final = 0.85
+_AIM: Final = 0.95
+#: Of a batch with more partitions, those with the largest backlogs are sampled, and the others like them.
+_PARTITIONS: Final = 16
+#: No guess goes further from the last one: it rests on what was seen before it.
+_LEAP: Final = 4.0
+
+
+class Sample(NamedTuple):
+    """Of the records from `begin` on, up to `end`."""
+
+    begin: int
+    end: int
+    bytes: float
+
+    @property
+    def density(self) -> float:
+        """Bytes for each offset. Compacted records and markers of transactions have an offset too."""
+        return self.bytes / (self.end - self.begin)
+
+
+TakeSample = Callable[[Partition, int], Sample | None]
+"""None where nothing could be read."""
+
+
+class Filled(NamedTuple):
+    end: Offsets
+    bytes: float
+    """As estimated."""
+
+
+def fill(begin: Offsets, end: Offsets, most_bytes: int, take: TakeSample) -> Filled:
+    """At least one record, and about `most_bytes`; without any sample, all of it."""
+    backlog = {each: end[each] - begin[each] for each in end if end[each] > begin[each]}
+    largest = sorted(backlog, key=lambda each: (-backlog[each], each))[:_PARTITIONS]
+    first = {each: sample for each in largest if (sample := take(each, begin[each])) is not None}
+    total = sum(backlog.values())
+    if not first:
+        return Filled(dict(end), 0.0)
+    most = _most(
+        total * most_bytes * _AIM / _all(begin, end, {each: one.density for each, one in first.items()})
+    )
+    below, above = (0, 0.0), (0, 0.0)
+    found: Filled | None = None
+    for _ in range(_ROUNDS):
+        guess = within(begin, end, most)
+        size = _size(begin, guess, first, take)
+        if size <= most_bytes:
+            found, below = Filled(guess, size), (most, size)
+            if most >= total or size >= most_bytes * _ENOUGH:
+                return found
+        else:
+            above = (most, size)
+        most = _next(below, above, most_bytes * _AIM)
+    return found or Filled(within(begin, end, most), _AIM * most_bytes)
+
+
+def _most(records: float) -> int:
+    return max(1, int(records))
+
+
+def _next(below: tuple[int, float], above: tuple[int, float], aim: float) -> int:
+    """Between what was too small and what was too large, or further than the former."""
+    if not above[0]:
+        return _most(below[0] * min(_LEAP, aim / below[1]))
+    return _most(below[0] + (above[0] - below[0]) * (aim - below[1]) / (above[1] - below[1]))
+
+
+def _size(begin: Offsets, guess: Offsets, first: dict[Partition, Sample], take: TakeSample) -> float:
+    densities = {}
+    for each, sample in first.items():
+        if guess[each] > begin[each]:
+            densities[each] = _between(sample, guess[each], take(each, guess[each])) / (
+                guess[each] - begin[each]
+            )
+    return _all(begin, guess, densities or {each: sample.density for each, sample in first.items()})
+
+
+def _between(first: Sample, end: int, last: Sample | None) -> float:
+    """Bytes from where the first sample begins to where the last one does."""
+    if last is None:
+        return (end - first.begin) * first.density
+    if end < first.end:
+        # The first goes too far. What it has too much is seen by the last; all of it, if both end together.
+        return max(0.0, first.bytes - (first.end - end) * last.density)
+    return first.bytes + (end - first.end) * (first.density + last.density) / 2
+
+
+def _all(begin: Offsets, end: Offsets, densities: dict[Partition, float]) -> float:
+    """Of all partitions; those that were not sampled are as the others on average."""
+    average = sum(densities.values()) / len(densities)
+    return sum(
+        (end[each] - begin[each]) * densities.get(each, average) for each in end if end[each] > begin[each]
+    )

@@ -1,0 +1,61 @@
+"""Batches of about so many bytes, by samples: also where records grow, or are compressed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from confluent_kafka import Producer
+from pyspark.sql import SparkSession
+
+from tests.broker_process import BrokerProcess
+from tests.spark.connector.topics import Sent, create, hand_over, send
+from tests.spark.source.queries import Job
+
+
+def batch_bytes(job: Job, most: int) -> list[int]:
+    """What the values of each batch were, in order."""
+    sizes: list[int] = []
+    query = (
+        job.frame(max_bytes=most)
+        .writeStream.foreachBatch(
+            lambda rows, _: sizes.append(rows.selectExpr("sum(length(value)) as s").collect()[0].s)
+        )
+        .option("checkpointLocation", job.checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(300)
+    assert [each["sources"][0]["metrics"]["estimatedBytes"] for each in query.recentProgress]
+    return sizes
+
+
+def test_batches_of_equal_records_are_as_large_as_was_asked_for(
+    spark: SparkSession, broker: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    topic = create(broker.bootstrap, new_topic(), partitions=2)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "compression.type": "lz4", "linger.ms": 5})
+    hand_over(producer, topic, [Sent("x" * 1000, index % 2) for index in range(1000)])
+    assert producer.flush(60) == 0
+    sizes = batch_bytes(Job(spark, broker.bootstrap, topic, tmp_path), 300_000)
+    assert sum(sizes) == 1_000_000
+    assert len(sizes) == 4
+    assert all(250_000 <= size <= 300_000 for size in sizes[:-1]), sizes
+
+
+def test_batches_shrink_in_records_where_records_grow(
+    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    topic = create(headrace.bootstrap, new_topic())
+    send(headrace.bootstrap, topic, [Sent("x" * (100 + index)) for index in range(2000)])
+    sizes = batch_bytes(Job(spark, headrace.bootstrap, topic, tmp_path), 400_000)
+    assert sum(sizes) == sum(100 + index for index in range(2000))
+    assert all(300_000 <= size <= 440_000 for size in sizes[:-1]), sizes
+
+
+def test_a_record_larger_than_the_limit_comes_alone(
+    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    topic = create(headrace.bootstrap, new_topic())
+    send(headrace.bootstrap, topic, [Sent("x" * 50_000) for _ in range(3)])
+    assert batch_bytes(Job(spark, headrace.bootstrap, topic, tmp_path), 10_000) == [50_000] * 3

@@ -1,0 +1,119 @@
+"""Batches of about so many bytes: how near the estimate comes on logs of which every size is known."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate, takewhile
+
+import pytest
+
+from headrace.spark.lake.checkpoint import Offsets
+from headrace.spark.source.filling import Sample, fill
+
+
+class Log:
+    """Records of known sizes, in batches as producers make them; a fetch has whole batches."""
+
+    def __init__(self, sizes: list[int], batch_bytes: int = 16_000, fetch_bytes: int = 64_000) -> None:
+        self.sizes = sizes
+        self.fetch_bytes = fetch_bytes
+        self.fetches = 0
+        self.before = [0, *accumulate(sizes)]
+        self.ends: list[int] = []
+        held = 0
+        for offset, size in enumerate(sizes):
+            if held and held + size > batch_bytes:
+                self.ends.append(offset)
+                held = 0
+            held += size
+        self.ends.append(len(sizes))
+
+    def take(self, _partition: tuple[str, int], offset: int) -> Sample | None:
+        if offset >= len(self.sizes):
+            return None
+        self.fetches += 1
+        ends = self.ends[bisect_right(self.ends, offset) :]
+        fitting = takewhile(lambda end: self.bytes(offset, end) <= self.fetch_bytes, ends)
+        end = max(fitting, default=ends[0])
+        return Sample(offset, end, self.bytes(offset, end))
+
+    def bytes(self, begin: int, end: int) -> int:
+        return self.before[end] - self.before[begin]
+
+
+def at(offset: int) -> Offsets:
+    return {("t", 0): offset}
+
+
+def batches(log: Log, most_bytes: int) -> list[int]:
+    found, position = [], 0
+    while position < len(log.sizes):
+        end = fill(at(position), at(len(log.sizes)), most_bytes, log.take).end["t", 0]
+        assert end > position
+        found.append(log.bytes(position, end))
+        position = end
+    return found
+
+
+@pytest.mark.parametrize("batch_bytes", [1_000, 16_000, 1_000_000])
+@pytest.mark.parametrize(
+    ("size", "low", "high"),
+    [
+        (lambda _: 500, 0.84, 1.0),
+        (lambda index: 100 + index, 0.6, 1.1),
+        (lambda index: 2100 - index // 2, 0.6, 1.1),
+        (lambda index: 2000 if index % 2 else 100, 0.8, 1.05),
+    ],
+    ids=["equal", "growing", "shrinking", "in turns"],
+)
+def test_batches_come_near_the_limit(
+    size: Callable[[int], int], low: float, high: float, batch_bytes: int
+) -> None:
+    log = Log([size(index) for index in range(4000)], batch_bytes)
+    found = batches(log, 400_000)
+    assert all(low <= each / 400_000 <= high for each in found[:-1]), found
+    assert log.fetches <= 4 * len(found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sizes_without_order_are_met_on_average(seed: int) -> None:
+    chance = random.Random(seed)
+    log = Log([50 + int(chance.lognormvariate(5, 1)) for _ in range(20_000)])
+    found = [each / 500_000 for each in batches(log, 500_000)[:-1]]
+    assert all(0.6 <= each <= 1.5 for each in found), found
+    assert 0.8 <= sum(found) / len(found) <= 1.1
+
+
+def test_equal_records_need_one_fetch_for_each_batch() -> None:
+    class Remembering(Log):
+        last: Sample | None = None
+
+        def take(self, partition: tuple[str, int], offset: int) -> Sample | None:
+            if self.last is None or self.last.begin != offset:
+                self.last = super().take(partition, offset)
+            return self.last
+
+    log = Remembering([500] * 20_000)
+    assert len(batches(log, 1_000_000)) + 1 >= log.fetches
+
+
+def test_a_record_larger_than_the_limit_is_read_alone() -> None:
+    assert batches(Log([50_000] * 3), 10_000) == [50_000] * 3
+
+
+def test_what_is_less_than_the_limit_is_read_whole() -> None:
+    assert batches(Log([100] * 50), 100_000) == [5_000]
+
+
+def test_without_samples_there_is_no_limit() -> None:
+    assert fill(at(0), at(10), 1, lambda _partition, _offset: None).end == at(10)
+
+
+def test_partitions_that_are_not_sampled_are_as_the_others() -> None:
+    begin = {("t", number): 0 for number in range(40)}
+    end = dict.fromkeys(begin, 1000)
+    filled = fill(begin, end, 400_000, lambda _, offset: Sample(offset, offset + 10, 1_000))
+    assert 340_000 <= sum(filled.end.values()) * 100 <= 400_000
+    assert filled.bytes == pytest.approx(sum(filled.end.values()) * 100)

@@ -41,6 +41,7 @@ class Coincidences:
         self._disks = disks
         self.names: dict[str, Callable[[], str | None]] = {
             "late ISR change": self.late_isr_change,
+            "overtaken ISR change": self.overtaken_isr_change,
             "unheard ISR change": self.unheard_isr_change,
             "forgetful follower": self.forgetful_follower,
             "late farewell": self.late_farewell,
@@ -48,24 +49,32 @@ class Coincidences:
             "directory lost at a stop": self.directory_lost_at_a_stop,
         }
 
-    def _cast(self) -> Cast | None:
-        """None unless the leader has to ask another broker for what it wants."""
+    def _cast(self, *, apart: bool = False) -> Cast | None:
+        """Of a partition whose leader has to ask another broker for what it wants; `apart`: one that has no
+        replica of it. None if there is none."""
         controller = self._decisions.controller()
         topic = None if controller is None else controller.image.topic(TOPIC)
         if controller is None or topic is None:
             return None
-        hosts = self._cluster.hosts
-        office = hosts[controller.broker_id - 1]
-        index = self._random.randrange(len(topic))
+        hosts, office = self._cluster.hosts, controller.broker_id
+        fitting = [
+            index
+            for index in range(len(topic))
+            if topic.leader(index) not in (-1, office) and not (apart and office in topic.replicas(index))
+        ]
+        if not fitting:
+            return None
+        index = self._random.choice(fitting)
         leader = topic.leader(index)
         replicas = [hosts[each - 1] for each in topic.replicas(index) if each != leader]
         followers = [each for each in replicas if each.is_running]
-        if leader < 0 or leader == controller.broker_id or not followers:
+        if not followers:
             return None
         # One that is in office too takes the late messages with it, wherever it goes.
-        follower = self._random.choice([each for each in followers if each is not office] or followers)
+        others = [each for each in followers if each.broker_id != office]
+        follower = self._random.choice(others or followers)
         rest = tuple(each for each in replicas if each is not follower)
-        return Cast(hosts[leader - 1], follower, office, rest)
+        return Cast(hosts[leader - 1], follower, hosts[office - 1], rest)
 
     # --- what is done to whom ---
 
@@ -108,34 +117,49 @@ class Coincidences:
         cast = self._cast()
         if cast is None:
             return None
-        strike = self._random.choice((self._lose_power, self._decisions.fence, self._bounce, None))
-        # While it is late nothing else may change the row, or it is refused for that.
-        seconds = self._random.uniform(0.3, 1.5) if strike is not None else self._random.uniform(1.0, 4.0)
-        given_up = strike is None
+        strike = self._random.choice((self._lose_power, self._decisions.fence, self._bounce))
+        seconds = self._random.uniform(0.3, 1.5)  # not longer, or other changes of the row have it refused
 
         def spring(link: SimulatedLink) -> None:
-            if given_up:
-                self._cluster.network.overtake(link, seconds)
-            else:
-                link.up.postpone(seconds)
-            self._scene.later((0.0, 0.02) if strike is not None else (0.1, 0.5), hit)
+            link.up.postpone(seconds)
+            self._scene.later((0.0, 0.02), hit)
 
         def hit() -> None:
-            if strike is not None:
-                strike(cast.follower)
-            else:  # it was admitted by a second proposal, and is left behind again before the first arrives
-                self._cut(cast.follower, cast.leader, (seconds, seconds + 1.0))
-                self._decisions.fence(cast.follower)
+            # Whoever can reach the leader has everything again before the proposal arrives.
+            self._cut(cast.follower, cast.leader, (seconds, seconds + 1.0))
+            strike(cast.follower)
 
         self._when_sent(AlterPartitionRequest.API_KEY, cast.leader, spring)
         self._decisions.fence(cast.follower)
-        what = "is left behind" if strike is None else strike.__name__.strip("_").replace("_", " ")
-        return f"{cast.leader.name}'s next ISR change is {seconds:.2f} s late; {cast.follower.name}: {what}"
+        what = strike.__name__.strip("_").replace("_", " ")
+        return f"{cast.leader.name}'s next ISR change is {seconds:.2f} s late; {what} {cast.follower.name}"
+
+    def overtaken_isr_change(self) -> str | None:
+        """A second proposal admits a follower, which falls behind again before the first one arrives."""
+        cast = self._cast()
+        if cast is None:
+            return None
+        seconds = self._random.uniform(1.0, 4.0)
+
+        def spring(link: SimulatedLink) -> None:
+            self._cluster.network.overtake(link, seconds)
+            self._scene.later((0.1, 0.5), fall_behind)
+
+        def fall_behind() -> None:
+            self._cut(cast.follower, cast.leader, (seconds, seconds + 1.0))
+            self._scene.later((0.1, 0.5), leave)
+
+        def leave() -> None:
+            self._decisions.fence(cast.follower)
+
+        self._when_sent(AlterPartitionRequest.API_KEY, cast.leader, spring)
+        self._decisions.fence(cast.follower)
+        return f"{cast.leader.name}'s next ISR change is overtaken, and comes {seconds:.2f} s late"
 
     def unheard_isr_change(self) -> str | None:
         """A controller dies as it admits a replica. Its leader does not hear of it, nor it of its leader."""
-        cast = self._cast()
-        if cast is None or cast.office in (cast.follower, *cast.rest):
+        cast = self._cast(apart=True)
+        if cast is None:
             return None
 
         def spring(_link: SimulatedLink) -> None:

@@ -13,12 +13,14 @@ def safeguard_names() -> list[str]:
     return [field.name for field in (*fields(Safeguards), *fields(ControllerSafeguards))]
 
 
-def switched_off(name: str | None) -> tuple[Safeguards, ControllerSafeguards]:
-    """Everything on, but for this one."""
-    if name is None:
-        return ALL_ON, CONTROLLER_ALL_ON
-    if any(field.name == name for field in fields(Safeguards)):
-        return replace(ALL_ON, **{name: False}), CONTROLLER_ALL_ON
-    if any(field.name == name for field in fields(ControllerSafeguards)):
-        return ALL_ON, replace(CONTROLLER_ALL_ON, **{name: False})
-    raise ValueError(f"no safeguard is called {name}; there are {', '.join(safeguard_names())}")
+def switched_off(names: str | None) -> tuple[Safeguards, ControllerSafeguards]:
+    """Everything on, but for this one, or for several with `+` between them."""
+    off = dict.fromkeys([] if names is None else names.split("+"), False)
+    unknown = off.keys() - set(safeguard_names())
+    if unknown:
+        raise ValueError(f"no safeguard is called {unknown.pop()}; there are {', '.join(safeguard_names())}")
+    ours = {field.name for field in fields(Safeguards)}
+    return (
+        replace(ALL_ON, **{name: False for name in off if name in ours}),
+        replace(CONTROLLER_ALL_ON, **{name: False for name in off if name not in ours}),
+    )

@@ -25,22 +25,24 @@ class Theme:
     brokers: tuple[int, ...] = (3, 3, 4)
     partitions: tuple[int, ...] = (1, 2, 3)
     directories: int = 1
+    synced: bool | None = None
+    """None: as it is drawn."""
     gap: tuple[float, ...] = (0.7, 1.5, 3.0)
 
 
 THEMES: Final = (
     Theme(
         "late proposals",
-        ("late ISR change",),
+        ("late ISR change", "overtaken ISR change"),
         ("suspect", "prefer", "stall", "reset", "one way", "bounce"),
     ),
     Theme(
         "decisions that nobody hears of",
         ("unheard ISR change",),
         ("suspect", "doubt", "reset", "bounce", "stall"),
-        pause=(0.02, 0.05, 0.1),
+        pause=(0.05, 0.1),
         brokers=(4,),
-        partitions=(2, 3),
+        partitions=(3, 4),
     ),
     Theme(
         "forgetful followers in quiet",
@@ -57,7 +59,7 @@ THEMES: Final = (
         "leaders that come back",
         ("same leader again",),
         ("suspect", "prefer", "stall", "slow path"),
-        pause=(0.02, 0.05, 0.1),
+        pause=(0.05, 0.1),
         gap=(2.0, 3.0),
     ),
     Theme(
@@ -68,18 +70,27 @@ THEMES: Final = (
         partitions=(2, 3),
         gap=(1.5, 3.0),
     ),
+    Theme(
+        "only what is synced",
+        ("power everywhere", "slow disk"),
+        ("power", "bounce", "suspect", "stall"),
+        synced=True,
+        gap=(0.7, 1.5),
+    ),
 )
 
 
 def draw_themed(random: Random) -> Plan:
     theme = random.choice(THEMES)
+    plan = Plan.draw(random)
     beside = tuple(random.sample(theme.beside, k=random.randint(0, 3)))
     return replace(
-        Plan.draw(random),
+        plan,
         brokers=random.choice(theme.brokers),
         partitions=random.choice(theme.partitions),
         pause=random.choice(theme.pause),
         seconds=random.uniform(8.0, 20.0),
+        synced=plan.synced if theme.synced is None else theme.synced,
         faults=theme.coincidences + beside,
         gap=random.choice(theme.gap),
         directories=theme.directories,

@@ -1,0 +1,80 @@
+"""How many seeds it takes until the absence of each safeguard is seen: `python -m tests.simulation.guards`.
+
+Prints a row of a Markdown table for each. `--only NAME` takes up one of them (several with `+` are switched
+off together), `--limit` ends the search, `--skip` goes on where one ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+
+from tests.simulation.invariants import InvariantBroken
+from tests.simulation.run import AnomalyFound, Outcome, run_seed
+from tests.simulation.switched_off import safeguard_names, switched_off
+from tests.simulation.themes import FIRST_THEMED
+
+ORDINARY = 60
+"""So many seeds without a theme come first, as they are cheap; what they miss needs a coincidence."""
+
+
+def seeds(ordinary: int, limit: int) -> Iterator[int]:
+    yield from range(min(ordinary, limit))
+    yield from range(FIRST_THEMED, FIRST_THEMED + max(0, limit - ordinary))
+
+
+def search(without: str, tried: Iterator[int]) -> tuple[int, Outcome | None]:
+    """How many seeds it took, and the run that failed; None if none did."""
+    count = 0
+    for count, seed in enumerate(tried, 1):
+        outcome = run_seed(seed, without=without)
+        if outcome.failure is not None:
+            return count, outcome
+    return count, None
+
+
+def noticed(outcome: Outcome) -> str:
+    """What saw it, in a few words."""
+    failure = outcome.failure
+    if isinstance(failure, InvariantBroken):
+        return failure.name
+    if isinstance(failure, AnomalyFound):
+        return f"the checker: {str(failure).splitlines()[1]}"
+    return f"liveness: {failure}"
+
+
+def row(without: str, skip: int, count: int, outcome: Outcome | None) -> str:
+    name = without.replace("+", "` and `")
+    if outcome is None:
+        return f"| `{name}` | not in {skip + count} | | |"
+    where = outcome.plan.theme or "no theme"
+    return f"| `{name}` | {skip + count} | {outcome.seed} ({where}) | {noticed(outcome)} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.guards")
+    parser.add_argument("--only", action="append", help="this one; several with + are off together")
+    parser.add_argument("--limit", type=int, default=1000, help="seeds for each, at most (default: 1000)")
+    parser.add_argument("--ordinary", type=int, default=ORDINARY, help="of these without a theme, first")
+    parser.add_argument("--skip", type=int, default=0, help="seeds that were tried before")
+    given = parser.parse_args()
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.environ["PYTHONHASHSEED"] = "0"  # so that every seed is the run that its number says
+        os.execv(sys.executable, [sys.executable, "-m", "tests.simulation.guards", *sys.argv[1:]])
+    names = given.only or safeguard_names()
+    for name in names:
+        switched_off(name)  # or it says which there are
+    print("| Switched off | Seeds | Found by | What noticed |\n|---|--:|---|---|", flush=True)
+    missed = 0
+    for name in names:
+        tried = iter(list(seeds(given.ordinary, given.limit))[given.skip :])
+        count, outcome = search(name, tried)
+        missed += outcome is None
+        print(row(name, given.skip, count, outcome), flush=True)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -40,6 +41,12 @@ _FAILURES_AT_MOST: Final = 5
     metavar="[TIER=]FORMAT:LOCATION",
     help="A table to compare with, as delta:/data/lake/orders; may be repeated. Name the dead letters too.",
 )
+@click.option(
+    "--lake-config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The lake.toml of a `headrace lake`: its tables of these topics, with their dead letters.",
+)
 @click.option("--window", metavar="DURATION", default="1m", show_default=True, callback=duration_ms)
 @click.option(
     "--lateness",
@@ -66,6 +73,7 @@ def run(
     """Count and compare the tiers of TOPICs, window by window, and publish a verdict on each.
 
     \b
+    headrace audit run orders --state /data/audit --lake-config lake.toml
     headrace audit run orders --state /data/audit --lake delta:/data/lake/orders
 
     Producers must be audited (`headrace.audit`), or left out with --without-producers. A difference is
@@ -92,12 +100,17 @@ def run(
 
 def _config(topics: tuple[str, ...], chosen: dict[str, Any]) -> AuditConfig:
     from headrace.spark.audit.config import AuditConfig, parse_table
+    from headrace.spark.audit.lakes import tables_of
+    from headrace.spark.lake.config import load
 
+    lakes = tuple(parse_table(text) for text in chosen["lakes"])
+    if chosen["lake_config"] is not None:
+        lakes += tables_of(load(chosen["lake_config"]), topics)
     return AuditConfig(
         kafka={"bootstrap.servers": chosen["bootstrap"]},
         topics=topics,
         state=chosen["state"],
-        lakes=tuple(parse_table(text) for text in chosen["lakes"]),
+        lakes=lakes,
         window_ms=chosen["window"],
         lateness_ms=chosen["lateness"],
         with_producers=not chosen["without_producers"],

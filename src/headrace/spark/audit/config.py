@@ -24,6 +24,8 @@ class LakeTable:
     #: A directory or URL; of Iceberg the name, with its catalog.
     location: str
     tier: str = "lake"
+    #: Of the query that fills it, where that is known: see lakes.py.
+    checkpoint: str | None = None
 
 
 def parse_table(text: str) -> LakeTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 
@@ -13,6 +14,7 @@ from headrace.spark import columns
 from headrace.spark.audit import expressions
 from headrace.spark.audit.books import Books
 from headrace.spark.audit.config import AuditConfig, LakeTable
+from headrace.spark.audit.lakes import positions_told
 from headrace.spark.audit.offsets import Range, as_option
 from headrace.spark.audit.picture import LakeTier, Partition, Read
 
@@ -87,10 +89,28 @@ def unsettled_cells(books: Books, config: AuditConfig, certified: DataFrame) -> 
 # --- lakes --------------------------------------------------------------------------------------------------
 
 
-def open_table(spark: SparkSession, table: LakeTable) -> DataFrame:
-    if table.format == "iceberg":
-        return spark.table(table.location)
-    return spark.read.format(table.format).load(table.location)
+#: Spark's names for "there is no such table".
+_ABSENT: Final = frozenset(
+    {
+        "DELTA_PATH_DOES_NOT_EXIST",
+        "DELTA_TABLE_NOT_FOUND",
+        "PATH_NOT_FOUND",
+        "SCHEMA_NOT_FOUND",
+        "TABLE_OR_VIEW_NOT_FOUND",
+    }
+)
+
+
+def open_table(spark: SparkSession, table: LakeTable) -> DataFrame | None:
+    """None where there is no such table yet: a lake makes it with the first record, or dead letter."""
+    try:
+        if table.format == "iceberg":
+            return spark.table(table.location)
+        return spark.read.format(table.format).load(table.location)
+    except AnalysisException as error:
+        if error.getCondition() in _ABSENT:
+            return None
+        raise
 
 
 def lake_tier(
@@ -101,17 +121,18 @@ def lake_tier(
     positions: Mapping[Partition, int],
 ) -> LakeTier:
     """Counted up to `positions`, where the log tier stands: a lake that is ahead of it is no difference."""
+    told = positions_told(spark, tables)
     needed = [columns.TOPIC, columns.PARTITION, columns.OFFSET, columns.TIMESTAMP, expressions.RECORD_HASH]
-    frames = [expressions.with_hash(open_table(spark, table)).select(*needed) for table in tables]
+    there = [opened for table in tables if (opened := open_table(spark, table)) is not None]
+    frames = [expressions.with_hash(opened).select(*needed) for opened in there]
+    if not windows or not frames:
+        return LakeTier({}, told)
     rows = frames[0]
     for more in frames[1:]:
         rows = rows.unionByName(more)
     rows = rows.where(F.col(columns.TOPIC).isin(list(config.topics)))
-    loaded = rows.groupBy(columns.TOPIC, columns.PARTITION).agg((F.max(columns.OFFSET) + 1).alias("position"))
     places = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
     limits = spark.createDataFrame(places, "topic string, partition int, limit bigint")
-    if not windows:
-        return LakeTier({}, {})
     wanted = spark.createDataFrame(sorted(windows), "topic string, window_ms bigint")
     first = min(window for _, window in windows)
     within = rows.where(F.col(columns.TIMESTAMP) >= F.timestamp_millis(F.lit(first))).join(
@@ -122,4 +143,7 @@ def lake_tier(
         Cell(row.topic, row.partition, row.window_ms): Tally.parse(row["count"], row.checksum)
         for row in counted.join(F.broadcast(wanted), ["topic", "window_ms"]).toLocalIterator()
     }
-    return LakeTier(cells, {(row[0], row[1]): row[2] for row in loaded.toLocalIterator()})
+    if all(table.checkpoint is not None for table in tables):
+        return LakeTier(cells, told)
+    loaded = rows.groupBy(columns.TOPIC, columns.PARTITION).agg((F.max(columns.OFFSET) + 1).alias("position"))
+    return LakeTier(cells, {**{(row[0], row[1]): row[2] for row in loaded.toLocalIterator()}, **told})

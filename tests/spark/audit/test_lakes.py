@@ -1,0 +1,79 @@
+"""An audit of what `headrace lake` fills: dead letters count, and a batch that is half done is no loss."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace.audit.verdict import Kind, State
+from headrace.spark.audit.config import AuditRefused, LakeTable
+from headrace.spark.audit.lakes import tables_of
+from headrace.spark.lake import config as lake_configs
+from headrace.spark.lake import job
+from headrace.spark.lake.config import LakeConfig
+from tests.broker_process import BrokerProcess
+from tests.spark.audit.pipeline import BEGIN_MS, WINDOW_MS, Pipeline, Sent, Teller
+
+
+def lake_of(pipeline: Pipeline) -> LakeConfig:
+    text = f"""
+    [kafka]
+    "bootstrap.servers" = "{pipeline.bootstrap}"
+    [lake]
+    location = "lake"
+    [[topics]]
+    name = "{pipeline.topic}"
+    format = "json"
+    schema = "id int"
+    keep_value = true
+    """
+    return lake_configs.parse(text, pipeline.directory / "lake.toml")
+
+
+def test_between_the_two_commits_of_a_batch_nothing_is_lost(
+    spark: SparkSession, headrace: BrokerProcess, tmp_path: Path
+) -> None:
+    pipeline = Pipeline(spark, headrace.bootstrap, tmp_path)
+    records = [Sent(0, BEGIN_MS + number, b"k", b'{"id":%d}' % number) for number in range(20)]
+    records[7] = records[7]._replace(value=b'{"id":')
+    teller = Teller(pipeline.topic)
+    teller.acknowledged(records)
+    teller.tell(BEGIN_MS + WINDOW_MS, closing=True)
+    pipeline.store(records)
+    pipeline.tell(*teller.events)
+    lake = lake_of(pipeline)
+    tables = tables_of(lake, (pipeline.topic,))
+    auditor = pipeline.auditor(lakes=tables)
+
+    # As a driver leaves it that dies between the records and the dead letters of a batch.
+    job.run(spark, lake, once=True)
+    checkpoint = Path(str(tables[0].checkpoint).removeprefix("file://"))
+    shutil.rmtree(tmp_path / "lake" / f"{pipeline.topic}_dead_letters")
+    shutil.rmtree(checkpoint / "commits")
+    (half,) = auditor.run_once().verdicts
+    assert (half.state, half.differences) == (State.INCOMPLETE, ())
+    assert half.tiers["lake"].count == 19, "what is not there, as the dead letters now, is empty"
+
+    # Only the checkpoint can tell that from a loss.
+    rows_only = [LakeTable(table.format, table.location) for table in tables]
+    blind = pipeline.auditor(lakes=tuple(rows_only), state=str(tmp_path / "other"))
+    (lost,) = blind.run_once().verdicts
+    assert [(found.tier, found.kind) for found in lost.differences] == [("lake", Kind.LOST)]
+
+    job.run(spark, lake, once=True)
+    (whole,) = auditor.run_once().verdicts
+    assert (whole.state, whole.tiers["lake"].count) == (State.CERTIFIED, 20)
+
+
+def test_a_topic_that_the_lake_does_not_load_is_refused(tmp_path: Path) -> None:
+    text = '[kafka]\n"bootstrap.servers" = "x:1"\n[lake]\nlocation = "lake"\n[[topics]]\nname = "orders"'
+    lake = lake_configs.parse(text, tmp_path / "lake.toml")
+    with pytest.raises(AuditRefused, match="does not load payments"):
+        tables_of(lake, ("orders", "payments"))
+    assert [table.location for table in tables_of(lake, ("orders",))] == [
+        f"file://{tmp_path}/lake/orders",
+        f"file://{tmp_path}/lake/orders_dead_letters",
+    ]

@@ -1,17 +1,23 @@
-"""Seeds of whole clusters. HEADRACE_SIMULATION_SEEDS says how many; a failing one says how to replay it."""
+"""Seeds of whole clusters. HEADRACE_SIMULATION_SEEDS says how many; a failing one says how to replay it.
+
+HEADRACE_SIMULATION_THEMED_SEEDS says how many of those that have a theme.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from random import Random
 
 import pytest
 
 from tests.simulation.run import run_seed
+from tests.simulation.themes import FIRST_THEMED, THEMES, draw_themed
 
 COUNT = int(os.environ.get("HEADRACE_SIMULATION_SEEDS", "200"))
 FIRST = int(os.environ.get("HEADRACE_SIMULATION_FIRST_SEED", "0"))
+THEMED = int(os.environ.get("HEADRACE_SIMULATION_THEMED_SEEDS", "30"))
 PER_TEST = 10
 """Enough that a worker is not idle for long, few enough that a failure is found soon."""
 
@@ -19,11 +25,26 @@ PER_TEST = 10
 @pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, PER_TEST))
 @pytest.mark.timeout(600)
 def test_nothing_is_lost_and_everything_heals(first: int) -> None:
-    for seed in range(first, min(first + PER_TEST, FIRST + COUNT)):
+    all_hold(range(first, min(first + PER_TEST, FIRST + COUNT)))
+
+
+@pytest.mark.parametrize("first", range(FIRST_THEMED, FIRST_THEMED + THEMED, PER_TEST))
+@pytest.mark.timeout(600)
+def test_nothing_is_lost_where_faults_meet(first: int) -> None:
+    all_hold(range(first, min(first + PER_TEST, FIRST_THEMED + THEMED)))
+
+
+def all_hold(seeds: range) -> None:
+    for seed in seeds:
         outcome = run_seed(seed)
         assert outcome.failure is None, (
             f"{outcome.failure}\n{outcome.state}\nreplay: python -m tests.simulation --seed {seed} --trace"
         )
+
+
+def test_every_theme_comes_up() -> None:
+    drawn = {draw_themed(Random(seed)).theme for seed in range(FIRST_THEMED, FIRST_THEMED + 30)}
+    assert drawn == {theme.name for theme in THEMES}
 
 
 @pytest.mark.timeout(600)

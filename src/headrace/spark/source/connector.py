@@ -83,7 +83,9 @@ class ControlledTable(Proxy):
         return self._table.columns()
 
     def capabilities(self) -> Any:
-        return self._table.capabilities()
+        """Nothing else: Spark then says itself that a continuous trigger is not possible."""
+        which = self._jvm.org.apache.spark.sql.connector.catalog.TableCapability
+        return self._jvm.java.util.Collections.singleton(which.MICRO_BATCH_READ)
 
     def newScanBuilder(self, options: Any) -> ControlledScan:
         return ControlledScan(self._jvm, self._table.newScanBuilder(options).build(), self._make)

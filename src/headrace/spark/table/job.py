@@ -19,7 +19,8 @@ from headrace.spark.lake.job import Lake, Loading, attend, judge
 from headrace.spark.lake.plan import Route, reader_options
 from headrace.spark.table.config import TableConfig, TableSpec
 from headrace.spark.table.lineage import Lineage
-from headrace.spark.table.loader import Opened, TableLoader
+from headrace.spark.table.loader import TableLoader
+from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import route_of, table_state
 from headrace.spark.table.starting import prepare, settle
 

@@ -53,9 +53,12 @@ class Lineage:
         return sorted(int(name.removeprefix("from-")) for name in names if name.startswith("from-"))
 
     def current(self) -> int:
-        """For whoever cannot ask the table: the youngest with a checkpoint, or none at all."""
-        there = [each for each in self.prepared() if self.checkpoint(each).planned() is not None]
-        return max(there, default=0)
+        """For whoever cannot ask the table: the youngest with a checkpoint. A rebuild that is under way has
+        none, and removes the others when it is through.
+        """
+        there = self.prepared()
+        begun = [each for each in there if self.checkpoint(each).planned() is not None]
+        return max(begun or there, default=0)
 
     def settle(self, step: int) -> int:
         """The last rebuild that the table has. What belongs to others is removed."""

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from headrace.core.errors import HeadraceError
 from headrace.spark import columns
@@ -30,37 +30,14 @@ from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes, derived, steps
 from headrace.spark.table.config import TableSpec
+from headrace.spark.table.opened import Opened
 from headrace.spark.table.steps import LastStep
 from headrace.spark.table.tables.keyed import KeyedTable, commit, last_step
-from headrace.spark.table.tables.opening import open_table
+from headrace.spark.table.upkeep import Upkeep
 
 
 class Refused(HeadraceError):
     """A column of a view or index cannot become what the configuration asks; says what to do."""
-
-
-class Opened:
-    """The tables of one specification, opened by name as they are needed."""
-
-    def __init__(self, spark: SparkSession, store: LakeConfig, spec: TableSpec) -> None:
-        self.spark = spark
-        self.store = store
-        self.spec = spec
-        self.main = self.open(spec.name)
-        self.dead = self.open(spec.dead_letters)
-
-    def open(self, name: str) -> KeyedTable:
-        return open_table(self.spark, self.store, name)
-
-    def derive(self, names: list[str], step: int) -> None:
-        """Whole, from the table as it is now, which is at `step`."""
-        for view in self.spec.views:
-            if view.name in names:
-                index = next(each for each in self.spec.indexes if each.name == view.index)
-                self.open(view.name).replace(derived.view_rows(self.main.read(), view, index), step)
-        for index in self.spec.indexes:
-            if index.name in names:
-                self.open(index.name).replace(derived.index_rows(self.main.read(), self.spec, index), step)
 
 
 class TableLoader:
@@ -76,7 +53,9 @@ class TableLoader:
         self.files = files
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        self.load(frame, self.first_step + batch, Opened(frame.sparkSession, self.store, self.spec))
+        opened = Opened(frame.sparkSession, self.store, self.spec)
+        self.load(frame, self.first_step + batch, opened)
+        Upkeep(self.store.maintenance, self.files).look(opened)
 
     def load(self, frame: DataFrame, step: int, opened: Opened) -> None:
         shaped = changes.shape(frame, self.spec, self.route)
@@ -103,10 +82,12 @@ class TableLoader:
         for view in spec.views:
             table, index = opened.open(view.name), indexes[view.index]
             if last_step(table) < step:
-                values = derived.touched(changed, before[view.index].read(), spec, index)
-                rows = derived.view_changes(opened.main.read(), values, view, index)
-                _follow(table, rows)
-                table.merge(rows, index.columns, step, None)
+                touched = derived.touched(changed, before[view.index].read(), spec, index)
+                with kept(touched) as values:
+                    made = derived.view_changes(opened.main.read(), values, view, index)
+                    _follow(table, made)
+                    with kept(made) as rows:
+                        table.merge(rows, index.columns, step, None)
         for name, index in indexes.items():
             if last_step(before[name]) < step:
                 before[name].merge(derived.index_changes(changed, spec, index), spec.key_columns, step, newer)
@@ -138,7 +119,7 @@ def _follow(table: KeyedTable, rows: DataFrame) -> None:
 
 @contextmanager
 def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """A batch is read and decoded once, however many tables it goes to."""
+    """Computed once, however often it is looked at: a MERGE does so two or three times."""
     held = frame.persist()
     try:
         yield held

@@ -26,7 +26,8 @@ from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes
 from headrace.spark.table.config import TableConfig, TableSpec
 from headrace.spark.table.lineage import Lineage, Remembered
-from headrace.spark.table.loader import Opened, add_letters, kept
+from headrace.spark.table.loader import add_letters, kept
+from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import definition, derived_definitions, route_of, table_state
 from headrace.spark.table.tables.keyed import last_step
 

@@ -13,7 +13,7 @@ from headrace.spark.lake.checkpoint import Offsets, offsets_json
 from headrace.spark.lake.tables.table import Table
 from headrace.spark.table.config import TableSpec
 from headrace.spark.table.lineage import Lineage, Remembered
-from headrace.spark.table.loader import Opened
+from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import Standing, definition, derived_definitions, starting, to_derive
 from headrace.spark.table.tables.keyed import last_step
 

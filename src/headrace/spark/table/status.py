@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from headrace.client.cluster import Cluster
 from headrace.spark.lake import status as topics
+from headrace.spark.lake.checkpoint import Offsets
 from headrace.spark.lake.files import Files
 from headrace.spark.lake.status import TopicStatus
 from headrace.spark.table import steps
@@ -32,18 +33,33 @@ class TableStatus:
 async def look(cluster: Cluster, config: TableConfig, files: Files) -> TableStatus:
     there = await topics.partitions_of_topics(cluster)
     specs = [spec for spec in config.tables if spec.topic in there]
-    # A rebuild that is under way has the highest number, and nothing in it yet.
     lineages = [Lineage(files, table_state(config.store, spec)) for spec in specs]
-    routes = [
-        route_of(config.store, spec, lineage.current()) for spec, lineage in zip(specs, lineages, strict=True)
-    ]
+    current = [lineage.current() for lineage in lineages]
+    routes = [route_of(config.store, spec, number) for spec, number in zip(specs, current, strict=True)]
     found = await topics.of_routes(cluster, routes, there, files)
     return TableStatus(
         tuple(
-            OneTable(topic, steps.fetch(files, route.state), tuple(derived_definitions(spec)))
-            for topic, route, spec in zip(found, routes, specs, strict=True)
+            OneTable(
+                _after_rebuild(topic, lineage.begin(number)),
+                steps.fetch(files, route.state),
+                tuple(derived_definitions(spec)),
+            )
+            for topic, route, spec, lineage, number in zip(
+                found, routes, specs, lineages, current, strict=True
+            )
         ),
         tuple(sorted({spec.topic for spec in config.tables} - set(there))),
+    )
+
+
+def _after_rebuild(status: TopicStatus, begin: Offsets) -> TopicStatus:
+    """Before its first batch a table is where the rebuild ended."""
+    return replace(
+        status,
+        partitions=tuple(
+            replace(each, loaded=begin.get((status.topic, each.partition))) if each.loaded is None else each
+            for each in status.partitions
+        ),
     )
 
 

@@ -33,6 +33,7 @@ def test_a_rebuild_counts_once_its_step_is_in_the_table(lineage: Lineage) -> Non
     assert lineage.current() == 0
     assert lineage.settle(8) == 8
     assert lineage.begin(8) == {("t", 0): 100}
+    assert lineage.current() == 8
     assert lineage.prepared() == [8]  # the old checkpoint would go on from before
     assert lineage.first_step(0) is None
 

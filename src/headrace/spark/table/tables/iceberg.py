@@ -19,7 +19,8 @@ _PREFIX: Final = "spark.sql.iceberg.snapshot-property."
 class KeyedIcebergTable(IcebergTable):
     def merge(self, changes: DataFrame, keys: Sequence[str], step: int, newer: str | None) -> None:
         spark = changes.sparkSession
-        changes.createOrReplaceTempView(_VIEW)
+        # Rows that come from a table of the catalog are a reference in the view; MERGE has no plan for that.
+        changes.localCheckpoint().createOrReplaceTempView(_VIEW)
         spark.sql(f"REFRESH TABLE {self._sql}")
         names = [name for name in changes.columns if name != DELETED]
         with _noted(spark, step):
@@ -50,7 +51,7 @@ class KeyedIcebergTable(IcebergTable):
                 found = (place, int(snapshot.snapshotId()))
         if found is None:
             raise StepGone(f"{self.name}: no snapshot is of step {step} or before; it was expired")
-        return self.spark.read.option("snapshot-id", found[1]).table(self._sql)
+        return self.spark.sql(f"SELECT * FROM {self._sql} VERSION AS OF {found[1]}")
 
 
 def _step(snapshot: Any) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.spark.table.changes import place_sql
 from headrace.spark.table.config import Order
-from headrace.spark.table.tables.keyed import merge_sql
+from headrace.spark.table.tables.keyed import merge_sql, version_at
 
 
 def test_every_name_is_quoted_and_the_guard_stands_before_both_changes() -> None:
@@ -21,3 +23,20 @@ def test_every_name_is_quoted_and_the_guard_stands_before_both_changes() -> None
 def test_the_order_of_records() -> None:
     assert place_sql(Order.OFFSET, "new") == "struct(new.partition, new.offset)"
     assert place_sql(Order.TIMESTAMP) == "struct(timestamp, partition, offset)"
+
+
+@pytest.mark.parametrize(
+    ("step", "commits", "version"),
+    [
+        (7, [(70, 7), (60, 6)], 70),
+        (6, [(70, 7), (60, 6)], 60),
+        (6, [(70, 7), (50, 5)], 50),
+        (7, [(71, None), (70, 7)], 71),  # what maintenance left behind is as good, and may be all there is
+        (6, [(71, None), (70, 7), (61, None), (60, 6)], 61),
+        (7, [(71, None)], 71),
+        (6, [(71, None), (70, 7)], None),
+        (6, [], None),
+    ],
+)
+def test_the_version_of_a_step(step: int, commits: list[tuple[int, int | None]], version: int | None) -> None:
+    assert version_at(step, commits) == version

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark.lake.tables.delta import DeltaTable
 from headrace.spark.table.changes import DELETED
-from headrace.spark.table.tables.keyed import WRITER, StepGone, commit, last_step, merge_sql
+from headrace.spark.table.tables.keyed import WRITER, StepGone, commit, last_step, merge_sql, version_at
 
 _VIEW: Final = "headrace_table_changes"
 _STEP: Final = "headrace-step="
@@ -49,16 +49,16 @@ class KeyedDeltaTable(DeltaTable):
             )
 
     def at(self, step: int) -> DataFrame:
-        if last_step(self) <= step:
-            return self.read()
         history = self.spark.sql(f"DESCRIBE HISTORY {self._sql} LIMIT {_LOOK_BACK}")
-        found = history.select("version", "userMetadata").orderBy(history.version.desc()).collect()
-        for row in found:
-            noted = str(row["userMetadata"] or "")
-            if noted.startswith(_STEP) and int(noted.removeprefix(_STEP)) <= step:
-                reader = self.spark.read.format("delta").option("versionAsOf", row["version"])
-                return reader.load(self.path)
-        raise StepGone(f"{self.path}: no version of the last {_LOOK_BACK} is of step {step} or before")
+        rows = history.select("version", "userMetadata").orderBy(history.version.desc()).collect()
+        found = version_at(step, ((row["version"], _step(row["userMetadata"])) for row in rows))
+        if found is None:
+            raise StepGone(f"{self.path}: none of the last {_LOOK_BACK} versions is of step {step} or before")
+        return self.spark.read.format("delta").option("versionAsOf", found).load(self.path)
+
+
+def _step(noted: str | None) -> int | None:
+    return int(noted.removeprefix(_STEP)) if noted is not None and noted.startswith(_STEP) else None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark.lake.tables.iceberg import PROPERTIES, SNAPSHOT_BATCH, SNAPSHOT_WRITER, IcebergTable
 from headrace.spark.table.changes import DELETED
-from headrace.spark.table.tables.keyed import WRITER, StepGone, commit, last_step, merge_sql
+from headrace.spark.table.tables.keyed import WRITER, StepGone, commit, last_step, merge_sql, version_at
 
 _VIEW: Final = "headrace_table_changes"
 _PREFIX: Final = "spark.sql.iceberg.snapshot-property."
@@ -41,17 +41,12 @@ class KeyedIcebergTable(IcebergTable):
         writer.createOrReplace()
 
     def at(self, step: int) -> DataFrame:
-        if last_step(self) <= step:
-            return self.read()
-        found: tuple[int, int] | None = None  # by sequence number: a replacement has no parent
-        for snapshot in self._loaded().snapshots():
-            noted = _step(snapshot)
-            place = int(snapshot.sequenceNumber())
-            if noted is not None and noted <= step and (found is None or place > found[0]):
-                found = (place, int(snapshot.snapshotId()))
+        # By their number and not by parents: a replacement has none.
+        snapshots = sorted(self._loaded().snapshots(), key=lambda each: -int(each.sequenceNumber()))
+        found = version_at(step, ((int(each.snapshotId()), _step(each)) for each in snapshots))
         if found is None:
             raise StepGone(f"{self.name}: no snapshot is of step {step} or before; it was expired")
-        return self.spark.sql(f"SELECT * FROM {self._sql} VERSION AS OF {found[1]}")
+        return self.spark.sql(f"SELECT * FROM {self._sql} VERSION AS OF {found}")
 
 
 def _step(snapshot: Any) -> int | None:

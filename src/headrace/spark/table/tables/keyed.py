@@ -6,7 +6,7 @@ in its indexes and in its views.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
 from pyspark.sql import DataFrame
@@ -40,6 +40,21 @@ class KeyedTable(Table, Protocol):
     def at(self, step: int) -> DataFrame:
         """As it was after `step`, or after the last one before it."""
         ...
+
+
+def version_at(step: int, commits: Iterable[tuple[int, int | None]]) -> int | None:
+    """The youngest version without any later step. `commits` are versions and steps, the youngest first.
+
+    Commits without a step are maintenance: they change no row, and what they left behind may be deleted.
+    """
+    found: int | None = None
+    for version, noted in commits:
+        found = version if found is None else found
+        if noted is not None:
+            if noted <= step:
+                return found
+            found = None
+    return found
 
 
 def last_step(table: Table) -> int:

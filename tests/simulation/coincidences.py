@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from headrace.protocol.messages.alter_partition_request import AlterPartitionRequest
 from headrace.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -18,8 +18,7 @@ from tests.simulation.cluster import SimulatedHost
 from tests.simulation.decision_faults import DecisionFaults
 from tests.simulation.disk_faults import DiskFaults
 from tests.simulation.fault_scene import QUICK, FaultScene
-
-AT_ONCE: Final = (0.0, 0.003)
+from tests.simulation.network_faults import NetworkFaults
 
 
 class Cast(NamedTuple):
@@ -33,11 +32,14 @@ class Cast(NamedTuple):
 
 
 class Coincidences:
-    def __init__(self, scene: FaultScene, decisions: DecisionFaults, disks: DiskFaults) -> None:
+    def __init__(
+        self, scene: FaultScene, decisions: DecisionFaults, network: NetworkFaults, disks: DiskFaults
+    ) -> None:
         self._scene = scene
         self._cluster = scene.cluster
         self._random = scene.random
         self._decisions = decisions
+        self._network = network
         self._disks = disks
         self.names: dict[str, Callable[[], str | None]] = {
             "late ISR change": self.late_isr_change,
@@ -202,7 +204,7 @@ class Coincidences:
                 self._cut(cast.follower, other, away)
                 self._cut(other, cast.follower, away)
             self._cluster.cut_ensemble(cast.follower)
-            self._scene.later(away, partial(self._heal_ensemble_for, cast.follower))
+            self._scene.later(away, partial(self._network.heal_ensemble_for, cast.follower))
             self._decisions.fence(cast.leader)
             self._scene.later((0.5, 2.5), self._prefer)
 
@@ -211,12 +213,6 @@ class Coincidences:
 
     def _prefer(self) -> None:
         self._decisions.prefer()
-
-    def _heal_ensemble_for(self, host: SimulatedHost) -> None:
-        self._cluster.cut_from_ensemble.pop(host.name, None)
-        process = host.process
-        if process is not None and process.coordination is not None and not process.loop.is_paused:
-            process.coordination.heal()
 
     # --- processes that are not what they were ---
 

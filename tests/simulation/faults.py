@@ -51,7 +51,7 @@ class Faults:
             "failed sync": disks.fail_syncs,
             "full disk": disks.fill_disk,
             "reassign": decisions.reassign,
-        } | Coincidences(self._scene, decisions, disks).names
+        } | Coincidences(self._scene, decisions, network, disks).names
 
     def over(self) -> None:
         """Nothing more happens, and everything that can be healed is."""

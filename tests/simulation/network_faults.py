@@ -54,7 +54,7 @@ class NetworkFaults:
         for other in others:
             self._cluster.network.heal(host.name, other.name)
             self._cluster.network.heal(other.name, host.name)
-        self._heal_ensemble_for(host)
+        self.heal_ensemble_for(host)
 
     def reset(self) -> str | None:
         host = self._scene.victim()
@@ -107,10 +107,10 @@ class NetworkFaults:
         if host is None:
             return None
         self._cluster.cut_ensemble(host)
-        seconds = self._scene.later(SLOW, lambda: self._heal_ensemble_for(host))
+        seconds = self._scene.later(SLOW, lambda: self.heal_ensemble_for(host))
         return f"cut {host.name} from the ensemble for {seconds:.2f} s"
 
-    def _heal_ensemble_for(self, host: SimulatedHost) -> None:
+    def heal_ensemble_for(self, host: SimulatedHost) -> None:
         self._cluster.cut_from_ensemble.pop(host.name, None)
         process = host.process
         if process is not None and process.coordination is not None and not process.loop.is_paused:

@@ -99,6 +99,8 @@ def test_who_reads_good_records_does_not_carry_the_reasons(spark: SparkSession) 
     assert reason not in good
     # Neither is the text kept beside the parser's answer: it would be copied with each record.
     assert and_the_value not in good
+    # And each column is taken from the parser's answer: no struct is made in between.
+    assert "struct(" not in good
 
 
 def test_the_other_columns_stay_and_the_column_may_be_another(spark: SparkSession) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql.avro.functions import from_avro
 
 from headrace.spark.decoding import avro_strangers, wire_format
 from headrace.spark.decoding.avro_schema import MARKER, as_record, marked, name_of
-from headrace.spark.decoding.columns import PARSED, with_columns
+from headrace.spark.decoding.columns import KEPT, PARSED, with_columns
 
 _STRANGER: Final = "__stranger"
 
@@ -57,14 +57,13 @@ def decode_avro(frame: DataFrame, reader: Any, value: Column, writers: Writers |
 
 def _finished(frame: DataFrame, value: Column, parsed: Column, fault: Column) -> DataFrame:
     """`fault` is looked for only where the reader refused, so a good record does not pay for it."""
-    answer = sf.col(PARSED)
-    good = answer[MARKER].isNotNull()
+    good = sf.col(PARSED)[MARKER].isNotNull()
     return with_columns(
         frame,
         value=value,
         parsed=parsed,
         good=good,
-        decoded=sf.when(good, answer).dropFields(MARKER),
+        decoded=sf.col(KEPT).dropFields(MARKER),
         reason=sf.coalesce(fault, sf.lit("the bytes are not a record of this Avro schema")),
     )
 

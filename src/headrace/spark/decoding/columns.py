@@ -14,9 +14,10 @@ from pyspark.sql import functions as sf
 
 DECODED: Final = "decoded"
 PROBLEM: Final = "problem"
-#: The parser's own answer, and whether there was nothing to parse. They stand between the two projections
-#: and never leave this package.
+#: The parser's own answer, the same where it is good and else null, and whether there was nothing to parse.
+#: They stand between the projections and never leave this package.
 PARSED: Final = "__parsed"
+KEPT: Final = "__kept"
 _ABSENT: Final = "__absent"
 
 
@@ -33,16 +34,19 @@ def evaluated_once(column: Column) -> Column:
 def with_columns(
     frame: DataFrame, *, value: Column, parsed: Column, good: Column, decoded: Column, reason: Column
 ) -> DataFrame:
-    """The frame with both columns. `good`, `decoded` and `reason` are made from PARSED, which is not kept.
+    """The frame with both columns. `good` and `reason` are made from PARSED, `decoded` from PARSED or KEPT.
 
-    The parser stands in a projection of its own: Spark does not repeat it for each use of its answer.
+    The parser stands in a projection of its own: Spark does not repeat it for each use of its answer. So does
+    KEPT: it is a reference to the answer, and a field of `decoded` is then taken from there, without a struct
+    being made for each record in between.
 
     `reason` is asked for only where a record is not good, and is never null there. Spark sees that by itself:
     it turns "problem is null" into "good, or nothing to parse", and then the reason is in no plan that reads
     only good records. To that end the last resort of `reason` is a literal, and the choice below has two
     sides, of which one is a literal.
     """
-    fine = sf.col(_ABSENT) | good
     made = {PARSED: evaluated_once(parsed), _ABSENT: value.isNull()}
-    added = {DECODED: decoded, PROBLEM: sf.when(fine, sf.lit(None)).otherwise(reason)}
-    return frame.withColumns(made).withColumns(added).drop(PARSED, _ABSENT)
+    problem = sf.when(sf.col(_ABSENT) | good, sf.lit(None)).otherwise(reason)
+    kept = evaluated_once(sf.when(good, sf.col(PARSED)))
+    whole = frame.withColumns(made).withColumn(KEPT, kept)
+    return whole.withColumns({DECODED: decoded, PROBLEM: problem}).drop(PARSED, KEPT, _ABSENT)

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
 
-from headrace.spark.decoding.columns import PARSED, with_columns
+from headrace.spark.decoding.columns import KEPT, PARSED, with_columns
 
 _REFUSED: Final = "__refused"
 _OPTIONS: Final = {
@@ -54,7 +54,7 @@ def decode_json(
         value=value,
         parsed=parsed,
         good=good,
-        decoded=sf.when(good, answer).dropFields(_REFUSED),
+        decoded=sf.col(KEPT).dropFields(_REFUSED),
         reason=sf.coalesce(*reasons, sf.lit("does not fit the schema")),
     )
 

@@ -6,6 +6,7 @@
 | object with only additionalProperties                    | map of strings to their type           |
 | array of items                                           | array                                  |
 | integer, number, boolean                                 | bigint, double, boolean                |
+| integer of format int32, number of format float          | int, float: these can be widened later |
 | string                                                   | string                                 |
 | string of format date-time, date                         | timestamp, date                        |
 | "type": [T, "null"], anyOf or oneOf of T and null        | T, nullable                            |
@@ -28,6 +29,8 @@ from pyspark.sql.types import (
     DataType,
     DateType,
     DoubleType,
+    FloatType,
+    IntegerType,
     LongType,
     MapType,
     StringType,
@@ -44,7 +47,13 @@ _SCALARS: Final[dict[str, DataType]] = {
     "boolean": BooleanType(),
     "string": StringType(),
 }
-_FORMATS: Final[dict[str, DataType]] = {"date-time": TimestampType(), "date": DateType()}
+#: Formats that say more than their type, by both.
+_FORMATS: Final[dict[tuple[str, str], DataType]] = {
+    ("string", "date-time"): TimestampType(),
+    ("string", "date"): DateType(),
+    ("integer", "int32"): IntegerType(),
+    ("number", "float"): FloatType(),
+}
 #: Deeper than any record that people write; what goes deeper refers to itself.
 _DEEPEST: Final = 32
 
@@ -100,9 +109,9 @@ class _Reader:
                 return ArrayType(StringType())
             element, _ = self.type(items, root, depth + 1)
             return ArrayType(element)
-        if kind == "string" and schema.get("format") in _FORMATS:
-            return _FORMATS[schema["format"]]
-        return _SCALARS.get(kind, StringType())
+        format_ = schema.get("format")
+        known = _FORMATS.get((kind, format_)) if isinstance(format_, str) else None
+        return known or _SCALARS.get(kind, StringType())
 
     def _object(self, schema: Mapping[str, Any], root: Any, depth: int) -> DataType:
         properties = schema.get("properties")

@@ -19,12 +19,15 @@ def showing(once: bool, part: str = "lake") -> Iterator[Callable[[Lake], None]]:
     """Gives the function that a running job calls."""
     from headrace.spark.lake.progress import progress
 
+    def told(lake: Lake) -> list[TopicProgress]:
+        return progress(lake, within_batch=part == "lake")
+
     if not sys.stderr.isatty():
         with ProgressLine() as line:
-            yield lambda lake: line.tell(sentence(progress(lake), lake.absent, part))
+            yield lambda lake: line.tell(sentence(told(lake), lake.absent, part))
         return
     with bars(once) as draw:
-        yield lambda lake: draw(progress(lake))
+        yield lambda lake: draw(told(lake))
 
 
 def sentence(topics: list[TopicProgress], absent: list[str], part: str = "lake") -> str:

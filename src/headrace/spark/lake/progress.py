@@ -18,11 +18,12 @@ class TopicProgress(NamedTuple):
     state: str
 
 
-def progress(lake: Lake) -> list[TopicProgress]:
-    return [_of(lake, topic) for topic in lake.loading.values()]
+def progress(lake: Lake, *, within_batch: bool = True) -> list[TopicProgress]:
+    """Within a batch only where one job does it all: of several, the next one would begin at 0 again."""
+    return [_of(lake, topic, within_batch) for topic in lake.loading.values()]
 
 
-def _of(lake: Lake, topic: Loading) -> TopicProgress:
+def _of(lake: Lake, topic: Loading, within_batch: bool) -> TopicProgress:
     done = topic.done
     loaded = sum(batch.records for batch in done.batches)
     total: int | None = None
@@ -33,7 +34,7 @@ def _of(lake: Lake, topic: Loading) -> TopicProgress:
         state = f"trying again: {done.error.partition('.')[0][:60]}"
     elif topic.query is not None:
         state = "loading" if topic.query.status["isTriggerActive"] else "up to date"
-        fraction = _task_fraction(lake, str(topic.query.runId))
+        fraction = _task_fraction(lake, str(topic.query.runId)) if within_batch else None
         if fraction is not None:
             batch = _running_records(lake, topic)
             loaded, total = loaded + int(batch * fraction), loaded + batch

@@ -10,29 +10,36 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
+from itertools import count, islice
+from random import Random
 
 from tests.simulation.invariants import InvariantBroken
 from tests.simulation.run import AnomalyFound, Outcome, run_seed
 from tests.simulation.switched_off import safeguard_names, switched_off
-from tests.simulation.themes import FIRST_THEMED
+from tests.simulation.themes import FIRST_THEMED, THEMES, draw_themed
 
 ORDINARY = 60
 """So many seeds without a theme come first, as they are cheap; what they miss needs a coincidence."""
 
 
-def seeds(ordinary: int, limit: int) -> Iterator[int]:
-    yield from range(min(ordinary, limit))
-    yield from range(FIRST_THEMED, FIRST_THEMED + max(0, limit - ordinary))
+def seeds(ordinary: int, limit: int, theme: str = "") -> Iterator[int]:
+    """`theme`: only seeds with a theme that is called so, or in part."""
+    if theme:
+        fitting = (seed for seed in count(FIRST_THEMED) if theme in draw_themed(Random(seed)).theme)
+        yield from islice(fitting, limit)
+    else:
+        yield from range(min(ordinary, limit))
+        yield from range(FIRST_THEMED, FIRST_THEMED + max(0, limit - ordinary))
 
 
 def search(without: str, tried: Iterator[int]) -> tuple[int, Outcome | None]:
     """How many seeds it took, and the run that failed; None if none did."""
-    count = 0
-    for count, seed in enumerate(tried, 1):
+    number = 0
+    for number, seed in enumerate(tried, 1):
         outcome = run_seed(seed, without=without)
         if outcome.failure is not None:
-            return count, outcome
-    return count, None
+            return number, outcome
+    return number, None
 
 
 def noticed(outcome: Outcome) -> str:
@@ -45,12 +52,12 @@ def noticed(outcome: Outcome) -> str:
     return f"liveness: {failure}"
 
 
-def row(without: str, skip: int, count: int, outcome: Outcome | None) -> str:
+def row(without: str, skip: int, tried: int, outcome: Outcome | None) -> str:
     name = without.replace("+", "` and `")
     if outcome is None:
-        return f"| `{name}` | not in {skip + count} | | |"
+        return f"| `{name}` | not in {skip + tried} | | |"
     where = outcome.plan.theme or "no theme"
-    return f"| `{name}` | {skip + count} | {outcome.seed} ({where}) | {noticed(outcome)} |"
+    return f"| `{name}` | {skip + tried} | {outcome.seed} ({where}) | {noticed(outcome)} |"
 
 
 def main() -> int:
@@ -59,20 +66,23 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=1000, help="seeds for each, at most (default: 1000)")
     parser.add_argument("--ordinary", type=int, default=ORDINARY, help="of these without a theme, first")
     parser.add_argument("--skip", type=int, default=0, help="seeds that were tried before")
+    parser.add_argument("--theme", default="", help="only seeds of this theme")
     given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.environ["PYTHONHASHSEED"] = "0"  # so that every seed is the run that its number says
         os.execv(sys.executable, [sys.executable, "-m", "tests.simulation.guards", *sys.argv[1:]])
+    if not any(given.theme in theme.name for theme in THEMES):
+        parser.error(f"no theme is called {given.theme}; there are {', '.join(each.name for each in THEMES)}")
     names = given.only or safeguard_names()
     for name in names:
         switched_off(name)  # or it says which there are
     print("| Switched off | Seeds | Found by | What noticed |\n|---|--:|---|---|", flush=True)
     missed = 0
     for name in names:
-        tried = iter(list(seeds(given.ordinary, given.limit))[given.skip :])
-        count, outcome = search(name, tried)
+        tried = islice(seeds(given.ordinary, given.limit, given.theme), given.skip, None)
+        number, outcome = search(name, tried)
         missed += outcome is None
-        print(row(name, given.skip, count, outcome), flush=True)
+        print(row(name, given.skip, number, outcome), flush=True)
     return 1 if missed else 0
 
 

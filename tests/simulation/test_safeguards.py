@@ -7,7 +7,6 @@ Those that show within a few seeds are tried always, the others with HEADRACE_SI
 from __future__ import annotations
 
 import os
-from random import Random
 from typing import Final
 
 import pytest
@@ -17,7 +16,6 @@ from headrace.replication.following import FetchPosition, Following
 from tests.simulation.guards import ORDINARY, search, seeds
 from tests.simulation.run import run_seed
 from tests.simulation.switched_off import safeguard_names, switched_off
-from tests.simulation.themes import FIRST_THEMED, draw_themed
 
 QUICK: Final = (
     "reconcile_before_append",
@@ -30,11 +28,7 @@ BEHIND_ANOTHER: Final = "stale_answer_dropped"
 gets as far as this safeguard. The scenario of rule 8 shows what it keeps."""
 
 ALL: Final = os.environ.get("HEADRACE_SIMULATION_SAFEGUARDS") == "1"
-LEADERS_COME_BACK: Final = [
-    seed
-    for seed in range(FIRST_THEMED, FIRST_THEMED + 400)
-    if draw_themed(Random(seed)).theme == "leaders that come back"
-]
+LEADERS_COME_BACK: Final = list(seeds(0, 60, "leaders that come back"))
 
 
 @pytest.mark.timeout(7200)
@@ -42,9 +36,9 @@ LEADERS_COME_BACK: Final = [
     "name", [name for name in safeguard_names() if name in QUICK or (ALL and name != BEHIND_ANOTHER)]
 )
 def test_without_it_a_violation_is_found(name: str) -> None:
-    count, outcome = search(name, seeds(ORDINARY, MOST_SEEDS if ALL else ORDINARY))
+    tried, outcome = search(name, seeds(ORDINARY, MOST_SEEDS if ALL else ORDINARY))
     if outcome is None:
-        pytest.fail(f"{name} is off, and nobody noticed in {count} seeds")
+        pytest.fail(f"{name} is off, and nobody noticed in {tried} seeds")
     print(f"{name}: seed {outcome.seed}: {outcome.failure}")
 
 

@@ -1,11 +1,12 @@
 """What a table's state directory remembers beside Spark's checkpoint.
 
-    <state>/<table>/table.json            by which definitions the table and what is derived were made
-    <state>/<table>/from-<step>/begin.json  where the lineage after rebuild <step> begins; from-0 before any
-    <state>/<table>/from-<step>/first.json  the step of the checkpoint's batch 0
-    <state>/<table>/from-<step>/checkpoint  Spark's own
+    <state>/<table>/derived.json              by which definitions indexes and views were made
+    <state>/<table>/from-<step>/table.json    by which the table was made; from-0 before any rebuild
+    <state>/<table>/from-<step>/begin.json    where the lineage after that rebuild begins
+    <state>/<table>/from-<step>/first.json    the step of the checkpoint's batch 0
+    <state>/<table>/from-<step>/checkpoint    Spark's own
 
-A rebuild writes `begin.json` before it commits, under the number of the step that it will commit. If the
+A rebuild writes its directory before it commits, under the number of the step that it will commit. If the
 table has no such step at the next start, the rebuild was cut off, and the directory is removed before any
 other commit can take that number. So the table's own commit decides, and nothing else.
 """
@@ -13,18 +14,14 @@ other commit can take that number. So the table's own commit decides, and nothin
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
 
 from headrace.spark.lake.checkpoint import Checkpoint, Offsets, offsets_json, parse_offsets
 from headrace.spark.lake.files import Files
 
+_DERIVED = "derived.json"
+_TABLE = "table.json"
 _BEGIN = "begin.json"
 _FIRST = "first.json"
-
-
-class Remembered(NamedTuple):
-    definition: str | None
-    derived: dict[str, str]
 
 
 class Lineage:
@@ -34,15 +31,19 @@ class Lineage:
         self.files = files
         self.directory = directory
 
-    def remembered(self) -> Remembered:
-        text = self.files.read(f"{self.directory}/table.json")
-        if text is None:
-            return Remembered(None, {})
-        found = json.loads(text)
-        return Remembered(found["definition"], found["derived"])
+    def derived(self) -> dict[str, str]:
+        text = self.files.read(f"{self.directory}/{_DERIVED}")
+        found: dict[str, str] = {} if text is None else json.loads(text)
+        return found
 
-    def remember(self, remembered: Remembered) -> None:
-        self.files.replace(f"{self.directory}/table.json", json.dumps(remembered._asdict()))
+    def set_derived(self, definitions: dict[str, str]) -> None:
+        self.files.replace(f"{self.directory}/{_DERIVED}", json.dumps(definitions))
+
+    def definition(self, rebuilt: int) -> str | None:
+        return self.files.read(f"{self._from(rebuilt)}/{_TABLE}")
+
+    def set_definition(self, rebuilt: int, definition: str) -> None:
+        self.files.replace(f"{self._from(rebuilt)}/{_TABLE}", definition)
 
     def _from(self, rebuilt: int) -> str:
         return f"{self.directory}/from-{rebuilt}"
@@ -73,7 +74,8 @@ class Lineage:
         """Checkpoint and all: the next start begins with nothing."""
         self.files.remove(self._from(rebuilt))
 
-    def prepare(self, step: int, begin: Offsets) -> None:
+    def prepare(self, step: int, begin: Offsets, definition: str) -> None:
+        self.set_definition(step, definition)
         self.files.replace(f"{self._from(step)}/{_BEGIN}", offsets_json(begin))
 
     def begin(self, rebuilt: int) -> Offsets:

@@ -25,7 +25,7 @@ from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes
 from headrace.spark.table.config import TableConfig, TableSpec
-from headrace.spark.table.lineage import Lineage, Remembered
+from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.loader import add_letters, kept
 from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import definition, derived_definitions, route_of, table_state
@@ -61,13 +61,13 @@ def rebuild(
         lineage.settle(last_step(opened.main))
         step = max(last_step(opened.main), 0) + 1
         begin = {(spec.topic, index): end for index, end in ends.items()}
-        lineage.prepare(step, begin)
+        lineage.prepare(step, begin, definition(spec))
         told(f"{name}: reading {spec.topic}")
         counts = _replace(spark, store, opened, step, begin, told)
         lineage.settle(step)
         told(f"{name}: deriving {', '.join(derived_definitions(spec)) or 'nothing'}")
         opened.derive(list(derived_definitions(spec)), step)
-        lineage.remember(Remembered(definition(spec), derived_definitions(spec)))
+        lineage.set_derived(derived_definitions(spec))
     return Rebuilt(name, step, counts.upserts, counts.bad, ends)
 
 

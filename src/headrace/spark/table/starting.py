@@ -12,7 +12,7 @@ from headrace.spark.lake import broker
 from headrace.spark.lake.checkpoint import Offsets, offsets_json
 from headrace.spark.lake.tables.table import Table
 from headrace.spark.table.config import TableSpec
-from headrace.spark.table.lineage import Lineage, Remembered
+from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import Standing, definition, derived_definitions, starting, to_derive
 from headrace.spark.table.tables.keyed import last_step
@@ -41,12 +41,13 @@ def settle(lineage: Lineage, opened: Opened) -> int:
 
 def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
     spec = opened.spec
-    remembered = lineage.remembered()
-    if opened.main.schema() is not None and remembered.definition not in (None, definition(spec)):
+    made_by = lineage.definition(rebuilt)
+    if opened.main.schema() is not None and made_by not in (None, definition(spec)):
         raise NeedsRebuild(
-            f"{spec.name} was made with {remembered.definition}, and the configuration now says "
-            f"{definition(spec)}: change it back, or run `headrace table rebuild {spec.name}`"
+            f"{spec.name} was made with {made_by}, and the configuration now says {definition(spec)}: "
+            f"change it back, or run `headrace table rebuild {spec.name}`"
         )
+    lineage.set_definition(rebuilt, definition(spec))
     step = last_step(opened.main)
     checkpoint = lineage.checkpoint(rebuilt)
     planned = checkpoint.planned()
@@ -59,10 +60,10 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
         repeats = first_step + planned
     names = derived_definitions(spec)
     standing = Standing(
-        step, {name: last_step(opened.open(name)) for name in names}, remembered.derived, rebuilt, repeats
+        step, {name: last_step(opened.open(name)) for name in names}, lineage.derived(), rebuilt, repeats
     )
     opened.derive(to_derive(spec, standing), step)
-    lineage.remember(Remembered(definition(spec), names))
+    lineage.set_derived(names)
     offsets = None if planned is not None else _offsets(lineage.begin(rebuilt), opened)
     return Start(rebuilt, first_step, offsets)
 

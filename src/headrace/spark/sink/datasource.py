@@ -47,7 +47,7 @@ class HeadraceSink(DataSource):
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamWriter:  # noqa: N802 - Spark's name
         if overwrite:
-            raise SinkFailure("a topic cannot be overwritten: use output mode append or update")
+            raise SinkFailure("a topic cannot be overwritten: use output mode append")
         return StreamWriter(self._checked(schema, streaming=True))
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:

@@ -7,5 +7,5 @@ if [ ! -x .venv/bin/headrace ]; then
     python3 -m venv .venv
     .venv/bin/pip install --quiet "${HEADRACE:-headrace}[spark,audit]" confluent-kafka
 fi
-.venv/bin/headrace spark jars
+.venv/bin/headrace spark jars > /dev/null
 exec .venv/bin/python -m clickstream "$@"

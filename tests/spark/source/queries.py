@@ -33,9 +33,12 @@ class Job:
         return stream_topic(self.spark, self.topic, kafka=self.kafka, **options)
 
     def start(self, trigger: dict[str, Any], **options: Any) -> StreamingQuery:
-        rows = self.frame(**options).selectExpr("partition", "offset", "cast(value as string) as value")
+        return self.write(self.frame(**options), trigger)
+
+    def write(self, rows: DataFrame, trigger: dict[str, Any]) -> StreamingQuery:
         return (
-            rows.writeStream.format("parquet")
+            rows.selectExpr("partition", "offset", "cast(value as string) as value")
+            .writeStream.format("parquet")
             .option("path", self.table)
             .option("checkpointLocation", self.checkpoint)
             .trigger(**trigger)

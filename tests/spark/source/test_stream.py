@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from headrace.spark.source.options import SourceRefused
 from headrace.spark.source.topic import stream_topic
 from tests.broker_process import BrokerProcess
-from tests.spark.connector.topics import Sent, create, grow, send
+from tests.spark.connector.topics import Sent, create, grow, send, stream
 from tests.spark.source.queries import Job, committed, eventually
 
 
@@ -90,6 +90,27 @@ def test_a_stream_may_begin_where_a_group_of_consumers_stopped(
     assert job(group=group, start="group") == [7]
     assert job.values == [each.value for each in numbered("a", 20)[13:]]
     assert committed(headrace.bootstrap, group, topic, 1) == [20]
+
+
+def test_a_checkpoint_goes_from_the_bare_connector_to_this_one_and_back(
+    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    topic = create(headrace.bootstrap, new_topic())
+    job = Job(spark, headrace.bootstrap, topic, tmp_path)
+    bare = stream(spark, headrace.bootstrap, {"subscribe": topic, "startingOffsets": "earliest"})
+
+    def write(word: str) -> None:
+        send(headrace.bootstrap, topic, numbered(word, 10))
+
+    write("a")
+    assert job.write(bare, {"availableNow": True}).awaitTermination(300)
+    assert job(group=topic) == []
+    assert committed(headrace.bootstrap, topic, topic, 1) == [10]
+    write("b")
+    assert job(group=topic) == [10]
+    write("c")
+    assert job.write(bare, {"availableNow": True}).awaitTermination(300)
+    assert job.values == [each.value for word in "abc" for each in numbered(word, 10)]
 
 
 def test_two_sources_in_one_query_know_their_own_offsets(

@@ -56,6 +56,13 @@ class Brokers:
             )
         self._jvm: Any = spark._jvm
         self._wish = wish
+        # Looked up once: each part of such a name is a question to Java.
+        self._partition_class = self._class("org.apache.kafka.common.TopicPartition")
+        self._position_class = self._class("org.apache.kafka.clients.consumer.OffsetAndMetadata")
+        self._commit_options = self._class("org.apache.kafka.clients.admin.AlterConsumerGroupOffsetsOptions")
+        self._topics = self._class("java.util.ArrayList")()
+        for name in wish.topics:
+            self._topics.add(name)
         self._admin = self._client()
 
     def _client(self) -> Any:
@@ -95,10 +102,7 @@ class Brokers:
         ]
 
     def _described(self) -> dict[str, Any]:
-        wanted = self._jvm.java.util.ArrayList()
-        for name in self._wish.topics:
-            wanted.add(name)
-        answers = self._admin.describeTopics(wanted).topicNameValues()
+        answers = self._admin.describeTopics(self._topics).topicNameValues()
         found = {}
         for name in self._wish.topics:
             try:
@@ -148,10 +152,9 @@ class Brokers:
 
     def commit(self, group: str, offsets: Mapping[tuple[str, int], int], timeout_ms: int) -> None:
         wanted = self._jvm.java.util.HashMap()
-        position = self._jvm.org.apache.kafka.clients.consumer.OffsetAndMetadata
         for partition, offset in offsets.items():
-            wanted.put(self._partition(partition), position(offset))
-        options = self._jvm.org.apache.kafka.clients.admin.AlterConsumerGroupOffsetsOptions()
+            wanted.put(self._partition(partition), self._position_class(offset))
+        options = self._commit_options()
         options.timeoutMs(timeout_ms)
         answer = self._admin.alterConsumerGroupOffsets(group, wanted, options)
         try:
@@ -166,4 +169,10 @@ class Brokers:
             raise
 
     def _partition(self, partition: tuple[str, int]) -> Any:
-        return self._jvm.org.apache.kafka.common.TopicPartition(*partition)
+        return self._partition_class(*partition)
+
+    def _class(self, name: str) -> Any:
+        found = self._jvm
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found

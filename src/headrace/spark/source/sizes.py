@@ -46,13 +46,13 @@ class Sampler:
     def _taken(self, partition: Partition, offset: int) -> Sample | None:
         if self._consumer is None:
             self._open()
-        java = self._jvm.org.apache.kafka.common.TopicPartition(*partition)
-        self._consumer.assign(self._jvm.java.util.Collections.singletonList(java))
+        java = self._partition(*partition)
+        self._consumer.assign(self._list(java))
         if offset >= int(self._consumer.endOffsets(self._consumer.assignment()).get(java)):
             return None
         self._consumer.seek(java, offset)
         before = float(self._read.metricValue())
-        if not self._consumer.poll(self._jvm.java.time.Duration.ofMillis(_WAIT_MS)).count():
+        if not self._consumer.poll(self._patience).count():
             return None
         end, size = int(self._consumer.position(java)), float(self._read.metricValue()) - before
         return Sample(offset, end, size) if size > 0 and end > offset else None
@@ -80,6 +80,10 @@ class Sampler:
             "bytes-consumed-total", "consumer-fetch-manager-metrics", "", tags
         )
         self._read = self._consumer.metrics().get(name)
+        # Looked up once: each part of such a name is a question to Java.
+        self._partition = self._jvm.org.apache.kafka.common.TopicPartition
+        self._list = self._jvm.java.util.Collections.singletonList
+        self._patience = self._jvm.java.time.Duration.ofMillis(_WAIT_MS)
 
     def close(self) -> None:
         if self._consumer is not None:

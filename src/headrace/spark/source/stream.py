@@ -10,7 +10,7 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
 from pyspark.sql import SparkSession
 
-from headrace.spark.lake.checkpoint import Offsets
+from headrace.spark.lake.checkpoint import Offsets, offsets_json
 from headrace.spark.lake.files import files_for
 from headrace.spark.source import limits, plan
 from headrace.spark.source.brokers import Brokers, is_gone
@@ -35,6 +35,11 @@ class TopicStream:
         self._spark = spark
         self._wish = wish
         self._connector = connector
+        # Looked up once: each part of such a name is a question to Java.
+        jvm: Any = spark._jvm
+        self._reader = connector.kafkaOffsetReader()
+        self._some = jvm.scala.Option.apply
+        self._as_offset = jvm.org.apache.spark.sql.kafka010.KafkaSourceOffset
         self._files = files_for(where, spark)
         self._kept = f"{where}/topics.json"
         self._memory = plan.memory_of(self._files.read(self._kept))
@@ -63,7 +68,7 @@ class TopicStream:
 
     def following(self, position: Offsets) -> Offsets:
         self._is_done(position)
-        latest = self._asked_latest()
+        latest = self._asked_latest(position)
         if latest is None:
             return position
         self.latest = latest
@@ -71,7 +76,7 @@ class TopicStream:
             self._target = latest
         if latest == position and self._memory.passage is None:
             return position
-        earliest = self._offsets(self._connector.kafkaOffsetReader().fetchEarliestOffsets())
+        earliest = self._offsets(self._reader.fetchEarliestOffsets())
         view = plan.View(latest, earliest, self._brokers.topic_ids())
         step = plan.step(self._memory, position, view, self._wish.on_loss)
         self._remember(step.memory)
@@ -79,11 +84,15 @@ class TopicStream:
             return self._passed(step, latest)
         return self._limited(position, earliest, latest)
 
-    def _asked_latest(self) -> Offsets | None:
-        """None while a topic is not there, and that is to be waited for."""
-        nothing_known = self._jvm.scala.Option.empty()
+    def _asked_latest(self, position: Offsets) -> Offsets | None:
+        """None while a topic is not there, and that is to be waited for.
+
+        A new leader may not know yet how far it is. Where an end lies before the position, the connector asks
+        again for some seconds.
+        """
+        known = self._connector.deserializeOffset(offsets_json(position)).partitionToOffsets()
         try:
-            found = self._connector.kafkaOffsetReader().fetchLatestOffsets(nothing_known)
+            found = self._reader.fetchLatestOffsets(self._some(known))
         except Py4JJavaError as error:
             if not is_gone(error):
                 raise
@@ -173,12 +182,8 @@ class TopicStream:
 
     # --- between Java, the checkpoint and Python
 
-    @property
-    def _jvm(self) -> Any:
-        return self._spark._jvm
-
     def _offsets(self, scala: Any) -> Offsets:
-        return offsets_in(self._jvm.org.apache.spark.sql.kafka010.KafkaSourceOffset(scala))
+        return offsets_in(self._as_offset(scala))
 
     def _remember(self, memory: plan.Memory) -> None:
         if memory != self._memory:

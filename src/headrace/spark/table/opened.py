@@ -8,7 +8,8 @@ from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.table_schema import quoted
 from headrace.spark.table import derived
 from headrace.spark.table.config import TableSpec
-from headrace.spark.table.tables.keyed import KeyedTable
+from headrace.spark.table.plan import derived_definitions
+from headrace.spark.table.tables.keyed import KeyedTable, last_step
 from headrace.spark.table.tables.opening import open_table
 
 
@@ -24,6 +25,22 @@ class Opened:
 
     def open(self, name: str) -> KeyedTable:
         return open_table(self.spark, self.store, name)
+
+    def last_of_all(self) -> int:
+        """No new lineage may use a step again that any of the tables has, dead letters included."""
+        names = (self.spec.name, self.spec.dead_letters, *derived_definitions(self.spec))
+        return max(0, *(last_step(self.open(name)) for name in names))
+
+    def empty_derived(self, step: int) -> bool:
+        """Where the table itself is gone: what is derived begins with nothing too. Whether there was any."""
+        found = False
+        for name in derived_definitions(self.spec):
+            table = self.open(name)
+            schema = table.schema()
+            if schema is not None:
+                table.replace(self.spark.createDataFrame([], schema), step)
+                found = True
+        return found
 
     def derive(self, names: list[str], step: int) -> None:
         """Whole, from the table as it is now, which is at `step`."""

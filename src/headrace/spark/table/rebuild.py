@@ -59,7 +59,7 @@ def rebuild(
         lineage = Lineage(files_for(store.state, spark), table_state(store, spec))
         opened = Opened(spark, store, spec)
         lineage.settle(last_step(opened.main))
-        step = max(last_step(opened.main), 0) + 1
+        step = opened.last_of_all() + 1
         begin = {(spec.topic, index): end for index, end in ends.items()}
         lineage.prepare(step, begin, definition(spec))
         told(f"{name}: reading {spec.topic}")

@@ -53,7 +53,9 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
     planned = checkpoint.planned()
     first_step = lineage.first_step(rebuilt)
     if planned is None or first_step is None:
-        first_step = max(step, 0) + 1
+        first_step = opened.last_of_all() + 1
+        if opened.main.schema() is None and opened.empty_derived(first_step):
+            first_step += 1
         lineage.set_first_step(rebuilt, first_step)
     repeats = None
     if planned is not None and planned != checkpoint.committed():
@@ -70,6 +72,8 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
 
 def _offsets(begin: Offsets, opened: Opened) -> str | None:
     """Behind what is there. All up to a partition's largest offset was taken in, or is a dead letter."""
+    if opened.main.schema() is None:
+        return None  # dead letters of a table that is gone say nothing of the next one
     following: Offsets = {}
     for table in (opened.main, opened.dead):
         for place, offset in _following(table, opened.spec).items():

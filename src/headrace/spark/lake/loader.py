@@ -74,8 +74,7 @@ class TopicLoader:
             table.append(shaping.good_rows(judged, shaped, following), commit)
             return
         observed = Observation()
-        counted = judged.observe(observed, shaping.problem_count().alias("problems"))
-        table.append(shaping.good_rows(counted, shaped, following), commit)
+        table.append(shaping.counted_rows(judged, shaped, following, observed), commit)
         if _problems(observed, table):
             dead.create(shaping.dead_letter_schema(frame))
             dead.recover(commit.writer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
@@ -18,6 +18,7 @@ from headrace.spark.lake.table_schema import Following, table_struct, table_type
 
 REASON = "reason"
 FAILED_AT = "failed_at"
+_BAD = "__bad"
 
 
 class Shaped(NamedTuple):
@@ -97,8 +98,15 @@ def table_columns(shaped: Shaped, following: Following) -> list[Column]:
     return [found.get(name, sf.lit(None).cast(type_)).alias(name) for name, type_ in types.items()]
 
 
-def problem_count() -> Column:
-    return sf.count(PROBLEM)
+def counted_rows(judged: DataFrame, shaped: Shaped, following: Following, observed: Observation) -> DataFrame:
+    """The same, and `observed` gets to know how many others there were, as `problems`.
+
+    Spark moves nothing past a count, so the columns are chosen before it: what passes by is no wider than a
+    row of the table, and has no reason in it.
+    """
+    bad = sf.col(_BAD)
+    chosen = judged.select(*table_columns(shaped, following), sf.col(PROBLEM).isNotNull().alias(_BAD))
+    return chosen.observe(observed, sf.count_if(bad).alias("problems")).filter(~bad).drop(_BAD)
 
 
 # --- dead letters -------------------------------------------------------------------------------------------

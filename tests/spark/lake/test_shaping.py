@@ -1,0 +1,31 @@
+"""What Spark makes of a batch. Only planned: the rows are for other tests."""
+
+from __future__ import annotations
+
+from pyspark.sql import Observation, SparkSession
+from pyspark.sql.types import StructType
+
+from headrace.spark.decoding.formats import Decoding, Format
+from headrace.spark.lake import shaping
+from headrace.spark.lake.plan import Route
+from headrace.spark.lake.table_schema import follow
+
+_RECORDS = (
+    "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
+    "timestampType int, headers array<struct<key: string, value: binary>>"
+)
+
+
+def test_good_records_are_parsed_once_and_counted_without_their_reasons(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], _RECORDS)
+    decoding = Decoding(Format.JSON, "id bigint not null, name string")
+    shaped = shaping.shape(frame, Route("t", "t", "t_dead_letters", decoding, False, "state"))
+    following = follow(StructType(shaped.incoming.fields[:2]), shaped.incoming)
+    judged = shaping.judge(shaped, following)
+    rows = shaping.counted_rows(judged, shaped, following, Observation())
+    assert set(rows.columns) == set(shaped.incoming.names)
+    plan = rows._jdf.queryExecution().executedPlan().toString()
+    assert "CollectMetrics" in plan
+    assert plan.count("from_json(") == 1
+    assert "parseJson" not in plan  # it stands in every reason
+    assert "parseJson" in shaping.dead_letters(judged)._jdf.queryExecution().executedPlan().toString()

@@ -45,7 +45,7 @@ def _raised(text: str) -> str | None:
     found = None
     lines = iter(text.splitlines())
     for line in lines:
-        if line.lstrip().startswith("Traceback (most recent call last)"):
+        if line.rstrip().endswith("Traceback (most recent call last):"):  # Py4J's own words may come first
             found = next(
                 (each.strip() for each in lines if each.strip() and not each.startswith((" ", "Traceback"))),
                 found,

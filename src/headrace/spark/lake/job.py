@@ -22,6 +22,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.lake import batches, broker, locks, maintenance
+from headrace.spark.lake.batch_errors import told_to_spark
 from headrace.spark.lake.batches import Done
 from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig
@@ -37,6 +38,7 @@ _LOOK_OFTEN_SECONDS: Final = 0.05
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 _GRACE_SECONDS: Final = 30.0
+_ENDED: Final = "the query ended in the middle without saying why; Spark's log may have the reason"
 
 
 class LoadFailed(HeadraceError):
@@ -99,7 +101,7 @@ class Lake:
             reader.load()
             .writeStream.queryName(f"lake {route.topic}")
             .option("checkpointLocation", route.checkpoint)
-            .foreachBatch(TopicLoader(self.config, route, checkpoint))
+            .foreachBatch(told_to_spark(TopicLoader(self.config, route, checkpoint)))
         )
         topic.query = self.begin(writer)
 
@@ -139,7 +141,7 @@ class Lake:
         except Exception as error:  # whatever it is, the other topics go on
             self._failed(topic, str(error) if isinstance(error, HeadraceError) else short(str(error)))
 
-    def _note(self, topic: Loading, query: StreamingQuery) -> None:
+    def _note(self, topic: Loading, query: StreamingQuery, *, stopped: bool = False) -> None:
         running = query.isActive  # before the progress: what is told after the end is the whole
         if running and time.monotonic() < topic.look_at:
             return  # to ask a query for its progress costs more than to ask whether it runs
@@ -158,6 +160,8 @@ class Lake:
             error = query.exception()
             if error is not None:
                 self._failed(topic, self.explain(str(error), topic.route))
+            elif not stopped and (not self.once or checkpoint.planned() != checkpoint.committed()):
+                self._failed(topic, _ENDED)  # whatever it was, it did not load what it had planned
             elif self.once:
                 topic.finished = True
 
@@ -191,7 +195,7 @@ class Lake:
             ):
                 time.sleep(0.1)
             topic.query.stop()
-            self._note(topic, topic.query)
+            self._note(topic, topic.query, stopped=True)
 
 
 def run(

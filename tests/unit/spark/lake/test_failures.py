@@ -30,6 +30,10 @@ headrace.spark.decoding.formats.DecodingRefused: the schema is not JSON
 
 def test_our_own_reason_is_found_in_a_traceback() -> None:
     assert short(_RAISED) == "DecodingRefused: the schema is not JSON"
+    only_one = (
+        _RAISED.partition("Traceback")[0] + "Return Message: Traceback" + _RAISED.rpartition("Traceback")[2]
+    )
+    assert short(only_one) == "DecodingRefused: the schema is not JSON"
 
 
 def test_calls_inside_spark_are_left_to_its_log() -> None:

@@ -12,13 +12,13 @@ from rich.table import Table
 from clickstream.proof import Proof
 
 _TRY = """\
-[bold]Try[/bold]
-  spark.sql("SELECT page, count(*) FROM delta.`{lake}/page-views` GROUP BY page ORDER BY 2 DESC")
-  spark.sql("SELECT status, count(*), sum(total) FROM delta.`{table}/latest-orders` GROUP BY status")
-  spark.sql("SELECT reason, string(value) FROM delta.`{lake}/page-views_dead_letters`")
-  headrace up --dir {broker}        the brokers again, with all topics; then, in another terminal:
-  headrace consume page-traffic     the running totals
-  headrace audit report             the audit, in the terminal
+[bold]Try[/bold] there, with [bold]from headrace.spark.session import session; spark = session()[/bold]
+  spark.sql("SELECT page, count(*) FROM delta.`lake/page-views` GROUP BY page ORDER BY 2 DESC").show()
+  spark.sql("SELECT status, count(*), sum(total) FROM delta.`tables/latest-orders` GROUP BY status").show()
+  spark.sql("SELECT partition, offset, reason FROM delta.`lake/page-views_dead_letters`").show()
+and, after [bold]headrace up --dir broker/data[/bold] in another terminal, with the same topics as today
+  headrace consume page-traffic --exit
+  headrace audit report
 """
 
 
@@ -28,20 +28,8 @@ def tell(console: Console, proof: Proof, directory: Path) -> None:
     for name in ("topic", "sent", "in the lake", "dead letters", "certified", "windows", ""):
         rows.add_column(name, justify="left" if name in ("topic", "") else "right")
     for station in proof.stations:
-        rows.add_row(
-            station.topic,
-            *(
-                f"{count:,}"
-                for count in (
-                    station.sent,
-                    station.in_lake,
-                    station.dead_letters,
-                    station.certified,
-                    station.windows,
-                )
-            ),
-            _mark(station.agrees),
-        )
+        counts = (station.sent, station.in_lake, station.dead_letters, station.certified, station.windows)
+        rows.add_row(station.topic, *(f"{count:,}" for count in counts), _mark(station.agrees))
     console.print(rows)
     same = proof.orders == proof.in_table and not proof.table_differs
     console.print(
@@ -54,14 +42,7 @@ def tell(console: Console, proof: Proof, directory: Path) -> None:
     )
     console.print(f"[bold]Files[/bold] in {directory}")
     console.print("  charts/*.svg, charts/audit.html, lake/, tables/, audit/, *.toml, summary.json\n")
-    console.print(
-        _TRY.format(
-            lake=directory / "lake",
-            table=directory / "tables",
-            broker=directory / "broker" / "data",
-        ),
-        soft_wrap=True,
-    )
+    console.print(_TRY, soft_wrap=True)
 
 
 def _mark(good: bool) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from headrace.spark.lake import broker, locks
+from headrace.spark.lake.batch_errors import told_to_spark
 from headrace.spark.lake.batches import Done
 from headrace.spark.lake.failures import is_loss, short
 from headrace.spark.lake.job import Lake, Loading, attend, judge
@@ -56,11 +57,12 @@ class Tables(Lake):
         reader = self.spark.readStream.format("kafka").options(
             **reader_options(self.config, spec.topic, start.offsets)
         )
+        loader = TableLoader(self.config, spec, topic.route, start.first_step, self.files)
         topic.query = self.begin(
             reader.load()
             .writeStream.queryName(f"table {spec.name}")
             .option("checkpointLocation", topic.route.checkpoint)
-            .foreachBatch(TableLoader(self.config, spec, topic.route, start.first_step, self.files))
+            .foreachBatch(told_to_spark(loader))
         )
 
     def explain(self, text: str, route: Route) -> str:

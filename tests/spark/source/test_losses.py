@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from tests.broker_process import BrokerProcess
-from tests.spark.connector.topics import Sent, create, send
+from tests.spark.connector.topics import Sent, create, send, stream
 from tests.spark.source.queries import Job, committed, delete, eventually, remove_before
 
 
@@ -105,3 +105,19 @@ def test_a_topic_made_anew_while_the_query_runs_is_read_from_its_beginning(
         )
         assert query.exception() is None
     assert job.values == words("late", 5) + words("new", 25) + words("old", 10)
+
+
+def test_the_bare_connector_goes_on_in_the_middle_of_a_topic_made_anew(
+    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    """What the tests above would not see if they could not see it."""
+    topic = create(headrace.bootstrap, new_topic())
+    job = Job(spark, headrace.bootstrap, topic, tmp_path)
+    bare = stream(spark, headrace.bootstrap, {"subscribe": topic, "startingOffsets": "earliest"})
+    write(headrace.bootstrap, topic, "old", 10)
+    assert job.write(bare, {"availableNow": True}).awaitTermination(300)
+    delete(headrace.bootstrap, topic)
+    create(headrace.bootstrap, topic)
+    write(headrace.bootstrap, topic, "new", 25)
+    assert job.write(bare, {"availableNow": True}).awaitTermination(300)
+    assert job.values == words("new", 25)[10:] + words("old", 10)

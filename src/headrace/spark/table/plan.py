@@ -28,8 +28,6 @@ class Standing(NamedTuple):
     """By which each index and view was made, as the state remembers."""
     rebuilt: int
     """The last step that was a rebuild."""
-    repeats: int | None
-    """The step of the batch that Spark will repeat."""
 
 
 def route_of(store: LakeConfig, spec: TableSpec, rebuilt: int) -> Route:
@@ -71,7 +69,8 @@ def _digest(parts: object) -> str:
 def to_derive(spec: TableSpec, standing: Standing) -> list[str]:
     """Indexes and views that must be made from the whole table before the next batch.
 
-    One that is behind the table by the batch that Spark is about to repeat catches up by that batch.
+    One that is behind was cut off. The batch that Spark repeats may be another by then: compaction took some
+    of its records, or a schema was fixed. So it is made from what the table took, not from the batch.
     """
     if standing.step < 0:
         return []
@@ -79,8 +78,8 @@ def to_derive(spec: TableSpec, standing: Standing) -> list[str]:
     stale = set()
     for name, text in wanted.items():
         step = standing.derived.get(name, -1)
-        behind = step < standing.step and standing.repeats != standing.step
-        if step < 0 or behind or step < standing.rebuilt or standing.definitions.get(name) != text:
+        behind = step < standing.step
+        if behind or step < standing.rebuilt or standing.definitions.get(name) != text:
             stale.add(name)
     stale |= {view.name for view in spec.views if view.index in stale}
     return [name for name in wanted if name in stale]

@@ -57,12 +57,9 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
         if opened.main.schema() is None and opened.empty_derived(first_step):
             first_step += 1
         lineage.set_first_step(rebuilt, first_step)
-    repeats = None
-    if planned is not None and planned != checkpoint.committed():
-        repeats = first_step + planned
     names = derived_definitions(spec)
     standing = Standing(
-        step, {name: last_step(opened.open(name)) for name in names}, lineage.derived(), rebuilt, repeats
+        step, {name: last_step(opened.open(name)) for name in names}, lineage.derived(), rebuilt
     )
     opened.derive(to_derive(spec, standing), step)
     lineage.set_derived(names)

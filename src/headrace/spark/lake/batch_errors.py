@@ -41,8 +41,11 @@ def told_to_spark(load: Callable[[DataFrame, int], None]) -> Callable[[DataFrame
             text = "".join(traceback.format_exception(error))
             if _WORDS not in text:
                 raise
-            if _INTERRUPTED.search(text) is None:
-                _log.error("batch %d failed", batch, exc_info=True)
+            # A failure may have an interruption among its causes, and Spark is told of nothing else then: the
+            # reason would be nowhere.
+            stop = _INTERRUPTED.search(text) is not None
+            level, what = (logging.WARNING, "was interrupted") if stop else (logging.ERROR, "failed")
+            _log.log(level, "batch %d %s", batch, what, exc_info=True)
             raise BatchFailed(in_other_words(text)) from None
 
     return told

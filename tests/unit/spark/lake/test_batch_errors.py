@@ -51,3 +51,19 @@ def test_only_errors_of_the_jvm_are_told_anew(caplog: pytest.LogCaptureFixture) 
     with pytest.raises(BatchFailed, match=r"^java.io.IOException: full$"):
         told_to_spark(fails)(nothing, 0)
     assert "batch 0 failed" in caplog.text
+
+
+def test_a_failure_that_looks_like_a_stop_leaves_its_reason_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fails(_frame: Any, _batch: int) -> None:
+        raise Py4JJavaError(
+            "An error occurred while calling o1.save.\n: java.io.IOException: the bucket is gone\n"
+            f"{_CALLS}Caused by: java.io.InterruptedIOException: timeout\n"
+        )
+
+    nothing: Any = None
+    with pytest.raises(BatchFailed, match="InterruptedIOException"):
+        told_to_spark(fails)(nothing, 7)
+    assert "batch 7 was interrupted" in caplog.text
+    assert "the bucket is gone" in caplog.text

@@ -159,14 +159,14 @@ class Brokers:
         answer = self._admin.alterConsumerGroupOffsets(group, wanted, options)
         try:
             answer.all().get()
-        except Py4JJavaError:
+        except Py4JJavaError as whole:
             # This says only which partitions failed, and each partition why.
             for partition in offsets:
                 try:
                     answer.partitionResult(self._partition(partition)).get()
                 except Py4JJavaError as error:
                     raise self._failed(f"commit offsets to group {group}", error) from None
-            raise
+            raise self._failed(f"commit offsets to group {group}", whole) from None
 
     def _partition(self, partition: tuple[str, int]) -> Any:
         return self._partition_class(*partition)

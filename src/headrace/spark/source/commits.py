@@ -121,16 +121,22 @@ class GroupCommits:
             try:
                 self._commit(wanted)
                 self._failing = False
-            except BrokersFailed as error:
+            except Exception as error:
+                # Whatever it is: without this thread the group would stand still, and nobody would know.
                 self._warn(error)
             finally:
                 with self._changed:
                     self._busy = False
                     self._changed.notify_all()
 
-    def _warn(self, error: BrokersFailed) -> None:
+    def _warn(self, error: Exception) -> None:
         if not self._failing:
-            _log.warning("%s; the query goes on, and the next batch commits its offsets too", error)
+            known = isinstance(error, BrokersFailed)
+            _log.warning(
+                "%s; the query goes on, and the next batch commits its offsets too",
+                error if known else f"no offsets could be committed to group {self._group}",
+                exc_info=None if known else error,
+            )
         self._failing = True
 
 

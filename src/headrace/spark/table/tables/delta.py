@@ -37,16 +37,18 @@ class KeyedDeltaTable(DeltaTable):
                 self.append(changes.drop(DELETED).limit(0), commit(step))
 
     def replace(self, rows: DataFrame, step: int) -> None:
-        with _noted(rows.sparkSession, step):
-            (
-                rows.write.format("delta")
-                .mode("overwrite")
-                .option("overwriteSchema", "true")
-                .option("delta.enableTypeWidening", "true")
-                .option("txnAppId", WRITER)
-                .option("txnVersion", str(step))
-                .save(self.path)
-            )
+        # One that has the step already is made anew within it. Delta would skip the number as a repetition.
+        numbered = last_step(self) < step
+        writer = (
+            rows.write.format("delta")
+            .mode("overwrite")
+            .option("overwriteSchema", "true")
+            .option("delta.enableTypeWidening", "true")
+        )
+        if numbered:
+            writer = writer.option("txnAppId", WRITER).option("txnVersion", str(step))
+        with _noted(rows.sparkSession, step, numbered=numbered):
+            writer.save(self.path)
 
     def at(self, step: int) -> DataFrame:
         history = self.spark.sql(f"DESCRIBE HISTORY {self._sql} LIMIT {_LOOK_BACK}")
@@ -62,9 +64,11 @@ def _step(noted: str | None) -> int | None:
 
 
 @contextmanager
-def _noted(spark: SparkSession, step: int) -> Iterator[None]:
+def _noted(spark: SparkSession, step: int, *, numbered: bool = True) -> Iterator[None]:
     """For a MERGE Delta takes these from the session, which is the running query's own."""
-    wanted = {_APP: WRITER, _VERSION: str(step), _METADATA: f"{_STEP}{step}"}
+    wanted = {_METADATA: f"{_STEP}{step}"}
+    if numbered:
+        wanted |= {_APP: WRITER, _VERSION: str(step)}
     for name, value in wanted.items():
         spark.conf.set(name, value)
     try:

@@ -1,14 +1,23 @@
-"""What is made anew: an index that changed."""
+"""What is made anew: an index that changed, and a rebuild that was cut off before."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark.table.reading import as_of_one_step
+from headrace.spark.table.rebuild import rebuild
+from headrace.spark.table.tables.delta import KeyedDeltaTable
 from headrace.spark.table.tables.keyed import last_step
-from tests.spark.table.conftest import ORDERS, TablesUnderTest, check_orders, order
+from tests.broker_process import BrokerProcess
+from tests.spark.table.conftest import ORDERS, PLAIN, TablesUnderTest, check_orders, order
+
+
+class Killed(Exception):
+    pass
 
 
 def test_an_index_that_changed_is_made_anew_at_the_step_that_it_has(
@@ -30,3 +39,28 @@ def test_an_index_that_changed_is_made_anew_at_the_step_that_it_has(
     found = {name: frame.collect() for name, frame in frames.items()}
     check_orders(found, {"a": ("cy", 4), "b": ("bob", 2)})
     assert {row.key: row.total for row in found["orders_by_customer"]} == {"a": 4, "b": 2}
+
+
+def test_a_rebuild_after_one_that_was_cut_off_has_all_dead_letters(
+    spark: SparkSession,
+    headrace: BrokerProcess,
+    new_topic: Callable[[], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = new_topic()
+    tables = TablesUnderTest(spark, tmp_path, "delta")
+    config = tables.config(PLAIN.format(topic=topic), headrace.bootstrap)
+    tables.produce(headrace.bootstrap, topic, [(b"a", order("ada", 1)), (b"b", b"{")])
+
+    def die(table: KeyedDeltaTable, rows: DataFrame, step: int) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KeyedDeltaTable, "replace", die)
+        with pytest.raises(Killed):
+            rebuild(spark, config, "orders")
+    assert [row.offset for row in tables.rows(config, "orders_dead_letters")] == [1]
+    tables.produce(headrace.bootstrap, topic, [(b"c", b"[")])
+    assert rebuild(spark, config, "orders").step == 1  # the number of the one that was cut off
+    assert sorted(row.offset for row in tables.rows(config, "orders_dead_letters")) == [1, 2]

@@ -8,6 +8,7 @@ derived is made at the next start.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -89,7 +90,9 @@ def _replace(
         letters = changes.dead_letters(judged)
         if counts.bad:
             # Before the table's commit: a record is in one of the two, whenever this is cut off.
-            add_letters(letters, opened.dead, Commit(f"rebuild-{step}", 0))
+            # A writer of its own: one that was cut off had this step too, and perhaps fewer letters. Those
+            # that are there are left out anyway.
+            add_letters(letters, opened.dead, Commit(f"rebuild-{uuid.uuid4()}", 0))
         rows = changes.good(last).filter(~sf.col(changes.DELETED)).drop(changes.DELETED)
         opened.main.replace(rows, step)
         if opened.dead.schema() is not None:

@@ -40,6 +40,10 @@ class Refused(HeadraceError):
     """A column of a view or index cannot become what the configuration asks; says what to do."""
 
 
+class StepTaken(HeadraceError):
+    """The table is past the batch, which would be lost in silence; says what to do."""
+
+
 class TableLoader:
     """The function for `foreachBatch`."""
 
@@ -58,15 +62,22 @@ class TableLoader:
         Upkeep(self.store.maintenance, self.files).look(opened)
 
     def load(self, frame: DataFrame, step: int, opened: Opened) -> None:
+        last = last_step(opened.main)
+        if last > step:
+            raise StepTaken(
+                f"{self.spec.name} is at step {last} already, and this batch is step {step}: another driver "
+                "writes to the table, or its checkpoint is an old one. Let only one run, and make the table "
+                f"anew: `headrace table rebuild {self.spec.name}`"
+            )
         shaped = changes.shape(frame, self.spec, self.route)
         following = prepare(opened.main, shaped)
         judged = changes.judge(shaped, following, self.spec)
-        with kept(changes.last_of_each_key(judged, self.spec)) as last:
-            counts = changes.count(last)
+        with kept(changes.last_of_each_key(judged, self.spec)) as rows:
+            counts = changes.count(rows)
             if counts.bad and last_step(opened.dead) < step:
                 add_letters(changes.dead_letters(judged), opened.dead, commit(step))
             if counts.upserts or counts.deletes:
-                self._apply(changes.good(last), step, opened)
+                self._apply(changes.good(rows), step, opened)
         done = LastStep(step, time.time_ns() // 1_000_000, *counts)
         steps.store(self.files, self.route.state, done)
 

@@ -94,5 +94,15 @@ def starting(begins: Offsets, following: Offsets, partitions: Mapping[str, list[
     }
 
 
+def renumbered(first_step: int, planned: int, last: int) -> int:
+    """The step of batch 0, so that no batch to come has a step that the tables had before it.
+
+    `planned` is the last batch that the checkpoint knows, and `last` the last step of all tables. They are
+    past the checkpoint if it came back from a copy, for example. Its records come once more then, under new
+    numbers: under the old ones they would pass for repetitions, those that are new to the table too.
+    """
+    return first_step if last <= first_step + planned else last + 1 - planned
+
+
 #: For the connector.
 _EARLIEST = -2

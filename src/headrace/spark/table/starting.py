@@ -14,7 +14,14 @@ from headrace.spark.lake.tables.table import Table
 from headrace.spark.table.config import TableSpec
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.opened import Opened
-from headrace.spark.table.plan import Standing, definition, derived_definitions, starting, to_derive
+from headrace.spark.table.plan import (
+    Standing,
+    definition,
+    derived_definitions,
+    renumbered,
+    starting,
+    to_derive,
+)
 from headrace.spark.table.tables.keyed import last_step
 
 
@@ -56,6 +63,9 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
         first_step = opened.last_of_all() + 1
         if opened.main.schema() is None and opened.empty_derived(first_step):
             first_step += 1
+        lineage.set_first_step(rebuilt, first_step)
+    elif (fresh := renumbered(first_step, planned, opened.last_of_all())) != first_step:
+        first_step = fresh
         lineage.set_first_step(rebuilt, first_step)
     names = derived_definitions(spec)
     standing = Standing(

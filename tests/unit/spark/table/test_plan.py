@@ -8,7 +8,14 @@ import pytest
 
 from headrace.spark.decoding.formats import Decoding, Format
 from headrace.spark.table.config import IndexSpec, TableSpec, ViewSpec
-from headrace.spark.table.plan import Standing, definition, derived_definitions, starting, to_derive
+from headrace.spark.table.plan import (
+    Standing,
+    definition,
+    derived_definitions,
+    renumbered,
+    starting,
+    to_derive,
+)
 
 _SPEC = TableSpec(
     name="orders",
@@ -65,6 +72,24 @@ def test_a_definition_has_what_a_key_means() -> None:
     assert definition(_SPEC) == definition(replace(_SPEC, indexes=(), decoding=Decoding(Format.BYTES)))
     assert definition(_SPEC) != definition(replace(_SPEC, key_fields=("id",)))
     assert definition(_SPEC) != definition(replace(_SPEC, topic="other"))
+
+
+@pytest.mark.parametrize(
+    ("planned", "last", "first"),
+    [
+        (4, 14, 10),  # all are through, or the last is to be repeated
+        (4, 13, 10),
+        (4, 0, 10),
+        # The tables are past the checkpoint: the batch to be repeated, and all after it, get new steps.
+        (4, 15, 12),
+        (4, 30, 27),
+        (0, 11, 12),
+    ],
+)
+def test_a_batch_after_an_old_checkpoint_has_a_step_that_is_new(planned: int, last: int, first: int) -> None:
+    assert renumbered(10, planned, last) == first
+    assert renumbered(first, planned, last) == first  # a start that is cut off does no more
+    assert last <= first + planned
 
 
 def test_a_start_is_behind_what_is_there() -> None:

@@ -31,6 +31,7 @@ from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes, derived, steps
 from headrace.spark.table.config import TableSpec
 from headrace.spark.table.opened import Opened
+from headrace.spark.table.plan import check_key
 from headrace.spark.table.steps import LastStep
 from headrace.spark.table.tables.keyed import KeyedTable, commit, last_step
 from headrace.spark.table.upkeep import Upkeep
@@ -70,6 +71,9 @@ class TableLoader:
                 f"anew: `headrace table rebuild {self.spec.name}`"
             )
         shaped = changes.shape(frame, self.spec, self.route)
+        known = opened.main.schema()
+        if known is not None:  # before anything is changed
+            check_key(self.spec, follow(known, shaped.incoming, scale_may_grow=opened.main.scale_may_grow))
         following = prepare(opened.main, shaped)
         judged = changes.judge(shaped, following, self.spec)
         with kept(changes.last_of_each_key(judged, self.spec)) as rows:

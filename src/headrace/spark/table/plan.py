@@ -11,10 +11,17 @@ import json
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from headrace.core.errors import HeadraceError
+from headrace.spark.decoding.formats import Decoding
 from headrace.spark.lake.checkpoint import Offsets
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.plan import Route
+from headrace.spark.lake.table_schema import Following
 from headrace.spark.table.config import TableSpec
+
+
+class NeedsRebuild(HeadraceError):
+    """The table was made by other rules; says what to do."""
 
 
 class Standing(NamedTuple):
@@ -42,15 +49,39 @@ def table_state(store: LakeConfig, spec: TableSpec) -> str:
 
 def definition(spec: TableSpec) -> str:
     """What cannot change without a rebuild."""
-    return json.dumps(
-        {
-            "topic": spec.topic,
-            "key": spec.key.value,
-            "key_fields": list(spec.key_fields),
-            "order": spec.order.value,
-            "deleted": spec.deleted,
-        }
-    )
+    found: dict[str, object] = {
+        "topic": spec.topic,
+        "key": spec.key.value,
+        "key_fields": list(spec.key_fields),
+        "order": spec.order.value,
+        "deleted": spec.deleted,
+    }
+    if spec.key_decoding is not None:
+        found["key_decoding"] = _key_decoding(spec.key_decoding)
+    return json.dumps(found)
+
+
+def _key_decoding(decoding: Decoding) -> dict[str, object]:
+    """The schema as a digest. Not where the registry is: that may move, and may have a password in it."""
+    given = decoding.schema
+    schema = given if isinstance(given, bytes) else str(given).encode()
+    return {
+        "schema": None if given is None else hashlib.sha256(schema).hexdigest()[:16],
+        "subject": decoding.subject,
+        "version": decoding.version,
+        "message": decoding.message,
+    }
+
+
+def check_key(spec: TableSpec, following: Following) -> None:
+    """Old rows would keep keys of another kind, which no record finds any more."""
+    reasons = [str(change) for change in following.changes if change.path[0] in spec.key_columns]
+    reasons += [each.reason for each in following.conflicts if each.column in spec.key_columns]
+    if reasons:
+        raise NeedsRebuild(
+            f"{spec.name}: the key of its records is not what it was ({'; '.join(reasons)}): change it back, "
+            f"or run `headrace table rebuild {spec.name}`"
+        )
 
 
 def derived_definitions(spec: TableSpec) -> dict[str, str]:

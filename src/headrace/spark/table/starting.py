@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from pyspark.sql import functions as sf
 
-from headrace.core.errors import HeadraceError
 from headrace.spark import columns
 from headrace.spark.lake import broker
 from headrace.spark.lake.checkpoint import Offsets, offsets_json
@@ -15,6 +14,7 @@ from headrace.spark.table.config import TableSpec
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import (
+    NeedsRebuild,
     Standing,
     definition,
     derived_definitions,
@@ -23,10 +23,6 @@ from headrace.spark.table.plan import (
     to_derive,
 )
 from headrace.spark.table.tables.keyed import last_step
-
-
-class NeedsRebuild(HeadraceError):
-    """The table was made by other rules; says what to do."""
 
 
 class Start(NamedTuple):

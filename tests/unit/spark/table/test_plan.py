@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pyspark.sql.types import IntegerType, LongType, StringType, StructType
 
 from headrace.spark.decoding.formats import Decoding, Format
-from headrace.spark.table.config import IndexSpec, TableSpec, ViewSpec
+from headrace.spark.lake.table_schema import follow
+from headrace.spark.table.config import IndexSpec, KeyFormat, TableSpec, ViewSpec
 from headrace.spark.table.plan import (
+    NeedsRebuild,
     Standing,
+    check_key,
     definition,
     derived_definitions,
     renumbered,
@@ -72,6 +76,31 @@ def test_a_definition_has_what_a_key_means() -> None:
     assert definition(_SPEC) == definition(replace(_SPEC, indexes=(), decoding=Decoding(Format.BYTES)))
     assert definition(_SPEC) != definition(replace(_SPEC, key_fields=("id",)))
     assert definition(_SPEC) != definition(replace(_SPEC, topic="other"))
+
+
+def test_a_definition_has_how_a_key_is_decoded() -> None:
+    def by(decoding: Decoding) -> str:
+        return definition(replace(_SPEC, key=KeyFormat.AVRO, key_decoding=decoding))
+
+    registered = by(Decoding(Format.AVRO, registry="http://one", subject="k"))
+    assert registered == by(Decoding(Format.AVRO, registry="http://two", subject="k"))  # it moved
+    others = [
+        by(Decoding(Format.AVRO, registry="http://one", subject="j")),
+        by(Decoding(Format.AVRO, schema='"a"')),
+        by(Decoding(Format.AVRO, schema='"b"')),
+    ]
+    assert len({registered, *others}) == 4
+
+
+def test_a_key_that_would_change_is_refused() -> None:
+    spec = replace(_SPEC, key_fields=("id",))
+    table = StructType().add("id", IntegerType()).add("total", IntegerType())
+    check_key(spec, follow(table, table))
+    check_key(spec, follow(table, StructType().add("id", IntegerType()).add("total", LongType())))
+    check_key(spec, follow(table, StructType().add("id", IntegerType()).add("total", StringType())))
+    for other in (LongType(), StringType()):
+        with pytest.raises(NeedsRebuild, match=r"column id.*headrace table rebuild orders"):
+            check_key(spec, follow(table, StructType().add("id", other)))
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def _most(records: float) -> int:
 def _next(below: tuple[int, float], above: tuple[int, float], aim: float) -> int:
     """Between what was too small and what was too large, or further than the former."""
     if not above[0]:
-        return _most(below[0] * min(_LEAP, aim / below[1]))
+        return _most(below[0] * (min(_LEAP, aim / below[1]) if below[1] else _LEAP))
     return _most(below[0] + (above[0] - below[0]) * (aim - below[1]) / (above[1] - below[1]))
 
 
@@ -99,7 +99,8 @@ def _between(first: Sample, end: int, last: Sample | None) -> float:
         return (end - first.begin) * first.density
     if end < first.end:
         # The first goes too far. What it has too much is seen by the last; all of it, if both end together.
-        return max(0.0, first.bytes - (first.end - end) * last.density)
+        # That can be more than there was, where the last sees larger records: then it is as one offset.
+        return max(first.density, first.bytes - (first.end - end) * last.density)
     return first.bytes + (end - first.end) * (first.density + last.density) / 2
 
 

@@ -107,6 +107,21 @@ def test_what_is_less_than_the_limit_is_read_whole() -> None:
     assert batches(Log([100] * 50), 100_000) == [5_000]
 
 
+def test_small_records_before_large_ones_are_no_reason_to_stop() -> None:
+    sizes = [20] * 102 + [2_000] * 200
+    assert sum(batches(Log(sizes), 5_000)) == sum(sizes)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_a_log_is_like_each_batch_goes_forward(seed: int) -> None:
+    chance = random.Random(seed)
+    sizes: list[int] = []
+    for _ in range(chance.randint(1, 6)):
+        sizes += [chance.choice([1, 20, 500, 2_000, 90_000])] * chance.randint(1, 60)
+    log = Log(sizes, chance.choice([1_000, 16_000, 1_000_000]), chance.choice([4_000, 64_000]))
+    assert sum(batches(log, chance.choice([100, 5_000, 100_000]))) == sum(sizes)
+
+
 def test_without_samples_there_is_no_limit() -> None:
     assert fill(at(0), at(10), 1, lambda _partition, _offset: None).end == at(10)
 

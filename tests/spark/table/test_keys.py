@@ -1,0 +1,90 @@
+"""Keys of each kind, in one of the formats each, and what becomes of records that have none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from headrace.spark.table.changes import NoSuchColumn
+from headrace.spark.table.config import TableConfig
+from tests.spark.table.conftest import Record, TablesUnderTest
+
+
+def reasons(tables: TablesUnderTest, config: TableConfig) -> dict[int, str]:
+    return {row.offset: row.reason for row in tables.rows(config, "t_dead_letters")}
+
+
+def test_bytes_stay_bytes_and_values_too(spark: SparkSession, tmp_path: Path) -> None:
+    tables = TablesUnderTest(spark, tmp_path, "delta")
+    config = tables.config('[[tables]]\ntopic = "t"\n')
+    batch: list[Record] = [
+        (0, 0, b"\xff", b"a"),
+        (0, 1, b"\xff", b"b"),
+        (0, 2, None, b"c"),
+        (0, 3, b"", b"d"),
+    ]
+    tables.load(config, batch, 1)
+    rows = tables.rows(config, "t")
+    assert {bytes(row.key): (bytes(row.value), row.offset) for row in rows} == {
+        b"\xff": (b"b", 1),
+        b"": (b"d", 3),
+    }
+    assert reasons(tables, config) == {2: "the record has no key"}
+
+
+def test_a_key_with_fields_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    tables = TablesUnderTest(spark, tmp_path, "iceberg")
+    config = tables.config('[[tables]]\ntopic = "t"\nkey = "json"\nkey_schema = "shop string, id bigint"\n')
+    batch: list[Record] = [
+        (0, 0, b'{"shop": "a", "id": 1}', b"old"),
+        (0, 1, b'{"id": 1, "shop": "a"}', b"new"),  # other bytes, the same key
+        (0, 2, b'{"shop": "b", "id": 1}', b"gone"),
+        (0, 3, b"not JSON", b"x"),
+    ]
+    tables.load(config, batch, 1)
+    tables.load(config, [(0, 4, b'{"shop":"b","id":1}', None)], 2)
+    rows = tables.rows(config, "t")
+    assert {(row.key.shop, row.key.id): bytes(row.value) for row in rows} == {("a", 1): b"new"}
+    (letter,) = tables.rows(config, "t_dead_letters")
+    assert bytes(letter.key) == b"not JSON"
+    assert letter.reason.startswith("the key: not JSON")
+
+
+_FIELDS = """
+[[tables]]
+topic = "t"
+key_fields = ["id"]
+format = "json"
+schema = "id bigint, status string"
+deleted = "status = 'gone'"
+order = "timestamp"
+"""
+
+
+def test_a_key_from_the_value_is_deleted_by_a_condition(spark: SparkSession, tmp_path: Path) -> None:
+    tables = TablesUnderTest(spark, tmp_path, "delta")
+    config = tables.config(_FIELDS)
+    batch: list[Record] = [
+        (0, 0, None, b'{"id": 1, "status": "open"}'),
+        (1, 0, None, b'{"id": 1, "status": "paid"}'),  # of the same time: the partition decides
+        (0, 1, None, b'{"id": 2}'),
+        (0, 2, None, b'{"status": "open"}'),
+        (0, 3, b"k", None),
+    ]
+    tables.load(config, batch, 1)
+    assert {row.id: row.status for row in tables.rows(config, "t")} == {1: "paid", 2: None}
+    assert reasons(tables, config) == {
+        2: "field id, a part of the key, is null or missing",
+        3: "a tombstone has no field id, so its row cannot be found",
+    }
+    tables.load(config, [(1, 1, None, b'{"id": 1, "status": "gone"}')], 2)
+    assert [row.id for row in tables.rows(config, "t")] == [2]
+
+
+def test_a_column_that_is_not_there_is_said_with_those_that_are(spark: SparkSession, tmp_path: Path) -> None:
+    tables = TablesUnderTest(spark, tmp_path, "delta")
+    config = tables.config(_FIELDS.replace('["id"]', '["number"]'))
+    with pytest.raises(NoSuchColumn, match=r"t has no column number; it has .*id, status"):
+        tables.load(config, [(0, 0, None, b"{}")], 1)

@@ -23,7 +23,9 @@ from headrace.protocol.messages.fetch_response import FetchResponse
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-WAIT_MS: Final = 500
+WAIT_SECONDS: Final = 0.5
+WAITS_PER_SESSION: Final = 8
+"""At least so often an answer comes that has nothing to say: it shows that the controller is there."""
 FETCH_BYTES: Final = 4 * 1024 * 1024
 FETCH_VERSION: Final = 17
 DIAL_SECONDS: Final = 1.0
@@ -85,12 +87,16 @@ class MetadataFollower:
         except PeerUnavailable:
             return None
         try:
-            request = self._request()
-            answer = await ask(link, request, FetchResponse, version=FETCH_VERSION, timeout=2 * DIAL_SECONDS)
+            request = self._request(0.0)
+            answer = await ask(link, request, FetchResponse, version=FETCH_VERSION, timeout=DIAL_SECONDS)
         except PeerUnavailable:
             return None
         finally:
             link.close()
+        if answer.error_code or any(
+            partition.error_code for topic in answer.responses for partition in topic.partitions
+        ):
+            return None
         return max(
             (
                 header.leader_epoch
@@ -119,13 +125,14 @@ class MetadataFollower:
         broker = self._broker
         epoch = broker.broker_epoch
         asked_at = broker.loop.time()
+        wait = min(WAIT_SECONDS, silence_seconds / WAITS_PER_SESSION)
         asked = asyncio.ensure_future(
             ask(
                 link,
-                self._request(),
+                self._request(wait),
                 FetchResponse,
                 version=FETCH_VERSION,
-                timeout=WAIT_MS / 1000 + silence_seconds,
+                timeout=wait + silence_seconds,
             )
         )
         moved = asyncio.ensure_future(self.moved.wait())
@@ -164,11 +171,11 @@ class MetadataFollower:
                 self._broker.store.apply(records[position : position + header.size])
                 await asyncio.sleep(0)  # a long tail must not hold up the data
 
-    def _request(self) -> FetchRequest:
+    def _request(self, wait_seconds: float) -> FetchRequest:
         broker = self._broker
         return FetchRequest(
             replica_state=ReplicaState(replica_id=broker.broker_id, replica_epoch=broker.broker_epoch),
-            max_wait_ms=WAIT_MS,
+            max_wait_ms=int(wait_seconds * 1000),
             min_bytes=1,
             max_bytes=FETCH_BYTES,
             session_id=0,

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 CONFIRM_SECONDS: Final = 1.0
-"""How often whoever is in office makes sure that it still is."""
+"""How often whoever is in office makes sure that it still is; with a short session more often."""
+CONFIRMATIONS_PER_SESSION: Final = 8
 PAUSE_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 5.0
 """How long a start waits in silence before it says what it waits for."""
@@ -113,6 +114,10 @@ class ClusterNode:
 
     @property
     def is_current(self) -> bool:
+        registration = self._broker.image.brokers.get(self._broker.broker_id)
+        if registration is None or registration.epoch != self.broker_epoch or registration.fenced:
+            # Registered anew, and the metadata has not got there: rows of the time between are passed over.
+            return False
         # Nobody is replaced for his silence before his session has ended. Its signs of life are a third of
         # its time apart, so it lasts at least two thirds longer than anything that was heard.
         told_at = self._confirmed_at if self._broker.controller.in_office else self._follower.current_at
@@ -317,7 +322,7 @@ class ClusterNode:
             moved.clear()
             await self._resign_if_deposed()
             try:
-                async with asyncio.timeout(CONFIRM_SECONDS):
+                async with asyncio.timeout(self._confirm_seconds):
                     await moved.wait()
             except TimeoutError:
                 pass
@@ -330,11 +335,14 @@ class ClusterNode:
     async def _resign_if_deposed(self) -> None:
         """Whoever has nothing to commit would otherwise never hear that another has entered the office."""
         controller = self._broker.controller
-        asked_at = self._broker.loop.time()
+        loop = self._broker.loop
+        asked_at = loop.time()
         try:
-            latest = await self._coordination.latest_epoch()
-        except CoordinationUnavailable:
-            if await self._ask_others():
+            async with asyncio.timeout(CONFIRM_SECONDS):
+                latest = await self._coordination.latest_epoch()
+        except (CoordinationUnavailable, TimeoutError):
+            asked_at = loop.time()
+            if await self._most_agree():
                 self._confirmed_at = asked_at
             return
         if controller.in_office and latest > controller.epoch:
@@ -342,26 +350,30 @@ class ClusterNode:
         else:
             self._confirmed_at = asked_at
 
-    async def _ask_others(self) -> bool:
+    @property
+    def _confirm_seconds(self) -> float:
+        return min(CONFIRM_SECONDS, self._coordination.session_timeout_ms / 1000 / CONFIRMATIONS_PER_SESSION)
+
+    async def _most_agree(self) -> bool:
         """Cut off from the coordination service, only the others can tell that one of them has taken over.
         Until then clients that ask here would be sent to leaders that are none any more (fault 12).
 
-        Whether one could be asked, and none knew of a later term than this.
+        Whether most brokers, this one among them, could be asked, and none knew of a later term than this.
         """
         broker, controller = self._broker, self._broker.controller
-        somebody_agrees = False
-        for other in list(broker.image.brokers):
-            if other == broker.broker_id or self._resigned.is_set():
-                continue
-            epoch = await self._follower.epoch_known_to(other)
+        others = [each for each in broker.image.brokers if each != broker.broker_id]
+        fenced = {each for each in others if broker.image.brokers[each].fenced}
+        known = await asyncio.gather(*(self._follower.epoch_known_to(other) for other in others))
+        agreeing = 1
+        for other, epoch in zip(others, known, strict=True):
             if epoch is None:
                 continue
-            somebody_agrees = True
+            agreeing += other not in fenced
             if epoch > controller.epoch and not self._resigned.is_set():
                 # Whoever knows of it can be followed: all that anybody serves is committed.
                 self._office = Office(BrokerId(other), ControllerEpoch(epoch))
                 controller.resign(OfficeLost(f"broker {other} knows of controller epoch {epoch}"))
-        return somebody_agrees and not self._resigned.is_set()
+        return 2 * agreeing > len(others) - len(fenced) + 1 and not self._resigned.is_set()
 
     async def _end_duties(self) -> None:
         duties, self._duties = self._duties, None

@@ -129,6 +129,8 @@ class HostedShard(Generic[S]):
         except Exception as error:
             if not isinstance(error, HeadraceError) or self._writer.end != before:
                 self._on_mistake(error, before)
+            elif not self._broker.node.is_current:
+                error = _not_current()  # also a refusal tells what is known
             self._hold(Held(self._writer.end, ticket, None, error, (), ()))
             return
         response = decision.response
@@ -141,7 +143,7 @@ class HostedShard(Generic[S]):
                 ticket.resolve(response)
                 ticket = None
             elif not self._broker.node.is_current:
-                ticket.reject(NotCoordinator("this broker has not heard for a while who leads what"))
+                ticket.reject(_not_current())
                 ticket = None
         if ticket is not None or decision.answers or decision.effects:
             self._hold(Held(self._writer.end, ticket, response, None, decision.answers, decision.effects))
@@ -373,3 +375,8 @@ class HostedShard(Generic[S]):
             self._timers.set(name, RETRY_SECONDS * 1000, run)
             return
         self._execute(run, None, None, self._broker.clock.wall_ms())
+
+
+def _not_current() -> CoordinatorNotAvailable:
+    """Not NotCoordinator, which whoever lists groups takes for "another broker has them"."""
+    return CoordinatorNotAvailable("this broker has not heard for a while who leads what")

@@ -301,13 +301,19 @@ async def test_nobody_is_told_in_the_middle_of_a_followers_fetch() -> None:
     assert counters.effects == [(0, 1, "send")]
 
 
+def refuse(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+    raise InvalidRequest("by what is known here")
+
+
 async def test_who_may_have_been_replaced_tells_nothing() -> None:
     counters = Counters()
     await counters.loaded()
     assert await counters.coordinator.ask("key", add("a")) == 1
     counters.node.is_current = False
-    with pytest.raises(NotCoordinator, match="not heard"):
+    with pytest.raises(CoordinatorNotAvailable, match="not heard"):
         await counters.coordinator.ask("key", get("a"))
+    with pytest.raises(CoordinatorNotAvailable, match="not heard"):
+        await counters.coordinator.ask("key", refuse)
     assert await counters.coordinator.ask("key", get("a", reveals=False)) == 1, "a heartbeat tells nothing"
     assert await counters.coordinator.ask("key", add("a")) == 2, "what is committed is fenced by the log"
     counters.node.is_current = True

@@ -32,7 +32,9 @@ class Refused(NamedTuple):
     epoch: int
     sequence: int
     until_ms: int
-    error: HeadraceError
+    kind: type[HeadraceError]
+    text: str
+    """Not the error itself: it would keep the frames that it was raised in, and the request with them."""
 
 
 class RefusedBatches:
@@ -51,24 +53,40 @@ class RefusedBatches:
         if header.producer_id < 0 or header.base_sequence < 0:
             return
         key = where, header.producer_id
-        known = self._by_producer.pop(key, None)
-        sequence = header.base_sequence
-        if known is not None and known.epoch == header.producer_epoch and now_ms < known.until_ms:
-            sequence = known.sequence if _is_behind(sequence, known.sequence) else sequence
-        self._by_producer[key] = Refused(header.producer_epoch, sequence, now_ms + REMEMBERED_MS, error)
+        known = self._by_producer.get(key)
+        if (
+            known is not None
+            and known.epoch == header.producer_epoch
+            and now_ms < known.until_ms
+            and _is_behind(header.base_sequence, known.sequence)
+        ):
+            return  # its own retries must not prolong the wait for one that may never come
+        self._by_producer.pop(key, None)
+        self._by_producer[key] = Refused(
+            header.producer_epoch, header.base_sequence, now_ms + REMEMBERED_MS, type(error), str(error)
+        )
         if len(self._by_producer) > REMEMBERED:
             del self._by_producer[next(iter(self._by_producer))]
 
     def check(self, partition: Partition, header: BatchHeader, now_ms: int) -> None:
         """Raises the error of the batch that must come before this one. To be called if there are any."""
+        self._forget_old(now_ms)
         key = partition.topic_partition, header.producer_id
         refused = self._by_producer.get(key)
         if refused is None or refused.epoch != header.producer_epoch:
             return
-        if now_ms >= refused.until_ms or header.base_sequence == refused.sequence:
+        if header.base_sequence == refused.sequence:
             del self._by_producer[key]
         elif _is_behind(header.base_sequence, refused.sequence) and self._lacks(partition, header, refused):
-            raise refused.error
+            raise refused.kind(refused.text)
+
+    def _forget_old(self, now_ms: int) -> None:
+        """They are in the order of their time. Without them a produce need not look here at all."""
+        while self._by_producer:
+            key = next(iter(self._by_producer))
+            if now_ms < self._by_producer[key].until_ms:
+                return
+            del self._by_producer[key]
 
     def _lacks(self, partition: Partition, header: BatchHeader, refused: Refused) -> bool:
         """It may have gone to another leader meanwhile, and have come here as a replica's."""

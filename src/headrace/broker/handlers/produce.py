@@ -106,11 +106,11 @@ def serve(
         )
     except HeadraceError as error:
         answer = _refusal(broker, name, index, version, error)
+        if acks == 0:
+            raise
         broker.refused_batches.note(
             TopicPartition(name, index), frame[start:end], error, broker.monotonic_ms()
         )
-        if acks == 0:
-            raise
         return [_encode(broker, version, correlation_id, [(topic, [answer])], connection)]
     if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:
         answers = [_acknowledged(index, result)]
@@ -227,8 +227,9 @@ def _carry_out(
             except HeadraceError as error:
                 failed = error
                 answers.append(_refusal(broker, name, index, version, error))
-                where = TopicPartition(name, index)
-                broker.refused_batches.note(where, records, error, broker.monotonic_ms())
+                if acks != 0:
+                    where = TopicPartition(name, index)
+                    broker.refused_batches.note(where, records, error, broker.monotonic_ms())
                 continue
             answers.append(_acknowledged(index, result))
             if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:

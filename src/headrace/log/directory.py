@@ -95,15 +95,16 @@ class LogDirectory:
         """Take the directory offline, once; the error to raise for what was being done."""
         advice = _ADVICE.get(error.errno or 0, "look at the disk before the broker is restarted")
         failure = StorageError(f"log directory {self.path} is offline: {doing}: {error}; {advice}")
+        is_first = self.failure is None
+        if is_first:
+            self.failure = failure  # before anything else is tried with a disk that may hang
         if not self.may_have_lost and error.errno not in _NOTHING_LOST:
             # Also of one that is offline: a disk that was full is synced when the broker stops.
             self.may_have_lost = True
             if self._on_loss is not None:
                 self._on_loss(self)
-        if self.failure is None:
-            self.failure = failure
-            if self._on_failure is not None:
-                self._on_failure(self, failure)
+        if is_first and self._on_failure is not None:
+            self._on_failure(self, failure)
         return failure
 
     def unlock(self) -> None:

@@ -42,10 +42,14 @@ class Membership:
         self._whole_since = (*earlier[-INCARNATIONS_KEPT:], self._incarnation)
         # First the disk, then the node: were it the other way round, a process that is killed in between
         # would be known to the controller and not to its own directories, and the next one be distrusted.
-        paths = [directory.path for directory in broker.logs.online()]
+        online = list(broker.logs.online())
+        paths = [directory.path for directory in online]
         await broker.loop.run_in_executor(
             None, description.remember, broker.disk, paths, broker.world.boot_id, self._whole_since
         )
+        for directory in online:
+            if directory.may_have_lost:  # meanwhile: what was just noted is not true of it
+                description.forget(broker.disk, directory.path)
         self.broker_epoch = await self._coordination.register(broker.broker_id, description.encode(told))
         self.is_registering = False
 

@@ -46,7 +46,7 @@ class Host:
 
     def start(self) -> Membership:
         self.processes += 1
-        directory = SimpleNamespace(path="/data", uuid=UUID(int=77))
+        directory = SimpleNamespace(path="/data", uuid=UUID(int=77), may_have_lost=False)
         broker: Any = SimpleNamespace(
             random=SimpleNamespace(randbytes=lambda _size: bytes([self.processes]) * 16),
             broker_id=BrokerId(1),

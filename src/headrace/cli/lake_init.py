@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from headrace.cli.config_file import write_template
+
 _TEMPLATE = """\
 # Topics into tables: headrace lake run --config {name}
 
@@ -44,9 +46,4 @@ keep = "7d"                            # how long old versions can be read
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False), default=Path("lake.toml"))
 def init(path: Path) -> None:
     """Write a configuration with every setting explained. An existing file is left alone."""
-    try:
-        with path.open("x") as file:
-            file.write(_TEMPLATE.format(name=path))
-    except FileExistsError:
-        raise click.ClickException(f"{path} exists; name another file, or edit that one") from None
-    click.echo(f"wrote {path}; edit it, then: headrace lake run --config {path}")
+    write_template(path, _TEMPLATE, "headrace lake run")

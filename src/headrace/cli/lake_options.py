@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from headrace.core.errors import HeadraceError
+from headrace.cli import config_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession  # a command that only reads the configuration starts no Spark
@@ -19,20 +19,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class SparkMissing(HeadraceError):
-    pass
-
-
-def config_option(command: F) -> F:
-    return click.option(
-        "-c",
-        "--config",
-        "config_path",
-        type=click.Path(path_type=Path, dir_okay=False),
-        default=Path("lake.toml"),
-        show_default=True,
-        help="Which topics go where.",
-    )(command)
+config_option = config_file.config_option("lake.toml", "Which topics go where.")
 
 
 def master_option(command: F) -> F:
@@ -44,13 +31,12 @@ def master_option(command: F) -> F:
 
 
 def load_config(path: Path) -> LakeConfig:
-    try:
+    def reader() -> Callable[[Path], LakeConfig]:
         from headrace.spark.lake import config
-    except ModuleNotFoundError as error:
-        raise SparkMissing(
-            f"{error.name} is not installed: the lake needs `pip install 'headrace[spark]'`"
-        ) from None
-    return config.load(path)
+
+        return config.load
+
+    return config_file.imported(reader, "the lake needs")(path)
 
 
 @contextmanager

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +10,7 @@ from typing import Final
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
-from headrace.spark.lake import toml_lines
+from headrace.spark.lake import toml_file
 from headrace.spark.lake.fields import Section, Wrong
 
 TABLE_FORMATS: Final = ("delta", "iceberg", "parquet")
@@ -101,36 +99,12 @@ class LakeConfig:
 
 
 def load(path: Path) -> LakeConfig:
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        raise LakeConfigError(
-            f"{path}: there is no such file; `headrace lake init` writes one to begin with"
-        ) from None
-    return parse(text, path)
+    return parse(toml_file.read(path, LakeConfigError, command="headrace lake init"), path)
 
 
 def parse(text: str, path: Path) -> LakeConfig:
     """Paths in the file are relative to it."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise LakeConfigError(f"{path}: not TOML: {error}") from None
-    lines = toml_lines.key_lines(text)
-    try:
-        for name in document:
-            if name not in _SECTIONS:
-                raise Wrong((name,), f"unknown section{meant(name, _SECTIONS)}")
-        return _config(document, path.absolute().parent)
-    except Wrong as wrong:
-        line = toml_lines.line_of(lines, wrong.path)
-        where = f"{path}:{line}" if line else f"{path}"
-        raise LakeConfigError(f"{where}: {wrong}") from None
-
-
-def meant(name: str, known: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(name, known, 1)
-    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(known)}"
+    return toml_file.parse(text, path, _SECTIONS, _config, LakeConfigError)
 
 
 def _config(document: dict[str, object], directory: Path) -> LakeConfig:

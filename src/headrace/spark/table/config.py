@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,8 +11,8 @@ from typing import Final
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
-from headrace.spark.lake import toml_lines
-from headrace.spark.lake.config import LakeConfig, location_of, maintenance_of, meant, schema_of
+from headrace.spark.lake import toml_file
+from headrace.spark.lake.config import LakeConfig, location_of, maintenance_of, schema_of
 from headrace.spark.lake.fields import Section, Wrong
 
 TABLE_FORMATS: Final = ("delta", "iceberg")
@@ -106,33 +105,16 @@ class TableConfig:
 
 
 def load(path: Path) -> TableConfig:
-    try:
-        text = path.read_text()
-    except FileNotFoundError:
-        raise TableConfigError(
-            f"{path}: there is no such file; `headrace table init` writes one to begin with"
-        ) from None
-    return parse(text, path)
+    return parse(toml_file.read(path, TableConfigError, command="headrace table init"), path)
 
 
 def parse(text: str, path: Path) -> TableConfig:
     """Paths in the file are relative to it."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise TableConfigError(f"{path}: not TOML: {error}") from None
-    lines = toml_lines.key_lines(text)
-    try:
-        for name, found in document.items():
-            if name not in _SECTIONS:
-                place: toml_lines.Path = (name, 0) if isinstance(found, list) else (name,)
-                raise Wrong(place, f"unknown section{meant(name, _SECTIONS)}")
-        directory = path.absolute().parent
-        return TableConfig(_store(document, directory), _tables(document, directory))
-    except Wrong as wrong:
-        line = toml_lines.line_of(lines, wrong.path)
-        where = f"{path}:{line}" if line else f"{path}"
-        raise TableConfigError(f"{where}: {wrong}") from None
+    return toml_file.parse(text, path, _SECTIONS, _config, TableConfigError)
+
+
+def _config(document: dict[str, object], directory: Path) -> TableConfig:
+    return TableConfig(_store(document, directory), _tables(document, directory))
 
 
 def _store(document: dict[str, object], directory: Path) -> LakeConfig:
@@ -208,7 +190,9 @@ def _with_derived(spec: TableSpec, indexes: tuple[IndexSpec, ...], views: tuple[
 
 def _known(section: Section, key: str, name: str, known: Mapping[str, str] | set[str]) -> None:
     if name not in known:
-        raise Wrong((*section.path, key), f"there is no {key} {name}{meant(name, tuple(sorted(known)))}")
+        raise Wrong(
+            (*section.path, key), f"there is no {key} {name}{toml_file.meant(name, tuple(sorted(known)))}"
+        )
 
 
 def _name(section: Section, key: str, name: str, taken: dict[str, str]) -> str:

@@ -21,6 +21,8 @@ _AIM: Final = 0.95
 _PARTITIONS: Final = 16
 #: No guess goes further from the last one: it rests on what was seen before it.
 _LEAP: Final = 4.0
+#: Of each partition, where nobody knows how large records are: few enough for any of them.
+_BLIND: Final = 100
 
 
 class Sample(NamedTuple):
@@ -43,17 +45,28 @@ TakeSample = Callable[[Partition, int], Sample | None]
 class Filled(NamedTuple):
     end: Offsets
     bytes: float
-    """As estimated."""
+    """As estimated; 0 where nothing is known."""
+
+    def density(self, begin: Offsets) -> float | None:
+        """Bytes for each offset, if that is known."""
+        taken = _many(begin, self.end)
+        return self.bytes / taken if taken and self.bytes else None
 
 
-def fill(begin: Offsets, end: Offsets, most_bytes: int, take: TakeSample) -> Filled:
-    """At least one record, and about `most_bytes`; without any sample, all of it."""
+def fill(
+    begin: Offsets, end: Offsets, most_bytes: int, take: TakeSample, known: float | None = None
+) -> Filled:
+    """At least one record, and about `most_bytes`.
+
+    Without any sample records are taken to be as the last ones, whose density is `known`. Never is everything
+    read because brokers are slow: that is when a backlog is large.
+    """
     backlog = {each: end[each] - begin[each] for each in end if end[each] > begin[each]}
     largest = sorted(backlog, key=lambda each: (-backlog[each], each))[:_PARTITIONS]
     first = {each: sample for each in largest if (sample := take(each, begin[each])) is not None}
     total = sum(backlog.values())
     if not first:
-        return Filled(dict(end), 0.0)
+        return _unseen(begin, end, most_bytes, known)
     most = _most(
         total * most_bytes * _AIM / _all(begin, end, {each: one.density for each, one in first.items()})
     )
@@ -70,6 +83,17 @@ def fill(begin: Offsets, end: Offsets, most_bytes: int, take: TakeSample) -> Fil
             above = (most, size)
         most = _next(below, above, most_bytes * _AIM)
     return found or Filled(within(begin, end, most), _AIM * most_bytes)
+
+
+def _unseen(begin: Offsets, end: Offsets, most_bytes: int, known: float | None) -> Filled:
+    if not known:
+        return Filled({each: min(at, begin[each] + _BLIND) for each, at in end.items()}, 0.0)
+    guess = within(begin, end, _most(most_bytes * _AIM / known))
+    return Filled(guess, _many(begin, guess) * known)
+
+
+def _many(begin: Offsets, end: Offsets) -> int:
+    return sum(max(0, at - begin[each]) for each, at in end.items())
 
 
 def _most(records: float) -> int:

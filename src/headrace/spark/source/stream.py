@@ -50,6 +50,8 @@ class TopicStream:
         self._planned: Offsets | None = None
         self._waits = False
         self._batch_bytes: float | None = None
+        self._density: float | None = None
+        """Of the last batch whose size is known."""
         self._brokers = Brokers(spark, wish)
         self._commits = None if wish.group is None else GroupCommits(self._brokers, wish.group)
         if self._commits is not None:
@@ -112,6 +114,7 @@ class TopicStream:
         assert end is not None, "only called for a passage"
         if self._sampler is not None:
             self._sampler.forget()
+            self._density = None
         _log.warning("%s: records are gone; going on from %s to %s", self.name, way.after, way.to)
         if self._target is not None:
             kept = {each: at for each, at in self._target.items() if each not in way.after}
@@ -127,7 +130,9 @@ class TopicStream:
         if self._wish.max_records is not None:
             end = limits.within(begin, end, self._wish.max_records)
         if self._sampler is not None and self._wish.max_bytes is not None:
-            end, self._batch_bytes = fill(begin, end, self._wish.max_bytes, self._sampler.take)
+            filled = fill(begin, end, self._wish.max_bytes, self._sampler.take, self._density)
+            end, self._batch_bytes = filled
+            self._density = filled.density(begin) or self._density
         return {**position, **end}
 
     # --- what a batch reads, and what is done

@@ -122,8 +122,27 @@ def test_whatever_a_log_is_like_each_batch_goes_forward(seed: int) -> None:
     assert sum(batches(log, chance.choice([100, 5_000, 100_000]))) == sum(sizes)
 
 
-def test_without_samples_there_is_no_limit() -> None:
-    assert fill(at(0), at(10), 1, lambda _partition, _offset: None).end == at(10)
+def nothing(_partition: tuple[str, int], _offset: int) -> None:
+    """Brokers that are too slow for a sample."""
+
+
+def test_without_samples_records_are_taken_to_be_as_the_last_ones() -> None:
+    seen = fill(at(0), at(100_000), 50_000, Log([500] * 100_000).take)
+    assert seen.density(at(0)) == pytest.approx(500)
+    filled = fill(at(90), at(100_000), 50_000, nothing, seen.density(at(0)))
+    assert filled.end == at(90 + 95)
+    assert filled.bytes == pytest.approx(95 * 500)
+
+
+def test_where_nothing_is_known_a_batch_is_small() -> None:
+    begin, end = {("t", 0): 5, ("t", 1): 0}, {("t", 0): 1_000_000, ("t", 1): 3}
+    filled = fill(begin, end, 1 << 30, nothing)
+    assert filled == ({("t", 0): 105, ("t", 1): 3}, 0.0)
+    assert filled.density(begin) is None
+
+
+def test_no_backlog_is_no_batch() -> None:
+    assert fill(at(7), at(7), 1, nothing, 500.0).end == at(7)
 
 
 def test_partitions_that_are_not_sampled_are_as_the_others() -> None:

@@ -57,18 +57,23 @@ def _given(brokers: Brokers, wish: Wish, start: Start, partitions: list[tuple[st
 
 
 def whole(brokers: Brokers, wish: Wish, start: Start, end: End) -> dict[str, str]:
-    """For a batch: both ends as offsets, so that the frame always has the same records."""
+    """For a batch: both ends as offsets, so that the frame always has the same records.
+
+    Topics grow and are cut meanwhile. So the end is asked for behind all that has to lie before it.
+    """
     partitions = brokers.partitions()
-    latest = brokers.offsets(partitions, "latest")
+    by_word = isinstance(start, datetime) or start in ("earliest", "latest")
+    given = {} if by_word else _given(brokers, wish, start, partitions)
     earliest = brokers.offsets(partitions, "earliest")
+    latest = brokers.offsets(partitions, "latest")
     if isinstance(start, datetime):
-        begins = brokers.offsets(partitions, milliseconds(start))
+        begins = _at_time(brokers, start, latest)
     elif start in ("earliest", "latest"):
         begins = earliest if start == "earliest" else latest
     else:
-        begins = {**earliest, **_given(brokers, wish, start, partitions)}
+        begins = {**earliest, **given}
     if isinstance(end, datetime):
-        ends = brokers.offsets(partitions, milliseconds(end))
+        ends = _at_time(brokers, end, latest)
     elif isinstance(end, Mapping):
         ends = {**latest, **named(end, partitions)}
     elif end == "latest":
@@ -80,6 +85,12 @@ def whole(brokers: Brokers, wish: Wish, start: Start, end: End) -> dict[str, str
         "startingOffsets": offsets_json({each: found[each][0] for each in sorted(partitions)}),
         "endingOffsets": offsets_json({each: found[each][1] for each in sorted(partitions)}),
     }
+
+
+def _at_time(brokers: Brokers, when: datetime, latest: Offsets) -> Offsets:
+    """A time that no record has reached means the end, and that may be further on by now."""
+    found = brokers.offsets(list(latest), milliseconds(when))
+    return {each: min(found[each], at) for each, at in latest.items()}
 
 
 def fitting(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
 from headrace.coordination.zookeeper import ZooKeeperCoordination
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
@@ -45,6 +45,24 @@ async def test_a_broken_connection_is_suspended_and_comes_back_as_the_same_sessi
         assert (await port.members())[ONE].epoch == registered
         assert await port.office() == (ONE, epoch)
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
+
+
+async def test_a_session_is_as_long_as_the_servers_grant_it(
+    shared_zookeeper: ZooKeeper, chroot: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What rests on its length, as the lease of readings does, must not rest on what was only asked for."""
+    address = parse_zookeeper_connect(shared_zookeeper.connect + chroot)
+    assert address is not None
+    for asked, granted in ((61_000, 60_000), (6_000, 6_000)):
+        caplog.clear()
+        port = ZooKeeperCoordination(address, session_timeout_ms=asked, connection_timeout_ms=10_000)
+        await port.start()
+        try:
+            await port.members()  # the handshake is over
+            assert port.session_timeout_ms == granted
+            assert ("raise maxSessionTimeout" in caplog.text) == (granted < asked)
+        finally:
+            await port.close()
 
 
 async def test_a_suspended_session_is_asked_for_nothing(shared_zookeeper: ZooKeeper, chroot: str) -> None:

@@ -17,6 +17,7 @@ short system call every millisecond, as a busy broker does, never gives way: eac
 hold again before the other thread has woken, and its clock starts anew. Measured: seconds for one answer."""
 _RECONNECT: Final = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.3, "max_delay": 0.5}
 
+_LOG: Final = logging.getLogger("headrace.zookeeper")
 _KAZOO_LOG: Final = logging.getLogger("headrace.zookeeper.kazoo")
 # It warns of every attempt to connect, for as long as an outage lasts. We tell its beginning and its end.
 _KAZOO_LOG.setLevel(logging.ERROR)
@@ -25,13 +26,39 @@ _KAZOO_LOG.setLevel(logging.ERROR)
 def new_client(address: ZooKeeperAddress, timeout_ms: int) -> Any:
     """A client that is not yet started. One host may use up a third of the session timeout at most."""
     sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
-    return KazooClient(
+    return _Client(
         hosts=address.hosts,
         timeout=timeout_ms / 1000,
         handler=_Handler(timeout_ms / 1000 / max(3, len(address.servers))),
         connection_retry=dict(_RECONNECT),
         logger=_KAZOO_LOG,
     )
+
+
+class _Client(KazooClient):  # type: ignore[misc]  # kazoo has no types
+    """Remembers what the server granted, which kazoo uses for its own timeouts and does not tell."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.granted_timeout_ms: int | None = None
+        connect = self._connection._connect
+
+        def connect_and_note(*where: Any) -> Any:
+            read_timeout_ms, connect_timeout_ms = connect(*where)
+            self._note(round(read_timeout_ms * 3 / 2))  # kazoo lets a reading take two thirds of what it has
+            return read_timeout_ms, connect_timeout_ms
+
+        self._connection._connect = connect_and_note
+
+    def _note(self, granted_ms: int) -> None:
+        if granted_ms < self._session_timeout and granted_ms != self.granted_timeout_ms:
+            _LOG.warning(
+                "ZooKeeper grants sessions of %d ms, not the %d that zookeeper.session.timeout.ms asks for:"
+                " raise maxSessionTimeout on its servers (20 ticks, if it is not set), or ask for less",
+                granted_ms,
+                self._session_timeout,
+            )
+        self.granted_timeout_ms = granted_ms
 
 
 class _Promise(AsyncResult):  # type: ignore[misc]  # kazoo has no types

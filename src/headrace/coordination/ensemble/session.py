@@ -65,7 +65,7 @@ class Session:
 
     def __init__(self, address: ZooKeeperAddress, *, timeout_ms: int, connect_timeout_ms: int) -> None:
         self.address = address
-        self.timeout_ms = timeout_ms
+        self._wanted_timeout_ms = timeout_ms
         self.state = SessionState.LOST
         self.number = 0
         self.proof: Proof | None = None
@@ -81,6 +81,15 @@ class Session:
         identity = None if self._client is None else self._client.client_id
         return 0 if identity is None else int(identity[0])
 
+    @property
+    def timeout_ms(self) -> int:
+        """After so much silence the session ends: as configured, or as the servers grant it if that is less.
+
+        Leases and suspicions are counted by it. More than was granted would be a promise that is not kept.
+        """
+        granted = None if self._client is None else self._client.granted_timeout_ms
+        return self._wanted_timeout_ms if granted is None else min(granted, self._wanted_timeout_ms)
+
     def watch(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
         self._watchers.append(changed)
 
@@ -94,7 +103,7 @@ class Session:
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._client = new_client(self.address, self.timeout_ms)
+        self._client = new_client(self.address, self._wanted_timeout_ms)
         self._client.add_listener(self._on_state_in_thread)
         self._client.start_async()
         try:

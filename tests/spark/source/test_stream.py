@@ -73,8 +73,12 @@ def test_a_group_that_has_members_is_refused_at_the_start(
         consumer.close()
 
 
-def test_a_stream_may_begin_where_a_group_of_consumers_stopped(
-    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+def test_a_stream_begins_where_a_group_of_consumers_stopped_or_tells_that_it_sets_it_back(
+    spark: SparkSession,
+    headrace: BrokerProcess,
+    new_topic: Callable[[], str],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     topic = create(headrace.bootstrap, new_topic())
     send(headrace.bootstrap, topic, numbered("a", 20))
@@ -90,6 +94,13 @@ def test_a_stream_may_begin_where_a_group_of_consumers_stopped(
     assert job(group=group, start="group") == [7]
     assert job.values == [each.value for each in numbered("a", 20)[13:]]
     assert committed(headrace.bootstrap, group, topic, 1) == [20]
+    assert not caplog.records
+    again = Job(spark, headrace.bootstrap, topic, tmp_path / "again")
+    assert again(group=group, start={topic: {0: 19}}) == [1]
+    assert (
+        f"group {group} was ahead of this query and is set back ({topic}, partition 0: from 20 to 19)"
+        in caplog.text
+    )
 
 
 def test_a_checkpoint_goes_from_the_bare_connector_to_this_one_and_back(

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.listener import (
 from headrace.spark.lake.checkpoint import Offsets, parse_offsets
 from headrace.spark.source.brokers import Brokers, BrokersFailed
 from headrace.spark.source.options import SourceRefused
+from headrace.spark.source.rewind import warning
 
 _TIMEOUT_MS: Final = 15_000
 #: Brokers forget the offsets of a group without members, by default after seven days.
@@ -108,7 +109,11 @@ class GroupCommits:
         known = {**there, **wanted.ids}
         same = {each: at for each, at in wanted.offsets.items() if there.get(each[0]) == known.get(each[0])}
         if same:
+            # Told of only when it is done: a group that may not be written to is not set back.
+            before = self._brokers.committed(self._group) if self._committed is None else {}
             self._brokers.commit(self._group, same, _TIMEOUT_MS)
+            if told := warning(self._group, before, same):
+                _log.warning("%s", told)
         self._committed, self._committed_at = wanted.offsets, time.monotonic()
 
     def _work(self) -> None:

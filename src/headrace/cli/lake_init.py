@@ -29,6 +29,8 @@ pattern = ".*"                         # or name = "orders"; names come before p
 # table = "{{topic}}"                    # the table's name
 # format = "json"                      # json, avro or protobuf give typed columns; bytes keeps the value
 # schema = "id bigint, total double"   # or schema_file, or registry = "http://127.0.0.1:8081"
+# subject = "{{topic}}-value"            # of the registry: which schema the columns follow
+# other_subjects = ["shop.Order"]      # further ones that have schemas of the topic's records
 
 [maintenance]                          # without this section nothing is compacted or expired
 every = "1h"

@@ -30,6 +30,8 @@ key = "string"                         # or bytes; json, avro, protobuf with key
 # key_fields = ["id"]                  # instead of key: fields of the value
 format = "json"                        # json, avro or protobuf give typed columns; bytes keeps the value
 schema = "customer string, total double"
+# registry = "http://127.0.0.1:8081"   # instead of a schema; subject = "orders-value" is the default
+# other_subjects = ["shop.Order"]      # further ones that have schemas of the topic's records
 # deleted = "status = 'cancelled'"     # deletes a key as a tombstone does
 # order = "offset"                     # or timestamp, for keys that move between partitions
 

@@ -37,6 +37,7 @@ class TopicRule:
     registry: str | None = None
     subject: str | None = None
     version: int | None = None
+    other_subjects: tuple[str, ...] = ()
     message: str | None = None
     keep_value: bool = False
 
@@ -56,6 +57,7 @@ class TopicRule:
             registry=self.registry,
             subject=subject,
             version=self.version,
+            other_subjects=tuple(each.replace("{topic}", topic) for each in self.other_subjects),
             message=self.message,
         )
 
@@ -190,6 +192,7 @@ def _topic(section: Section, directory: Path) -> TopicRule:
         registry=section.text("registry"),
         subject=section.text("subject"),
         version=section.count("version"),
+        other_subjects=section.names("other_subjects"),
         message=section.text("message"),
         keep_value=section.flag("keep_value", False),
     )
@@ -198,7 +201,15 @@ def _topic(section: Section, directory: Path) -> TopicRule:
         rule.decoding(name or "topic")
     except DecodingRefused as refused:
         raise Wrong((*section.path, "format"), str(refused)) from None
+    check_other_subjects(section, rule.registry, rule.other_subjects)
     return rule
+
+
+def check_other_subjects(section: Section, registry: str | None, names: tuple[str, ...]) -> None:
+    if names and registry is None:
+        raise Wrong(
+            (*section.path, "other_subjects"), 'a registry has subjects; write registry = "http://..."'
+        )
 
 
 def schema_of(section: Section, directory: Path, key: str = "schema") -> str | bytes | None:

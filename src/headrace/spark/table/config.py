@@ -12,7 +12,13 @@ from typing import Final
 from headrace.core.errors import HeadraceError
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
 from headrace.spark.lake import toml_file
-from headrace.spark.lake.config import LakeConfig, location_of, maintenance_of, schema_of
+from headrace.spark.lake.config import (
+    LakeConfig,
+    check_other_subjects,
+    location_of,
+    maintenance_of,
+    schema_of,
+)
 from headrace.spark.lake.fields import Section, Wrong
 
 TABLE_FORMATS: Final = ("delta", "iceberg")
@@ -248,6 +254,8 @@ def _table(section: Section, directory: Path, taken: dict[str, str]) -> TableSpe
 def _decoding(section: Section, directory: Path, subject: str) -> Decoding:
     registry = section.text("registry")
     given = section.text("subject")
+    others = section.names("other_subjects")
+    check_other_subjects(section, registry, others)
     try:
         return Decoding(
             Format(section.choice("format", tuple(Format), "bytes")),
@@ -255,6 +263,7 @@ def _decoding(section: Section, directory: Path, subject: str) -> Decoding:
             registry=registry,
             subject=given or (subject if registry is not None else None),
             version=section.count("version"),
+            other_subjects=others,
             message=section.text("message"),
         )
     except DecodingRefused as refused:

@@ -53,10 +53,19 @@ def test_everything_can_be_said() -> None:
     assert config.spark == {"master": "local[2]", "spark.ui.enabled": "false"}
 
 
+def test_other_subjects_of_a_topic() -> None:
+    rule = '[[topics]]\npattern = "a.*"\nformat = "avro"\nregistry = "http://r"\n'
+    (topic,) = read(f'{_LAKE}{rule}other_subjects = ["shop.Order", "{{topic}}-old"]\n').topics
+    assert topic.decoding("abc").other_subjects == ("shop.Order", "abc-old")
+    assert read(_LAKE + rule).topics[0].decoding("abc").other_subjects == ()
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
         (_LAKE, None, "no topic is named"),
+        (f'{_LAKE}{_TOPIC}other_subjects = "a"\n', 7, "is not a list of texts"),
+        (f'{_LAKE}{_TOPIC}other_subjects = ["a"]\n', 7, "a registry has subjects"),
         (_LAKE + "[lage]\n", 5, "did you mean lake"),
         (_KAFKA + '[lake]\nformat = "dleta"\n' + _TOPIC, 4, "did you mean delta"),
         (_KAFKA + '[lake]\nformat = "csv"\n' + _TOPIC, 4, "write one of delta, iceberg, parquet"),

@@ -60,6 +60,14 @@ def test_a_key_has_a_schema_of_its_own() -> None:
     assert spec.key_decoding.subject == "orders-key"
 
 
+def test_other_subjects_of_a_topic() -> None:
+    text = f'{_STORE}[[tables]]\ntopic = "orders"\nformat = "avro"\nother_subjects = ["shop.Order"]\n'
+    (spec,) = read(f'{text}registry = "http://r"\n').tables
+    assert (spec.decoding.subject, spec.decoding.other_subjects) == ("orders-value", ("shop.Order",))
+    with pytest.raises(TableConfigError, match="a registry has subjects"):
+        read(text)
+
+
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [

@@ -88,6 +88,8 @@ def measure(options: argparse.Namespace) -> int:
     runs = 1 if options.quick else options.runs
     settings = runner.Settings(runs, 0 if options.quick else options.warm, tell, judged=not options.quick)
     when = datetime.now(UTC)
+    python = Headrace().python()
+    tell(f"Headrace's Python: {python or 'unknown'}")
     try:
         found, failures = runner.run_all(cases, ours, theirs, settings)
     finally:
@@ -97,7 +99,7 @@ def measure(options: argparse.Namespace) -> int:
     scratch = options.quick or options.subject != "headrace" or options.scale != 1.0
     described = {"runs": runs, "warm": settings.warm_runs, "scale": scale.factor,
                  "cold_bytes": scale.cold_bytes, "subject": options.subject}  # fmt: skip
-    path = results.save(found, failures, described, when, scratch=scratch)
+    path = results.save(found, failures, described, when, python=python, scratch=scratch)
     noise = [cores for result in found for cores in result.noise_cores()]
     comparisons = [row for result in found for row in result.comparisons()]
     caption = (

@@ -7,8 +7,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import interpreter
 from bench.broker import Broker
 from bench.cluster import BROKERS, Cluster
+from bench.interpreter import Build
 from headrace.testing.zookeeper import ZooKeeper
 
 
@@ -20,6 +22,10 @@ class Headrace:
     command: Path = Path(os.environ.get("HEADRACE_COMMAND", Path(sys.executable).parent / "headrace"))
     broker_id: int = 1
     zookeeper: str = ""
+
+    def python(self) -> Build | None:
+        """The build that runs the command, by which its costs differ."""
+        return interpreter.examine(self.command.parent / "python")
 
     def install(self, directory: Path, port: int) -> list[str]:
         properties = {

@@ -7,12 +7,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from bench import apache_kafka
 from bench.catalogue import CASES
+from bench.interpreter import Build
 from bench.quantity import Comparison, compare
 from bench.runner import CaseResult
 
@@ -20,7 +22,8 @@ DIRECTORY = Path(__file__).resolve().parent / "results"
 SCRATCH = DIRECTORY / "scratch"
 
 
-def machine() -> dict[str, Any]:
+def machine(python: Build | None = None) -> dict[str, Any]:
+    """The Python is the one that ran the broker, if that is another than the one that runs the bench."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     memory = Path("/proc/meminfo").read_text().split()[1]
@@ -29,7 +32,7 @@ def machine() -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gb": round(int(memory) * 1024 / 1e9, 1),
         "kernel": platform.release(),
-        "python": platform.python_version(),
+        "python": asdict(python) if python else platform.python_version(),
         "java": _first_line("java", "-version"),
         "apache_kafka": apache_kafka.VERSION,
         "commit": _first_line("git", "rev-parse", "--short", "HEAD"),
@@ -50,6 +53,7 @@ def save(
     settings: dict[str, Any],
     when: datetime,
     *,
+    python: Build | None,
     scratch: bool,
 ) -> Path:
     directory = SCRATCH if scratch else DIRECTORY
@@ -57,7 +61,7 @@ def save(
     document = {
         "when": when.isoformat(timespec="seconds"),
         "settings": settings,
-        "machine": machine(),
+        "machine": machine(python),
         "cases": {
             result.case.name: {
                 "title": result.case.title,

@@ -33,6 +33,9 @@ AVRO_LIMITS: Final = {
     "org.apache.avro.limits.string.maxLength": 64 << 20,
     "org.apache.avro.limits.collectionItems.maxLength": 4 << 20,
 }
+#: Spark walks plans, and long errors too, by recursion. For those of a batch that is stopped in the middle
+#: Java's own 1 MB may not do: the query's thread is gone then, without a word. Only what is used is taken.
+_STACK: Final = "-Xss4m"
 
 
 class SessionExists(HeadraceError):
@@ -54,6 +57,7 @@ def settings(
     limits = " ".join(f"-D{name}={limit}" for name, limit in AVRO_LIMITS.items())
     for process in ("driver", "executor"):
         found[f"spark.{process}.extraJavaOptions"] = limits
+    found["spark.driver.extraJavaOptions"] += f" {_STACK}"
     if packages:
         found["spark.jars.packages"] = ",".join(jar.coordinates for jar in jars.needed())
     else:

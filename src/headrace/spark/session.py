@@ -33,6 +33,7 @@ AVRO_LIMITS: Final = {
     "org.apache.avro.limits.string.maxLength": 64 << 20,
     "org.apache.avro.limits.collectionItems.maxLength": 4 << 20,
 }
+_LOGGING: Final = Path(__file__).with_name("log4j2.properties").absolute()
 #: Spark walks plans, and long errors too, by recursion. For those of a batch that is stopped in the middle
 #: Java's own 1 MB may not do: the query's thread is gone then, without a word. Only what is used is taken.
 _STACK: Final = "-Xss4m"
@@ -68,6 +69,18 @@ def settings(
     return found
 
 
+def quiet(given: str, environment: Mapping[str, str] = os.environ) -> str:
+    """An option with which a driver prints what is news; empty where the user has settled what it logs.
+
+    `given` are the user's own options for Java.
+    """
+    homes = [environment.get("SPARK_CONF_DIR"), f"{environment.get('SPARK_HOME', '')}/conf"]
+    own_file = any(home and (Path(home) / "log4j2.properties").exists() for home in homes)
+    if own_file or "log4j" in given + environment.get("SPARK_SUBMIT_OPTS", ""):
+        return ""
+    return f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}"
+
+
 def session(
     name: str = "headrace",
     *,
@@ -87,6 +100,8 @@ def session(
     elif "SPARK_MASTER" not in os.environ and "PYSPARK_SUBMIT_ARGS" not in os.environ:
         builder = builder.master("local[*]")
     chosen = settings(jar_directory=jar_directory, packages=packages, warehouse=warehouse)
+    given = (extra or {}).get("spark.driver.extraJavaOptions", "")
+    chosen["spark.driver.extraJavaOptions"] += f" {quiet(given)}"
     for key, value in {**chosen, **(extra or {})}.items():
         if key.endswith(".extraJavaOptions") and value != chosen.get(key, value):
             # Added to ours, which must not get lost; of two for the same property Java takes the later.

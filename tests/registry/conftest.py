@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.both_brokers import apache_kafka as apache_kafka
 from tests.both_brokers import broker as broker
 from tests.both_brokers import headrace as headrace
 from tests.broker_process import BrokerProcess

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from headrace.spark import jars
 from headrace.spark.session import session
 from tests.apache_kafka import CACHE
+from tests.both_brokers import apache_kafka as apache_kafka
 from tests.both_brokers import broker as broker
 from tests.both_brokers import headrace as headrace
 from tests.spark.standalone import SHORT_LIVED

@@ -28,7 +28,9 @@ _RECORDS = [{"id": 1, "by": "ann"}, {"id": 2, "by": "bob"}]
 
 @pytest.fixture(scope="module")
 def registry(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProcess]:
-    with RegistryProcess(tmp_path_factory.mktemp("registry"), broker.bootstrap) as process:
+    with RegistryProcess(
+        tmp_path_factory.mktemp("registry"), broker.bootstrap, "_schemas_of_columns"
+    ) as process:
         yield process
 
 

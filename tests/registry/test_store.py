@@ -38,7 +38,8 @@ def _records(bootstrap: str, topic: str) -> list[tuple[dict[str, Any], dict[str,
         consumer.assign([partition])
         found: list[tuple[dict[str, Any], dict[str, Any] | None]] = []
         while len(found) < end:
-            for message in consumer.consume(100, timeout=30):
+            # It waits for the whole time unless it gets as many as it was asked for.
+            for message in consumer.consume(end - len(found), timeout=30):
                 assert message.error() is None
                 value = message.value()
                 found.append((json.loads(message.key() or b""), None if value is None else json.loads(value)))

@@ -33,7 +33,10 @@ schema = "customer string, total double"
 # registry = "http://127.0.0.1:8081"   # instead of a schema; subject = "orders-value" is the default
 # other_subjects = ["shop.Order"]      # further ones that have schemas of the topic's records
 # deleted = "status = 'cancelled'"     # deletes a key as a tombstone does
-# order = "offset"                     # or timestamp, for keys that move between partitions
+# order = "offset"                     # the later of two records has the larger partition, then offset. If
+                                       # keys can move between partitions, as when a topic gets more of
+                                       # them, write "timestamp": else a key that moves to a smaller number
+                                       # is never changed again. To set it later takes a rebuild
 
 [[indexes]]                            # the keys by another column
 table = "orders"

@@ -39,6 +39,13 @@ def test_the_template_is_a_configuration() -> None:
     assert spec.views[0].columns == ("count(*) AS orders", "sum(total) AS spent")
 
 
+def test_the_template_warns_of_keys_that_move_and_shows_the_choice() -> None:
+    template = _TEMPLATE.format(name="table.toml")
+    assert "never changed again" in template
+    (spec,) = read(template.replace('# order = "offset"', 'order = "timestamp"')).tables
+    assert spec.order is Order.TIMESTAMP
+
+
 def test_indexes_and_views_find_their_table() -> None:
     config = read(
         f'{_STORE}{_TABLE}[[tables]]\ntopic = "orders"\nname = "by_id"\nkey_fields = ["id"]\n{_JSON}'

@@ -71,6 +71,8 @@ def _consumer(bootstrap: str, isolation: str) -> Consumer:
             "enable.auto.commit": False,
             "isolation.level": isolation,
             "enable.partition.eof": True,
+            # The end of a partition is told by the answer to a fetch that found nothing more.
+            "fetch.wait.max.ms": 10,
         }
     )
 

@@ -30,16 +30,16 @@ def topics(bootstrap: str) -> list[str]:
     return asyncio.run(listed())
 
 
-def test_a_round_trip_goes_through_everything_and_leaves_no_topic(broker: BrokerProcess) -> None:
-    result = ask(broker.bootstrap)
+def test_a_round_trip_goes_through_everything_and_leaves_no_topic(headrace: BrokerProcess) -> None:
+    result = ask(headrace.bootstrap)
     document = json.loads(result.stdout)
     assert result.exit_code == 0, document
     told = {finding["subject"]: finding["found"] for finding in document["findings"]}
-    assert told["brokers"] == f"1 at {broker.bootstrap}"
+    assert told["brokers"] == f"1 at {headrace.bootstrap}"
     assert told["topic"].startswith("100 of 100 records written and read")
     assert told["delta"].startswith("100 of 100 rows")
     assert told["iceberg"].startswith("100 of 100 rows")
-    assert not [name for name in topics(broker.bootstrap) if name.startswith("headrace-doctor")]
+    assert not [name for name in topics(headrace.bootstrap) if name.startswith("headrace-doctor")]
 
 
 def test_no_broker_is_told_with_what_to_do() -> None:
@@ -51,19 +51,24 @@ def test_no_broker_is_told_with_what_to_do() -> None:
 
 
 def test_jars_that_hold_nothing_are_found_by_the_trip(
-    headrace: BrokerProcess, spark_jars: Path, tmp_path: Path
+    apache_kafka: BrokerProcess, spark_jars: Path, tmp_path: Path
 ) -> None:
-    """A file of the right name passes the first look; a session shows that the connector is not in it."""
+    """A file of the right name passes the first look; a session shows that the connector is not in it.
+
+    On Apache Kafka: what the doctor itself asks of a broker is to make a topic and to take it away again.
+    """
     for jar in jars.needed():
         (tmp_path / jar.file_name).symlink_to(spark_jars / jar.file_name)
     connector = next(jar for jar in jars.needed() if jar.artifact.startswith("spark-sql-kafka"))
     other = next(jar for jar in jars.needed() if jar.artifact == "commons-pool2")
     (tmp_path / connector.file_name).unlink()
     (tmp_path / connector.file_name).symlink_to(spark_jars / other.file_name)
-    findings = list(doctor.examine(jar_directory=tmp_path, bootstrap=headrace.bootstrap))
+    findings = list(doctor.examine(jar_directory=tmp_path, bootstrap=apache_kafka.bootstrap))
+    told = {finding.subject: finding.found for finding in findings}
+    assert told["brokers"] == f"1 at {apache_kafka.bootstrap}"
     assert [finding.subject for finding in findings if not finding.ok] == ["topic"]
     assert "kafka" in findings[-1].found.lower()
-    assert not [name for name in topics(headrace.bootstrap) if name.startswith("headrace-doctor")]
+    assert not [name for name in topics(apache_kafka.bootstrap) if name.startswith("headrace-doctor")]
 
 
 def test_a_trip_that_does_not_end_is_ended(

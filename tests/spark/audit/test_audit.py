@@ -117,9 +117,9 @@ def in_window(record: Sent, number: int) -> bool:
 
 
 def test_a_producer_that_dies_leaves_its_windows_incomplete(
-    spark: SparkSession, broker: BrokerProcess, tmp_path: Path
+    spark: SparkSession, headrace: BrokerProcess, tmp_path: Path
 ) -> None:
-    pipeline = Pipeline(spark, broker.bootstrap, tmp_path)
+    pipeline = Pipeline(spark, headrace.bootstrap, tmp_path)
     records = made(200, _WINDOWS)
     half = [each for each in records if each.timestamp_ms < BEGIN_MS + 2 * WINDOW_MS]
     dying = Teller(pipeline.topic, "checkout", "web-3")

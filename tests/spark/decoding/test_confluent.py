@@ -27,10 +27,8 @@ _RECORDS = [{"id": 1, "by": "ann"}, {"id": 2, "by": "bob"}]
 
 
 @pytest.fixture(scope="module")
-def registry(broker: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProcess]:
-    with RegistryProcess(
-        tmp_path_factory.mktemp("registry"), broker.bootstrap, "_schemas_of_columns"
-    ) as process:
+def registry(headrace: BrokerProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProcess]:
+    with RegistryProcess(tmp_path_factory.mktemp("registry"), headrace.bootstrap) as process:
         yield process
 
 
@@ -57,9 +55,9 @@ def _protobuf(client: SchemaRegistryClient) -> Callable[[Any, SerializationConte
 
 
 def test_what_serialisers_write_becomes_columns(
-    spark: SparkSession, broker: BrokerProcess, registry: RegistryProcess, new_topic: Callable[[], str]
+    spark: SparkSession, headrace: BrokerProcess, registry: RegistryProcess, new_topic: Callable[[], str]
 ) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap})
+    producer = Producer({"bootstrap.servers": headrace.bootstrap})
     decodings = {}
     with SchemaRegistryClient({"url": registry.url}) as client:
         for format_, make in ((Format.AVRO, _avro), (Format.JSON, _json), (Format.PROTOBUF, _protobuf)):
@@ -78,7 +76,7 @@ def test_what_serialisers_write_becomes_columns(
     for topic, decoding in decodings.items():
         frame = (
             spark.read.format("kafka")
-            .option("kafka.bootstrap.servers", broker.bootstrap)
+            .option("kafka.bootstrap.servers", headrace.bootstrap)
             .option("subscribe", topic)
             .option("includeHeaders", "true")
             .load()

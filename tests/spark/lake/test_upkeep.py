@@ -103,6 +103,7 @@ def test_a_compaction_of_parquet_survives_a_kill_between_any_two_steps(
         pytest.fail("it never lived")
 
 
+@pytest.mark.parametrize("table_format", ["parquet"], indirect=True)
 def test_tables_that_topics_share_are_maintained_once(lake: LakeUnderTest) -> None:
     config = lake.config('[[topics]]\npattern = "a.*"\ntable = "both"')
     assert maintenance.table_names(routes(config, ["a1", "a2"])) == ["both", "both_dead_letters"]

@@ -1,7 +1,8 @@
 """A driver that dies with -9 at each place of a batch, and tasks that die: every row arrives once.
 
 The places are as many as there are steps between the first row and Spark's own commit. The same without
-Spark, and with more cases, is in test_protocol.py; kills at random moments are in tests/spark/fire.
+Spark, with more cases and each on both brokers, is in test_protocol.py; kills at random moments are in
+tests/spark/fire. Each start is a JVM: here a broker of each kind has its own half of the cases.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 from tests.broker_process import BrokerProcess
 from tests.spark.driver_process import DriverProcess
@@ -53,12 +53,10 @@ class Crashing:
         assert found == list(range(4 * _ROWS))
 
 
-@pytest.fixture
-def crashing(broker: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path) -> Crashing:
-    return Crashing(broker, new_topic(), tmp_path)
-
-
-def test_a_driver_that_dies_at_every_place(crashing: Crashing) -> None:
+def test_a_driver_that_dies_at_every_place(
+    headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    crashing = Crashing(headrace, new_topic(), tmp_path)
     crashing.expect_crash("decided:0")
     crashing.expect_crash("ended:0")
     crashing.expect_crash("written:1")
@@ -66,6 +64,9 @@ def test_a_driver_that_dies_at_every_place(crashing: Crashing) -> None:
     crashing.finish()
 
 
-def test_tasks_that_die_or_fail_are_tried_again(crashing: Crashing) -> None:
+def test_tasks_that_die_or_fail_are_tried_again(
+    apache_kafka: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    crashing = Crashing(apache_kafka, new_topic(), tmp_path)
     crashing.expect_crash("writing:1", flaky="true", shuffle="2")
     crashing.finish(flaky="true", shuffle="3")

@@ -128,6 +128,12 @@ class Partition(Replica):
         return term is not None and not term.meets_min_isr(self.log.config.min_insync_replicas)
 
     @property
+    def commits_alone(self) -> bool:
+        """No other replica is waited for: an append is committed when it returns, or when it is synced."""
+        term = self._term
+        return term is not None and not term.counted
+
+    @property
     def knows_the_end(self) -> bool:
         """Rule 5: until the high watermark has reached the start of the epoch, more may be committed than
         this leader knows, and what it calls the end would lie before what others have read."""

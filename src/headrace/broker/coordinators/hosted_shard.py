@@ -1,9 +1,10 @@
 """One partition of an internal topic on this broker, and the shard on it while this broker leads it.
 
-A decision's records are replayed at once and written at the end of the turn. What it answers is held until
-the high watermark has passed everything that the shard has written so far. If the leadership is lost before
-that, everything that is held is refused and the shard is thrown away. So nothing is ever taken back: state
-that is not committed is told to nobody, and ends with the leadership.
+A decision's records are replayed at once and written at the end of the turn, so that a turn is one batch.
+Where no other replica is waited for, the first of a turn is written before it is replayed. What is answered
+is held until the high watermark has passed everything that the shard has written so far. If the leadership is
+lost before that, everything that is held is refused and the shard is thrown away. So nothing is ever taken
+back: state that is not committed is told to nobody, and ends with the leadership.
 
 What only reads waits for nothing, so that the log cannot fence it: a broker that stood still and does not
 know yet that another leads would tell what was true before. It tells only while it is current.
@@ -21,7 +22,7 @@ from headrace.broker.coordinators.timers import Run, ShardTimers
 from headrace.broker.coordinators.writer import Producer, ShardWriter
 from headrace.broker.promise import Promise
 from headrace.coordinators.codec import Kinds
-from headrace.coordinators.decision import PARKED, CoordinatorRecord, Ticket
+from headrace.coordinators.decision import PARKED, Decision, Ticket
 from headrace.coordinators.shard import Operation, Shard, Timers
 from headrace.core.errors import (
     CoordinatorLoading,
@@ -31,6 +32,7 @@ from headrace.core.errors import (
     NotEnoughReplicas,
 )
 from headrace.network.event_loop import deferrer_of
+from headrace.protocol.records import NewRecord
 from headrace.replication.partition import Partition
 
 if TYPE_CHECKING:
@@ -121,13 +123,13 @@ class HostedShard(Generic[S]):
         return CoordinatorLoading(f"{name} is being read")
 
     def _execute(self, decide: Run, ticket: Ask | None, producer: Producer | None, now_ms: int) -> None:
-        before = self._writer.end
+        before, shard = self._writer.end, self.shard
         try:
             decision = decide()
             if decision.records:
-                self._write(decision.records, producer, now_ms)
+                self._write(decision, producer, now_ms)
         except Exception as error:
-            if not isinstance(error, HeadraceError) or self._writer.end != before:
+            if not isinstance(error, HeadraceError) or (self._writer.end != before and self.shard is shard):
                 self._on_mistake(error, before)
             elif not self._broker.node.is_current:
                 error = _not_current()  # also a refusal tells what is known
@@ -160,8 +162,8 @@ class HostedShard(Generic[S]):
             self._flush()
             self._begin_anew(CoordinatorLoading(f"{self.partition.topic_partition} is read again"))
 
-    def _write(self, records: Sequence[CoordinatorRecord], producer: Producer | None, now_ms: int) -> None:
-        shard, writer = self.shard, self._writer
+    def _write(self, decision: Decision[Any], producer: Producer | None, now_ms: int) -> None:
+        shard, writer, records = self.shard, self._writer, decision.records
         encoded = writer.encode(records, now_ms)
         if writer.has_pending and (producer is not None or not writer.fits(encoded)):
             self._flush()
@@ -178,13 +180,31 @@ class HostedShard(Generic[S]):
                 offset += 1
             self._settle()
             return
-        offset = writer.add(encoded)
-        if not self._flush_is_due:
+        if self._flush_is_due:
+            offset = writer.add(encoded)
+        else:
             self._flush_is_due = True
             self._defer(self._end_turn)
+            # What follows from a decision follows in a later step: it may ask this shard again.
+            follows = decision.answers or decision.effects or self._held
+            if follows or not self.partition.commits_alone:
+                offset = writer.add(encoded)
+            else:
+                offset = self._append_now(encoded)
         for record in records:
             shard.replay(record, offset, now_ms)
             offset += 1
+
+    def _append_now(self, encoded: Sequence[NewRecord]) -> int:
+        """Before anything is replayed. If it cannot be written, somebody else may have written."""
+        try:
+            return self._writer.append_now(encoded)
+        except HeadraceError as error:
+            refusal = CoordinatorNotAvailable(str(error))
+            if not isinstance(error, NotEnoughReplicas):
+                self._tell_unwritten(error)
+                self._begin_anew(refusal)
+            raise refusal from None
 
     def _end_turn(self) -> None:
         self._flush_is_due = False
@@ -196,14 +216,14 @@ class HostedShard(Generic[S]):
         try:
             self._writer.flush()
         except HeadraceError as error:
-            self._broker.log.warning(
-                "decisions could not be written",
-                partition=str(self.partition.topic_partition),
-                error=str(error),
-            )
+            self._tell_unwritten(error)
             self._begin_anew(CoordinatorNotAvailable(str(error)))
             return
         self._settle()
+
+    def _tell_unwritten(self, error: HeadraceError) -> None:
+        name = str(self.partition.topic_partition)
+        self._broker.log.warning("decisions could not be written", partition=name, error=str(error))
 
     def append_marker(self, batch: bytearray, producer: Producer, *, committed: bool) -> Promise[None]:
         """Append the control batch that ends a producer's transaction, behind all that was decided before."""
@@ -353,11 +373,8 @@ class HostedShard(Generic[S]):
         try:
             await loader.load()
         except HeadraceError as error:
-            self._broker.log.error(
-                "internal topic cannot be read",
-                partition=str(self.partition.topic_partition),
-                error=str(error),
-            )
+            name = str(self.partition.topic_partition)
+            self._broker.log.error("internal topic cannot be read", partition=name, error=str(error))
             return  # and stays unread until another broker leads it, or this one anew
         if self.epoch != epoch:
             return

@@ -89,6 +89,10 @@ class ShardWriter:
             raise NotLeader(f"somebody else has written to {self._partition.topic_partition}")
         self._append(encode_batch(pending, compression=self._compression))
 
+    def append_now(self, encoded: Sequence[NewRecord]) -> int:
+        """As a batch of its own, at once; the offset of the first."""
+        return self.append_sealed(encode_batch(encoded, compression=self._compression), len(encoded))
+
     def append_transactional(self, encoded: Sequence[NewRecord], producer: Producer) -> int:
         """As a batch of its own, in a producer's transaction; the offset of the first. The log knows whether
         the producer may."""

@@ -21,6 +21,7 @@ from headrace.core.errors import (
 from headrace.protocol.batch import check
 from headrace.protocol.records import encode_batch
 from tests.unit.broker.coordinators.counters import (
+    LOCAL,
     TOPIC,
     Counters,
     CounterShard,
@@ -31,28 +32,54 @@ from tests.unit.broker.coordinators.counters import (
     wake,
 )
 from tests.unit.log.material import NOW, read_bytes, whole_batches
+from tests.unit.replication.replicas import row
 
 
 async def test_an_answer_comes_when_the_record_is_in_the_log() -> None:
     counters = Counters()
     await counters.loaded()
-    answer = counters.coordinator.ask("key", add("a"))
-    assert not answer.is_decided
-    assert counters.partition.log.end_offset == 0
-    assert await answer == 1
+    first = counters.coordinator.ask("key", add("a"))
+    assert counters.partition.log.end_offset == 1, "nobody else is waited for"
+    assert first.result() == 1
+    second = counters.coordinator.ask("key", add("a"))
+    assert not second.is_decided, "it is written with what follows in this turn"
     assert counters.partition.log.end_offset == 1
-    assert await counters.coordinator.ask("key", get("a")) == 1
+    assert await second == 2
+    assert counters.partition.log.end_offset == 2
+    assert await counters.coordinator.ask("key", get("a")) == 2
 
 
-async def test_what_one_turn_decides_is_one_batch() -> None:
+async def test_what_a_turn_decides_behind_its_first_is_one_batch() -> None:
     counters = Counters()
     await counters.loaded()
     answers = [counters.coordinator.ask("key", add("a")) for _ in range(5)]
     assert [await answer for answer in answers] == [1, 2, 3, 4, 5]
     assert await counters.coordinator.ask("key", add("b")) == 1
     batches = whole_batches(read_bytes(counters.partition.log, 0))
-    assert [header.record_count for header, _ in batches] == [5, 1]
+    assert [header.record_count for header, _ in batches] == [1, 4, 1]
     assert counters.shards[0].offsets == [0, 1, 2, 3, 4, 5]
+
+
+async def test_with_other_replicas_a_turn_is_one_batch() -> None:
+    counters = Counters(isr=(1, 2))
+    await counters.loaded()
+    answers = [counters.coordinator.ask("key", add("a")) for _ in range(5)]
+    assert counters.partition.log.end_offset == 0
+    await counters.turn()
+    batches = whole_batches(read_bytes(counters.partition.log, 0))
+    assert [header.record_count for header, _ in batches] == [5]
+    await counters.replicate()
+    assert [answer.result() for answer in answers] == [1, 2, 3, 4, 5]
+
+
+async def test_what_follows_from_a_decision_follows_after_it() -> None:
+    counters = Counters()
+    await counters.loaded()
+    answer = counters.coordinator.ask("key", add("a", effects=("send",)))
+    assert not answer.is_decided
+    assert not counters.effects, "what it begins may ask this shard again"
+    assert await answer == 1
+    assert counters.effects == [(0, 1, "send")]
 
 
 async def test_answers_wait_for_the_replicas() -> None:
@@ -136,7 +163,7 @@ async def test_a_turn_that_no_batch_can_hold_becomes_several() -> None:
     answers = [counters.coordinator.ask("key", add(f"{index}" * 900)) for index in range(5)]
     assert [await answer for answer in answers] == [1] * 5
     batches = whole_batches(read_bytes(counters.partition.log, 0))
-    assert [header.record_count for header, _ in batches] == [2, 2, 1]
+    assert [header.record_count for header, _ in batches] == [1, 2, 2]
     assert counters.shards[0].offsets == [0, 1, 2, 3, 4]
 
 
@@ -277,15 +304,49 @@ async def test_whoever_is_answered_may_ask_at_once() -> None:
     assert counters.shards[0].offsets == [0, 1, 2, 3]
 
 
-async def test_what_somebody_else_writes_is_noticed() -> None:
-    counters = Counters()
-    await counters.loaded()
-    answer = counters.coordinator.ask("key", add("a"))
+def write_as_somebody_else(counters: Counters) -> None:
     batch = encode_batch([encode(counted("b", 7), NOW)])
     counters.partition.append(batch, check(batch), acks=-1, now_ms=NOW, from_client=False)
+
+
+async def test_what_somebody_else_writes_is_noticed_before_a_decision() -> None:
+    counters = Counters()
+    await counters.loaded()
+    write_as_somebody_else(counters)
     with pytest.raises(CoordinatorNotAvailable, match="somebody else"):
-        await answer
+        await counters.coordinator.ask("key", add("a"))
     assert (await counters.loaded()).numbers == {"b": 7}
+    assert counters.logged == ["decisions could not be written"]
+    assert len(counters.shards) == 2, "read again once"
+
+
+async def test_what_somebody_else_writes_is_noticed_within_a_turn() -> None:
+    counters = Counters()
+    await counters.loaded()
+    first = counters.coordinator.ask("key", add("a"))
+    second = counters.coordinator.ask("key", add("a"))
+    write_as_somebody_else(counters)
+    assert await first == 1
+    with pytest.raises(CoordinatorNotAvailable, match="somebody else"):
+        await second
+    assert (await counters.loaded()).numbers == {"a": 1, "b": 7}
+
+
+async def test_replicas_that_vanished_change_nothing() -> None:
+    counters = Counters(min_insync_replicas=1)
+    shard = await counters.loaded()
+    log = counters.partition.log
+
+    def lose(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+        counters.partition.assign(row(LOCAL, counters.epoch, (1,), replicas=(1, 2, 3)), LOCAL, 0.0)
+        log.update_config(replace(log.config, min_insync_replicas=2))
+        return Decision((counted("a", 1),), 1)
+
+    with pytest.raises(CoordinatorNotAvailable):
+        await counters.coordinator.ask("key", lose)
+    assert shard.numbers == {}
+    assert log.end_offset == 0
+    assert await counters.coordinator.ask("key", get("a"), writes=False) == 0
 
 
 async def test_nobody_is_told_in_the_middle_of_a_followers_fetch() -> None:

@@ -107,7 +107,12 @@ class Dispatcher:
     def _serve(
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
     ) -> Answer:
-        request = api.request.decode(Reader(frame, at), header.api_version)
+        version = header.api_version
+        codec = api.codec
+        if codec is None:
+            request = api.request.decode(Reader(frame, at), version)
+        else:
+            request = codec.read_request(frame, at, version)
         # Bytes behind the message are let pass, as Apache Kafka does: librdkafka asks for the metadata of all
         # topics with three bytes too many.
         if api.handle is None:
@@ -116,14 +121,14 @@ class Dispatcher:
             raise NotController("the broker is stopping")
         if api.at_controller and not self._broker.controller.in_office:
             return self._forward(header, bytes(frame), connection)
-        call = Call(header.api_version, header.client_id, connection)
+        call = Call(version, header.client_id, connection)
         result = api.handle(self._broker, request, call)
         if isinstance(result, Message):
-            return [frame_response(result, header.api_version, header.correlation_id)]
+            return [_framed(api, result, header)]
         pending = Pending(exclusive=True)
         if isinstance(result, Promise):
             if result.is_decided and result.error is None:
-                return [frame_response(result.result(), header.api_version, header.correlation_id)]
+                return [_framed(api, result.result(), header)]
             result.listen(lambda decided: self._on_decided(api, header, decided, connection, pending))
         else:
             self._keep(asyncio.ensure_future(self._finish(api, header, result, connection, pending)))
@@ -139,7 +144,7 @@ class Dispatcher:
     ) -> None:
         """What was promised is there: no task has waited for it."""
         try:
-            frame = frame_response(decided.result(), header.api_version, header.correlation_id)
+            frame = _framed(api, decided.result(), header)
         except Exception as error:
             self._fault(api, header, error)
             connection.close()
@@ -175,8 +180,7 @@ class Dispatcher:
         pending: Pending,
     ) -> None:
         try:
-            response = await result
-            frame = frame_response(response, header.api_version, header.correlation_id)
+            frame = _framed(api, await result, header)
         except Exception as error:
             self._fault(api, header, error)
             connection.close()
@@ -217,3 +221,8 @@ class Dispatcher:
         self.is_draining = True
         for task in list(self._tasks):
             task.cancel()
+
+
+def _framed(api: Api, response: Message, header: RequestHeader) -> bytes:
+    framing = frame_response if api.codec is None else api.codec.frame_response
+    return framing(response, header.api_version, header.correlation_id)

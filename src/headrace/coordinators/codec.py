@@ -11,6 +11,7 @@ from typing import Final, cast
 
 from headrace.coordinators.decision import CoordinatorRecord
 from headrace.coordinators.offset_bytes import key_bytes, value_bytes
+from headrace.coordinators.transaction_bytes import id_bytes, state_bytes
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import Buffer
 from headrace.protocol.message import Message
@@ -18,6 +19,8 @@ from headrace.protocol.primitives import Reader, Writer
 from headrace.protocol.records import NewRecord, Record
 from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
 from headrace.protocol.stored.offset_commit_value import OffsetCommitValue
+from headrace.protocol.stored.transaction_log_key import TransactionLogKey
+from headrace.protocol.stored.transaction_log_value import TransactionLogValue
 
 KEY_VERSION: Final = 0
 """Keys have one version of their fields each; the number in front of them is the kind."""
@@ -31,6 +34,9 @@ def encode(record: CoordinatorRecord, timestamp_ms: int) -> NewRecord:
     if type(key) is OffsetCommitKey:
         value_of_key = None if value is None else value_bytes(cast(OffsetCommitValue, value), version)
         return NewRecord(value_of_key, key_bytes(key.group, key.topic, key.partition), timestamp_ms)
+    if type(key) is TransactionLogKey:
+        state = None if value is None else state_bytes(cast(TransactionLogValue, value), version)
+        return NewRecord(state, id_bytes(key.transactional_id), timestamp_ms)
     return NewRecord(
         None if value is None else _bytes_of(version, value, version),
         _bytes_of(key.API_KEY, key, KEY_VERSION),

@@ -1,9 +1,10 @@
-"""Records as bytes: offset commits take a short cut, which must come out at the same bytes."""
+"""Records as bytes: commits and transactions take a short cut, which must come out at the same bytes."""
 
 from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +16,10 @@ from headrace.protocol.stored.group_metadata_key import GroupMetadataKey
 from headrace.protocol.stored.group_metadata_value import GroupMetadataValue
 from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
 from headrace.protocol.stored.offset_commit_value import OffsetCommitValue
+from headrace.protocol.stored.transaction_log_key import TransactionLogKey
+from headrace.protocol.stored.transaction_log_value import PartitionsSchema, TransactionLogValue
 
+NOW = 1_700_000_000_000
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -73,3 +77,38 @@ def test_what_is_not_understood_is_passed_over() -> None:
         (key, value[:9]),
     ):
         assert decode(Record(0, 1, damaged_key, damaged_value), GROUP_KINDS) is None
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("topics", [None, 0, 1, 126, 127])
+@pytest.mark.parametrize("partitions", [0, 1, 126, 127])
+@pytest.mark.parametrize("tagged", [(-1, -1, 0, -1), (5, -1, 2, -1), (5, 6, 2, 7), (-1, -1, 2, 32_767)])
+def test_a_transaction_is_written_as_by_the_generated_class(
+    version: int, topics: int | None, partitions: int, tagged: tuple[int, int, int, int]
+) -> None:
+    value = TransactionLogValue(
+        producer_id=1 << 40,
+        producer_epoch=3,
+        transaction_timeout_ms=60_000,
+        transaction_status=2,
+        transaction_partitions=None
+        if topics is None
+        else [
+            PartitionsSchema(topic=f"t-{number}", partition_ids=list(range(partitions)))
+            for number in range(topics)
+        ],
+        transaction_last_update_timestamp_ms=NOW,
+        transaction_start_timestamp_ms=NOW - 5,
+    )
+    if version:
+        (
+            value.previous_producer_id,
+            value.next_producer_id,
+            value.client_transaction_version,
+            value.next_producer_epoch,
+        ) = tagged
+    written = encode(CoordinatorRecord(TransactionLogKey(transactional_id="id-ü"), value, version), NOW)
+
+    assert written.key == b"\x00\x00" + TransactionLogKey(transactional_id="id-ü").to_bytes(0)
+    assert written.value == version.to_bytes(2, "big") + value.to_bytes(version)
+    assert written.timestamp == NOW

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from headrace.broker.api import Api, Call
+from headrace.broker.api import Api, Call, Codec
 from headrace.broker.coordinators.named_partitions import merged
 from headrace.broker.coordinators.refusals import refusal_code
 from headrace.broker.promise import Promise
@@ -28,6 +28,7 @@ from headrace.protocol.messages.offset_commit_response import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from headrace.protocol.offset_commit_codec import frame_answer, read_request
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -45,6 +46,8 @@ def handle(
     asked = broker.coordinators.groups.ask(
         request.group_id, lambda shard, _ticket, now_ms: shard.offsets.commit(request, version, now_ms)
     )
+    if asked.is_decided and asked.error is None and not refused:
+        return asked  # as it is: the commonest by far, where no other replica is waited for
     return asked.then(_finisher(refused), lambda error: _refusal(refused, request, refusal_code(error)))
 
 
@@ -115,4 +118,5 @@ def _answer(
     )
 
 
-API: Final = Api(ApiKey.OFFSET_COMMIT, 2, 10, OffsetCommitRequest, handle)
+CODEC: Final = Codec(read_request, frame_answer)
+API: Final = Api(ApiKey.OFFSET_COMMIT, 2, 10, OffsetCommitRequest, handle, codec=CODEC)

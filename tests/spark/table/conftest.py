@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -77,9 +77,9 @@ class TablesUnderTest:
         ]
         return self.spark.createDataFrame(rows, _CONNECTOR)
 
-    def loader(self, config: TableConfig) -> TableLoader:
+    def loader(self, config: TableConfig, check_topic: Callable[[], None] = lambda: None) -> TableLoader:
         (spec,) = config.tables
-        return TableLoader(config.store, spec, route_of(config.store, spec, 0), 1, LocalFiles())
+        return TableLoader(config.store, spec, route_of(config.store, spec, 0), 1, LocalFiles(), check_topic)
 
     def opened(self, config: TableConfig) -> Opened:
         return Opened(self.spark, config.store, config.tables[0])

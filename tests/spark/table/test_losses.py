@@ -1,4 +1,4 @@
-"""A checkpoint is lost, a table is lost, and a key becomes another: the log is the truth."""
+"""A checkpoint, a table or a topic is lost, and a key becomes another: the log is the truth."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from headrace.spark.lake.files import LocalFiles
 from headrace.spark.lake.job import LoadFailed
 from headrace.spark.table.config import TableConfig
 from headrace.spark.table.lineage import Lineage
-from headrace.spark.table.plan import table_state
+from headrace.spark.table.plan import NeedsRebuild, table_state
 from headrace.spark.table.rebuild import rebuild
 from tests.broker_process import BrokerProcess
-from tests.spark.table.conftest import ORDERS, TablesUnderTest, check_orders, derived_names, order
+from tests.spark.connector.topics import create
+from tests.spark.source.queries import delete
+from tests.spark.table.conftest import PLAIN, Record, TablesUnderTest, order
 
 
-def check(tables: TablesUnderTest, config: TableConfig, model: dict[str, tuple[str | None, int]]) -> None:
-    check_orders({name: tables.rows(config, name) for name in derived_names(config)}, model)
+def totals(tables: TablesUnderTest, config: TableConfig) -> dict[str | bytes, int]:
+    rows = tables.rows(config, "orders")
+    return {row.key if isinstance(row.key, str) else bytes(row.key): row.total for row in rows}
 
 
-def test_a_lost_checkpoint_a_lost_table_and_another_key(
+def test_a_lost_checkpoint_a_lost_table_another_key_and_another_topic(
     spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
 ) -> None:
-    topic = new_topic()
+    topic, more = create(headrace.bootstrap, new_topic()), 'on_data_loss = "continue"'
     tables = TablesUnderTest(spark, tmp_path, "delta")
-    config = tables.config(ORDERS.format(topic=topic), headrace.bootstrap)
+    config = tables.config(PLAIN.format(topic=topic), headrace.bootstrap, more)
     tables.produce(headrace.bootstrap, topic, [(b"a", order("ada", 1)), (b"b", order("bob", 2))])
     tables.run(config)
     tables.produce(headrace.bootstrap, topic, [(b"b", None), (b"a", order("cy", 4)), (b"bad", b"{")])
@@ -36,16 +39,40 @@ def test_a_lost_checkpoint_a_lost_table_and_another_key(
     state = table_state(config.store, config.tables[0])
     files.remove(Lineage(files, state).checkpoint(0).directory)
     tables.run(config)
-    check(tables, config, {"a": ("cy", 4)})
+    assert totals(tables, config) == {"a": 4}
 
     files.remove(f"{config.store.location}/orders")
     jvm: Any = spark._jvm
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # another process would not remember it
     tables.run(config)
-    check(tables, config, {"a": ("cy", 4)})
+    assert totals(tables, config) == {"a": 4}
 
-    other = tables.config(ORDERS.format(topic=topic).replace('"string"', '"bytes"'), headrace.bootstrap)
-    with pytest.raises(LoadFailed, match="headrace table rebuild orders"):
+    other = tables.config(PLAIN.format(topic=topic).replace('"string"', '"bytes"'), headrace.bootstrap, more)
+    with pytest.raises(LoadFailed, match=r"\"bytes\".*headrace table rebuild orders"):
         tables.run(other)
+    delete(headrace.bootstrap, topic)
+    create(headrace.bootstrap, topic)
+    # More than the old one had: no offset tells that it is another.
+    tables.produce(headrace.bootstrap, topic, [(b"new", order("ada", each)) for each in range(9)])
+    with pytest.raises(LoadFailed, match=r"deleted and made anew.*headrace table rebuild orders"):
+        tables.run(config)
+    assert totals(tables, config) == {"a": 4}
     rebuild(spark, other, "orders")
-    assert [bytes(row.key) for row in tables.rows(other, "orders")] == [b"a"]
+    tables.produce(headrace.bootstrap, topic, [(b"newer", order("bob", 9))])
+    tables.run(other)
+    assert totals(tables, other) == {b"new": 8, b"newer": 9}
+
+
+def test_a_topic_made_anew_while_a_batch_is_read_leaves_nothing_in_the_table(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    def another() -> None:
+        raise NeedsRebuild("it is another topic")
+
+    tables = TablesUnderTest(spark, tmp_path, "delta")
+    config = tables.config(PLAIN.format(topic="t"))
+    records: list[Record] = [(0, 0, b"a", order("ada", 1)), (0, 1, b"b", b"{")]
+    with pytest.raises(NeedsRebuild):
+        tables.loader(config, another).load(tables.frame(records), 1, tables.opened(config))
+    assert not tables.rows(config, "orders")
+    assert not tables.rows(config, "orders_dead_letters")

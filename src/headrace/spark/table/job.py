@@ -19,6 +19,7 @@ from headrace.spark.lake.failures import is_loss, short
 from headrace.spark.lake.job import Lake, Loading, attend, judge
 from headrace.spark.lake.plan import Route, reader_options
 from headrace.spark.table.config import TableConfig, TableSpec
+from headrace.spark.table.identity import check_topic, topic_id
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.loader import TableLoader
 from headrace.spark.table.opened import Opened
@@ -57,7 +58,11 @@ class Tables(Lake):
         reader = self.spark.readStream.format("kafka").options(
             **reader_options(self.config, spec.topic, start.offsets)
         )
-        loader = TableLoader(self.config, spec, topic.route, start.first_step, self.files)
+
+        def check() -> None:
+            check_topic(spec, start.topic_id, topic_id(self.spark, self.config, spec.topic))
+
+        loader = TableLoader(self.config, spec, topic.route, start.first_step, self.files, check)
         topic.query = self.begin(
             reader.load()
             .writeStream.queryName(f"table {spec.name}")

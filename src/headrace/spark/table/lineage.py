@@ -2,6 +2,7 @@
 
     <state>/<table>/derived.json              by which definitions indexes and views were made
     <state>/<table>/from-<step>/table.json    by which the table was made; from-0 before any rebuild
+    <state>/<table>/from-<step>/topic.json    the id of the topic that it is made from
     <state>/<table>/from-<step>/begin.json    where the lineage after that rebuild begins
     <state>/<table>/from-<step>/first.json    the step of the checkpoint's batch 0
     <state>/<table>/from-<step>/checkpoint    Spark's own
@@ -20,6 +21,7 @@ from headrace.spark.lake.files import Files
 
 _DERIVED = "derived.json"
 _TABLE = "table.json"
+_TOPIC = "topic.json"
 _BEGIN = "begin.json"
 _FIRST = "first.json"
 
@@ -74,8 +76,20 @@ class Lineage:
         """Checkpoint and all: the next start begins with nothing."""
         self.files.remove(self._from(rebuilt))
 
-    def prepare(self, step: int, begin: Offsets, definition: str) -> None:
+    def topic_id(self, rebuilt: int) -> str | None:
+        """None where nobody noted it: whatever topic there is, is taken for the right one."""
+        text = self.files.read(f"{self._from(rebuilt)}/{_TOPIC}")
+        return None if text is None else str(json.loads(text)["id"])
+
+    def set_topic_id(self, rebuilt: int, found: str | None) -> None:
+        """None where brokers have no ids."""
+        if found is not None:
+            self.files.replace(f"{self._from(rebuilt)}/{_TOPIC}", json.dumps({"id": found}))
+
+    def prepare(self, step: int, begin: Offsets, definition: str, topic_id: str | None = None) -> None:
+        """Of a rebuild that will be `step`."""
         self.set_definition(step, definition)
+        self.set_topic_id(step, topic_id)
         self.files.replace(f"{self._from(step)}/{_BEGIN}", offsets_json(begin))
 
     def begin(self, rebuilt: int) -> Offsets:

@@ -15,7 +15,7 @@ cut off.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from pyspark.sql import DataFrame
@@ -49,13 +49,21 @@ class TableLoader:
     """The function for `foreachBatch`."""
 
     def __init__(
-        self, store: LakeConfig, spec: TableSpec, route: Route, first_step: int, files: Files
+        self,
+        store: LakeConfig,
+        spec: TableSpec,
+        route: Route,
+        first_step: int,
+        files: Files,
+        check_topic: Callable[[], None],
     ) -> None:
+        """`check_topic` raises if the topic is another by now."""
         self.store = store
         self.spec = spec
         self.route = route
         self.first_step = first_step
         self.files = files
+        self.check_topic = check_topic
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         opened = Opened(frame.sparkSession, self.store, self.spec)
@@ -78,6 +86,8 @@ class TableLoader:
         judged = changes.judge(shaped, following, self.spec)
         with kept(changes.last_of_each_key(judged, self.spec)) as rows:
             counts = changes.count(rows)
+            # Only now: the records are read, and an id never comes back. So they are all of the topic.
+            self.check_topic()
             if counts.bad and last_step(opened.dead) < step:
                 add_letters(changes.dead_letters(judged), opened.dead, commit(step))
             if counts.upserts or counts.deletes:

@@ -26,6 +26,7 @@ from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes
 from headrace.spark.table.config import TableConfig, TableSpec
+from headrace.spark.table.identity import topic_id
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.loader import add_letters, kept
 from headrace.spark.table.opened import Opened
@@ -55,6 +56,8 @@ def rebuild(
     with locks.held(store.state, "run", spark, part="table"):
         if spec.topic not in broker.topics(spark, store.kafka):
             raise TopicMissing(f"there is no topic {spec.topic}: nothing to make {name} from")
+        # Before its end: if it is made anew in between, the next start sees that it is another.
+        made_from = topic_id(spark, store, spec.topic)
         indexes = broker.partitions(spark, store.kafka, [spec.topic])[spec.topic]
         ends = broker.ends(spark, store.kafka, spec.topic, indexes)
         lineage = Lineage(files_for(store.state, spark), table_state(store, spec))
@@ -62,7 +65,7 @@ def rebuild(
         lineage.settle(last_step(opened.main))
         step = opened.last_of_all() + 1
         begin = {(spec.topic, index): end for index, end in ends.items()}
-        lineage.prepare(step, begin, definition(spec))
+        lineage.prepare(step, begin, definition(spec), made_from)
         told(f"{name}: reading {spec.topic}")
         counts = _replace(spark, store, opened, step, begin, told)
         lineage.settle(step)

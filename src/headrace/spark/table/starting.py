@@ -11,6 +11,7 @@ from headrace.spark.lake import broker
 from headrace.spark.lake.checkpoint import Offsets, offsets_json
 from headrace.spark.lake.tables.table import Table
 from headrace.spark.table.config import TableSpec
+from headrace.spark.table.identity import check_topic, topic_id
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import (
@@ -27,6 +28,8 @@ from headrace.spark.table.tables.keyed import last_step
 
 class Start(NamedTuple):
     rebuilt: int
+    topic_id: str | None
+    """Of the topic that the table is made from, where that is known."""
     first_step: int
     offsets: str | None
     """For the connector. None where the checkpoint knows, or all is to be read."""
@@ -50,6 +53,7 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
             f"{spec.name} was made with {made_by}, and the configuration now says {definition(spec)}: "
             f"change it back, or run `headrace table rebuild {spec.name}`"
         )
+    known = _same_topic(lineage, opened, rebuilt)
     lineage.set_definition(rebuilt, definition(spec))
     step = last_step(opened.main)
     checkpoint = lineage.checkpoint(rebuilt)
@@ -70,7 +74,17 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
     opened.derive(to_derive(spec, standing), step)
     lineage.set_derived(names)
     offsets = None if planned is not None else _offsets(lineage.begin(rebuilt), opened)
-    return Start(rebuilt, first_step, offsets)
+    return Start(rebuilt, known, first_step, offsets)
+
+
+def _same_topic(lineage: Lineage, opened: Opened, rebuilt: int) -> str | None:
+    """The topic's id, noted at the first start. A lineage of before there were such notes takes it now."""
+    known = lineage.topic_id(rebuilt)
+    found = topic_id(opened.spark, opened.store, opened.spec.topic)
+    check_topic(opened.spec, known, found)
+    if known is None:
+        lineage.set_topic_id(rebuilt, found)
+    return known or found
 
 
 def _offsets(begin: Offsets, opened: Opened) -> str | None:

@@ -54,3 +54,14 @@ def test_a_rebuild_that_was_cut_off_leaves_no_trace_that_a_later_step_could_meet
 def test_what_is_remembered_comes_back(lineage: Lineage) -> None:
     lineage.set_derived({"index": "y"})
     assert lineage.derived() == {"index": "y"}
+
+
+def test_each_rebuild_knows_its_topic(lineage: Lineage) -> None:
+    assert lineage.topic_id(0) is None
+    lineage.set_topic_id(0, None)  # of brokers without ids
+    assert lineage.topic_id(0) is None
+    lineage.set_topic_id(0, "old")
+    lineage.prepare(8, {}, "new", "made anew")
+    assert (lineage.topic_id(0), lineage.topic_id(8)) == ("old", "made anew")
+    assert lineage.settle(7) == 0
+    assert (lineage.topic_id(0), lineage.topic_id(8)) == ("old", None)

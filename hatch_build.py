@@ -41,6 +41,7 @@ COMPILED = (
     "broker/replicas/fetch_session",
     "broker/replicas/fetcher",
     "broker/replicas/resting",
+    "broker/transactions/joining",
     "broker/transactions/membership_questions",
     "broker/transactions/pending_markers",
     "broker/transactions/requests",

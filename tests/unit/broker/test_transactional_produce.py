@@ -10,20 +10,17 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.handlers import produce
-from headrace.broker.promise import Promise
+from headrace.broker.transactions.membership_questions import Question, request_of, tell
 from headrace.broker.transactions.verification import Verifications
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import OutOfOrderSequence
 from headrace.network.answer import Answer, Pending
-from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.batch import check
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import frame_request, read_request_header
 from headrace.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
-from headrace.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from headrace.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.protocol.messages.produce_response import ProduceResponse
 from headrace.protocol.primitives import Reader
@@ -64,29 +61,21 @@ class Coordinator:
     """Answers when it is told to."""
 
     def __init__(self, server: Server) -> None:
-        self.asked: list[tuple[AddPartitionsToTxnRequest, Promise[AddPartitionsToTxnResponse]]] = []
+        self.asked: list[tuple[AddPartitionsToTxnRequest, Question]] = []
         self.image = ImageWithState(len(server.partitions))
         server.image = server.stub.image = self.image
-        server.stub.apis = {
-            24: Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, AddPartitionsToTxnRequest, self.handle)
-        }
+        server.stub.coordinators = SimpleNamespace(ask_itself=self.hear)
         server.stub.broker_id = LOCAL
-        server.stub.to_itself = None
         server.stub.log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda *_, **__: None)
         server.stub.verification = Verifications(server.broker)
 
-    def handle(
-        self, _broker: Any, request: AddPartitionsToTxnRequest, call: Call
-    ) -> Promise[AddPartitionsToTxnResponse]:
-        assert call.version == 5
-        promise: Promise[AddPartitionsToTxnResponse] = Promise()
-        self.asked.append((request, promise))
-        return promise
+    def hear(self, question: Question) -> None:
+        self.asked.append((request_of([question]), question))
 
     def answer(self, code: ErrorCode = OK, **other: ErrorCode) -> None:
         """The oldest question; `other`: the codes of partitions by their number."""
-        request, promise = self.asked.pop(0)
-        promise.resolve(answer_to(request, code, other))
+        request, question = self.asked.pop(0)
+        tell([question], answer_to(request, code, other))
 
     async def question(self) -> None:
         """Until it is asked again."""

@@ -11,6 +11,7 @@ from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTI
 from headrace.broker.coordinators.markers import end_batch
 from headrace.broker.promise import Promise
 from headrace.broker.transactions.ends import TransactionEnds
+from headrace.broker.transactions.membership_questions import Question, ask_itself
 from headrace.broker.transactions.requests import TransactionRequests
 from headrace.broker.transactions.terms import transaction_terms
 from headrace.controller.delta import MetadataDelta
@@ -111,6 +112,10 @@ class Coordinators:
                 self._broker.flusher.flush(partition.log)
             partition.await_commit(result.last_offset + 1, waiter)
         return waiter.promise
+
+    def ask_itself(self, question: Question) -> None:
+        """About a transaction that this broker is the coordinator of."""
+        ask_itself(self._broker, question)
 
     def stop(self) -> None:
         """On a clean stop, and on one that is not: what is held is refused, so that nothing waits on it."""

@@ -7,13 +7,12 @@ knows TRANSACTION_ABORTABLE. If one partition does not exist, none is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.promise import Promise
-from headrace.broker.transactions.requests import ask_patiently, told_to
-from headrace.coordinators.decision import Decision, Ticket
+from headrace.broker.transactions.joining import BETWEEN_BROKERS, Codes, join
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.add_partitions_to_txn_request import (
@@ -27,26 +26,16 @@ from headrace.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
-from headrace.transactions.membership import Named
-from headrace.transactions.shard import TransactionShard
 from headrace.transactions.transaction import Producer
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-_KNOWS_FENCING: Final = 2
-_BETWEEN_BROKERS: Final = 4
-_RAISES_EPOCH: Final = 2
-"""Only partitions whose producer speaks transaction.version 2 are added by their leaders."""
-
-Codes = Mapping[Named, ErrorCode]
-"""NONE where a partition is not in it."""
-
 
 def handle(
     broker: Broker, request: AddPartitionsToTxnRequest, call: Call
 ) -> Promise[AddPartitionsToTxnResponse]:
-    if call.version >= _BETWEEN_BROKERS:
+    if call.version >= BETWEEN_BROKERS:
         return _Batch(broker, request.transactions, call.version).response
     asked = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -88,38 +77,14 @@ class _Batch:
 
 
 def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Promise[Codes]:
-    """Always resolved: what is refused is refused partition by partition."""
-    names = [(topic.name, index) for topic in asked.topics for index in topic.partitions]
-    if not asked.transactional_id:
-        return _all(names, ErrorCode.INVALID_REQUEST)
-    if unknown := [named for named in names if not broker.partitions.exists(*named)]:
-        codes = dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED)
-        codes.update(dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        return _resolved(codes)
-    producer = Producer(asked.producer_id, asked.producer_epoch)
-    client_version = _RAISES_EPOCH if version >= _BETWEEN_BROKERS else 0
-
-    def decide(shard: TransactionShard, ticket: Ticket, now_ms: int) -> Decision[Any]:  # noqa: ARG001 - the shape of an operation
-        if asked.verify_only:
-            return shard.verify_partitions(asked.transactional_id, producer, names)
-        return shard.add_partitions(
-            asked.transactional_id, producer, names, now_ms, client_version=client_version
-        )
-
-    return ask_patiently(broker, asked.transactional_id, decide, writes=not asked.verify_only).then(
-        lambda missing: dict.fromkeys(missing or (), ErrorCode.TRANSACTION_ABORTABLE),
-        lambda error: dict.fromkeys(names, told_to(version, _KNOWS_FENCING, error)),
+    return join(
+        broker,
+        asked.transactional_id,
+        Producer(asked.producer_id, asked.producer_epoch),
+        [(topic.name, index) for topic in asked.topics for index in topic.partitions],
+        verify_only=asked.verify_only,
+        version=version,
     )
-
-
-def _all(names: Iterable[Named], code: ErrorCode) -> Promise[Codes]:
-    return _resolved(dict.fromkeys(names, code))
-
-
-def _resolved(codes: Codes) -> Promise[Codes]:
-    promise: Promise[Codes] = Promise()
-    promise.resolve(codes)
-    return promise
 
 
 def _rows(topics: list[AddPartitionsToTxnTopic], codes: Codes) -> list[AddPartitionsToTxnTopicResult]:

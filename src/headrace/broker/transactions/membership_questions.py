@@ -7,14 +7,14 @@ asked without a socket.
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Call
 from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.peer_link import PeerLink
 from headrace.broker.promise import Promise
+from headrace.broker.transactions.joining import Codes as Joined
+from headrace.broker.transactions.joining import join
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
@@ -24,6 +24,7 @@ from headrace.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnTransaction,
 )
 from headrace.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from headrace.transactions.transaction import Producer
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -131,31 +132,22 @@ class CoordinatorQuestions:
 
 def ask_itself(broker: Broker, question: Question) -> None:
     """This broker is the coordinator."""
-    api = broker.apis[AddPartitionsToTxnRequest.API_KEY]
-    assert api.handle is not None, "it is served by a handler"
-    result = api.handle(broker, request_of([question]), Call(VERSION, None, broker.to_itself))
-    if isinstance(result, Promise):
-        result.listen(lambda decided: _hear(question, decided))
-    elif inspect.isawaitable(result):
-        task: asyncio.Future[Any] = asyncio.ensure_future(result)
-        task.add_done_callback(lambda done: _hear_task(question, done))
-    else:
-        assert isinstance(result, AddPartitionsToTxnResponse)
-        tell([question], result)
+    join(
+        broker,
+        question.transactional_id,
+        Producer(question.producer_id, question.epoch),
+        question.partitions,
+        verify_only=not question.add,
+        version=VERSION,
+    ).listen(lambda decided: _hear(question, decided))
 
 
-def _hear(question: Question, decided: Promise[AddPartitionsToTxnResponse]) -> None:
+def _hear(question: Question, decided: Promise[Joined]) -> None:
     if decided.error is None:
-        tell([question], decided.result())
+        codes = decided.result()
+        question.promise.resolve({each: codes.get(each, ErrorCode.NONE) for each in question.partitions})
     else:
         question.answer(ErrorCode.NETWORK_EXCEPTION)
-
-
-def _hear_task(question: Question, done: asyncio.Future[AddPartitionsToTxnResponse]) -> None:
-    if done.cancelled() or done.exception() is not None:
-        question.answer(ErrorCode.NETWORK_EXCEPTION)
-    else:
-        tell([question], done.result())
 
 
 def request_of(questions: Sequence[Question]) -> AddPartitionsToTxnRequest:

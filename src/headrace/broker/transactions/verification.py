@@ -20,7 +20,6 @@ from headrace.broker.transactions.membership_questions import (
     Codes,
     CoordinatorQuestions,
     Question,
-    ask_itself,
 )
 from headrace.coordinators.partitioning import partition_for
 from headrace.core.errors import HeadraceError, NotLeader
@@ -77,7 +76,7 @@ class Verifications:
         if topic is not None:
             leader = topic.leader(partition_for(question.transactional_id, len(topic)))
         if leader == broker.broker_id:
-            ask_itself(broker, question)
+            broker.coordinators.ask_itself(question)
         elif leader < 0 or self._stopped or not broker.is_alive(leader):
             question.answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:

@@ -147,16 +147,20 @@ class HostedShard(Generic[S]):
             elif not self._broker.node.is_current:
                 ticket.reject(_not_current())
                 ticket = None
-        if ticket is not None or decision.answers or decision.effects:
-            self._hold(Held(self._writer.end, ticket, response, None, decision.answers, decision.effects))
+        end, follows = self._writer.end, decision.answers or decision.effects
+        if follows and self._flush_is_due and not self._held and end <= self._committed():
+            # It was written at once. What follows from it may ask this shard again: that is a later step.
+            self._held.append(Held(end, None, None, None, decision.answers, decision.effects))
+            if ticket is not None:
+                ticket.resolve(response)
+        elif ticket is not None or follows:
+            self._hold(Held(end, ticket, response, None, decision.answers, decision.effects))
 
     def _on_mistake(self, error: Exception, before: int) -> None:
         """Ours. A record that was half replayed leaves a state that nobody knows: it is read again."""
+        name, text = str(self.partition.topic_partition), repr(error)
         self._broker.log.error(
-            "operation of a coordinator failed",
-            partition=str(self.partition.topic_partition),
-            error=repr(error),
-            exc_info=error,
+            "operation of a coordinator failed", partition=name, error=text, exc_info=error
         )
         if self._writer.end != before:
             self._flush()
@@ -185,9 +189,7 @@ class HostedShard(Generic[S]):
         else:
             self._flush_is_due = True
             self._defer(self._end_turn)
-            # What follows from a decision follows in a later step: it may ask this shard again.
-            follows = decision.answers or decision.effects or self._held
-            if follows or not self.partition.commits_alone:
+            if self._held or not self.partition.commits_alone:
                 offset = writer.add(encoded)
             else:
                 offset = self._append_now(encoded)
@@ -200,11 +202,9 @@ class HostedShard(Generic[S]):
         try:
             return self._writer.append_now(encoded)
         except HeadraceError as error:
-            refusal = CoordinatorNotAvailable(str(error))
             if not isinstance(error, NotEnoughReplicas):
-                self._tell_unwritten(error)
-                self._begin_anew(refusal)
-            raise refusal from None
+                self._throw_away(error)
+            raise CoordinatorNotAvailable(str(error)) from None
 
     def _end_turn(self) -> None:
         self._flush_is_due = False
@@ -216,14 +216,14 @@ class HostedShard(Generic[S]):
         try:
             self._writer.flush()
         except HeadraceError as error:
-            self._tell_unwritten(error)
-            self._begin_anew(CoordinatorNotAvailable(str(error)))
-            return
-        self._settle()
+            self._throw_away(error)
+        else:
+            self._settle()
 
-    def _tell_unwritten(self, error: HeadraceError) -> None:
+    def _throw_away(self, error: HeadraceError) -> None:
         name = str(self.partition.topic_partition)
         self._broker.log.warning("decisions could not be written", partition=name, error=str(error))
+        self._begin_anew(CoordinatorNotAvailable(str(error)))
 
     def append_marker(self, batch: bytearray, producer: Producer, *, committed: bool) -> Promise[None]:
         """Append the control batch that ends a producer's transaction, behind all that was decided before."""

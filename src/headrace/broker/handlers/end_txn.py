@@ -46,10 +46,12 @@ def handle(broker: Broker, request: EndTxnRequest, call: Call) -> EndTxnResponse
 
     return broker.coordinators.transaction_requests.ask(
         wanted.transactional_id,
-        lambda new_id: (
-            lambda shard, _ticket, now_ms: shard.end(wanted._replace(new_producer_id=new_id), now_ms)
-        ),
+        lambda new_id: lambda shard, _ticket, now_ms: shard.end(_with_id(wanted, new_id), now_ms),
     ).then(answer, refuse)
+
+
+def _with_id(wanted: EndRequest, new_id: int | None) -> EndRequest:
+    return wanted if new_id is None else wanted._replace(new_producer_id=new_id)
 
 
 API: Final = Api(ApiKey.END_TXN, 0, 5, EndTxnRequest, handle)

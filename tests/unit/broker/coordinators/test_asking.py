@@ -76,10 +76,16 @@ async def test_what_follows_from_a_decision_follows_after_it() -> None:
     counters = Counters()
     await counters.loaded()
     answer = counters.coordinator.ask("key", add("a", effects=("send",)))
-    assert not answer.is_decided
+    parked = counters.coordinator.ask("key", park)
+    assert answer.result() == 1
     assert not counters.effects, "what it begins may ask this shard again"
-    assert await answer == 1
+    await counters.turn()
     assert counters.effects == [(0, 1, "send")]
+    waker = counters.coordinator.ask("key", wake("a"))
+    assert waker.result() == 2
+    assert not parked.is_decided
+    await counters.turn()
+    assert parked.result() == 2
 
 
 async def test_answers_wait_for_the_replicas() -> None:

@@ -16,7 +16,7 @@ from tests.apache_kafka import CACHE
 from tests.both_brokers import apache_kafka as apache_kafka
 from tests.both_brokers import broker as broker
 from tests.both_brokers import headrace as headrace
-from tests.spark.standalone import SHORT_LIVED
+from tests.spark import shared_classes
 
 _HERE = Path(__file__).parent
 #: On two cores more tasks than this only wait for each other.
@@ -28,13 +28,31 @@ _SMALL = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": SHORT_LIVED,
 }
+#: By what they take. The last files of a run are to be short ones: a worker may have to wait for the other.
+_LONGEST_FIRST = (
+    "test_clickstream.py",
+    "sink/test_crashes.py",
+    "lake/test_evolution.py",
+    "lake/test_growth.py",
+    "lake/test_upkeep.py",
+    "audit/test_audit.py",
+    "table/test_model.py",
+    "connector/test_broker_death.py",
+    "test_standalone.py",
+    "test_doctor.py",
+    "lake/test_commands.py",
+    "lake/test_interrupted.py",
+    "source/test_losses.py",
+    "sink/test_time_outs.py",
+)
 _numbers = itertools.count()
 
 
+@pytest.hookimpl(trylast=True)  # pytest itself sorts by the parameters of fixtures
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The first job of a session compiles for many seconds; on a busy machine that is no failure."""
+    items.sort(key=_turn)
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.timeout(600))
@@ -43,17 +61,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
+def _turn(item: pytest.Item) -> int:
+    """Those that are not named come last, in the order in which they were found."""
+    named = item.path.is_relative_to(_HERE) and str(item.path.relative_to(_HERE))
+    return _LONGEST_FIRST.index(named) if named in _LONGEST_FIRST else len(_LONGEST_FIRST)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def spark_jars() -> Path:
     """Brought by tests/setup_clients.sh."""
     directory = CACHE / "spark-jars"
     os.environ[jars.DIRECTORY_VARIABLE] = str(directory)
+    shared_classes.make()
     return directory
 
 
 @pytest.fixture(scope="session")
 def spark(spark_jars: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    made = session("tests", master="local[2]", warehouse=tmp_path_factory.mktemp("warehouse"), extra=_SMALL)
+    chosen = {**_SMALL, "spark.driver.extraJavaOptions": shared_classes.short_lived()}
+    made = session("tests", master="local[2]", warehouse=tmp_path_factory.mktemp("warehouse"), extra=chosen)
     made.sparkContext.setLogLevel("ERROR")
     yield made
     made.stop()

@@ -20,10 +20,9 @@ from headrace.spark import jars
 from tests.apache_kafka import CACHE
 from tests.cluster_process import DIES_WITH_PARENT, stable_port
 from tests.spark import processes
+from tests.spark.shared_classes import short_lived
 
 HOME: Final = Path(pyspark.__file__).parent
-#: For JVMs of seconds or minutes on few cores: the first compiler and one thread for the garbage are enough.
-SHORT_LIVED: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _CHECKOUT: Final = Path(__file__).parents[2]
 _ADDRESS: Final = "127.0.0.1"
 _START_SECONDS: Final = 180.0
@@ -59,7 +58,7 @@ class Daemon:
             "SPARK_HOME": str(HOME),
             "SPARK_LOCAL_IP": _ADDRESS,
             "SPARK_DAEMON_MEMORY": "256m",
-            "SPARK_DAEMON_JAVA_OPTS": SHORT_LIVED,
+            "SPARK_DAEMON_JAVA_OPTS": short_lived(),
             "SPARK_LOCAL_DIRS": str(self._directory / "local"),
             "PYSPARK_PYTHON": sys.executable,
         }
@@ -138,8 +137,8 @@ class Standalone:
         return {
             "spark.driver.host": _ADDRESS,
             "spark.driver.bindAddress": _ADDRESS,
-            "spark.driver.extraJavaOptions": SHORT_LIVED,
-            "spark.executor.extraJavaOptions": SHORT_LIVED,
+            "spark.driver.extraJavaOptions": short_lived(),
+            "spark.executor.extraJavaOptions": short_lived(),
             "spark.executor.memory": "512m",
             # From where they lie: to send fifty megabytes to each new executor takes longer than the job.
             "spark.jars": ",".join(f"local:{path}" for path in jars.find(CACHE / "spark-jars")),

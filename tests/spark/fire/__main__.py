@@ -17,10 +17,10 @@ from pathlib import Path
 
 from headrace.spark.session import session
 from tests.apache_kafka import CACHE
+from tests.spark import shared_classes
 from tests.spark.fire.field import BROKERS, Field
 from tests.spark.fire.jobs import JOBS
 from tests.spark.fire.rounds import Outcome, Round
-from tests.spark.standalone import SHORT_LIVED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     jobs = [JOBS[name] for name in given.job or JOBS]
     wrong = 0
+    shared_classes.make()
     with tempfile.TemporaryDirectory(prefix="headrace-fire-") as name:
         directory = Path(name)
         judging = session(
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             extra={
                 "spark.driver.host": "127.0.0.1",
                 "spark.driver.bindAddress": "127.0.0.1",
-                "spark.driver.extraJavaOptions": SHORT_LIVED,
+                "spark.driver.extraJavaOptions": shared_classes.short_lived(),
                 "spark.sql.shuffle.partitions": "2",
                 "spark.databricks.delta.snapshotPartitions": "2",
                 "spark.ui.enabled": "false",

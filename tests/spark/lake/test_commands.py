@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from headrace.cli.main import cli
 from tests.broker_process import HEADRACE, BrokerProcess
+from tests.spark.shared_classes import short_lived
 
 _CONFIG = """
 [kafka]
@@ -36,6 +37,7 @@ master = "local[2]"
 spark.ui.enabled = false
 spark.driver.host = "127.0.0.1"
 spark.driver.bindAddress = "127.0.0.1"
+spark.driver.extraJavaOptions = "{java_options}"
 """
 
 
@@ -58,7 +60,7 @@ def test_a_lake_runs_is_asked_and_ends(
 ) -> None:
     topic = new_topic()
     path = tmp_path / "lake.toml"
-    path.write_text(_CONFIG.format(bootstrap=headrace.bootstrap, topic=topic))
+    path.write_text(_CONFIG.format(bootstrap=headrace.bootstrap, topic=topic, java_options=short_lived()))
     produce(headrace.bootstrap, topic, [b'{"id": 1}', b'{"id": 2}', b"{"])
     before = status(path)
     assert before["absent"] == [f"{topic}-later"]

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from headrace.spark.sink import decisions, driver
 from headrace.spark.sink.datasource import HeadraceSink, StreamWriter
-from tests.spark.standalone import SHORT_LIVED
+from tests.spark.shared_classes import short_lived
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
@@ -106,7 +106,7 @@ def main() -> None:
         .config("spark.ui.enabled", "false")
         .config("spark.sql.shuffle.partitions", orders.get("shuffle", "2"))
         .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.extraJavaOptions", SHORT_LIVED)
+        .config("spark.driver.extraJavaOptions", short_lived())
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")

@@ -1,4 +1,7 @@
-"""Spark's own sink under the same fire: nothing is lost, and the duplicates that it is known for are seen."""
+"""Spark's own sink under the same fire: nothing is lost, and the duplicates that it is known for are seen.
+
+As short as can be: two strikes into writes, and the death of the driver that ends every round.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,18 @@ from pyspark.sql import SparkSession
 from tests.spark.fire.field import Field
 from tests.spark.fire.jobs import SPARK_SINK
 from tests.spark.fire.rounds import Round
+from tests.spark.fire.strikes import Moment, Target, planned
+
+_SEED, _STRIKES = 29, 2
 
 
 def test_the_fire_shows_duplicates_of_a_sink_that_is_at_least_once(
     spark: SparkSession, field: Field, tmp_path: Path
 ) -> None:
-    outcome = Round(field, SPARK_SINK, seed=1, directory=tmp_path / "round", say=print).run(spark, strikes=4)
+    plan = planned(_SEED, _STRIKES)
+    assert [strike.target for strike in plan] == [Target.EXECUTOR, Target.DRIVER]
+    assert {strike.moment for strike in plan} == {Moment.IN_WRITE}
+    outcome = Round(field, SPARK_SINK, _SEED, tmp_path / "round", say=print).run(spark, _STRIKES)
     print(outcome)
     assert outcome.in_flight > 0
     assert outcome.verdict.missing == 0

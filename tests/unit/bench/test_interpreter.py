@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench.interpreter import Build, candidates, examine, fastest
 
-OWN = Build("/own", "cpython", "3.11.7", 50.0, in_shared_library=True)
+OWN = Build("/own", "cpython", "3.11.7", 50, in_shared_library=True)
 
 
 def test_this_python_tells_what_it_is() -> None:
@@ -17,7 +17,7 @@ def test_this_python_tells_what_it_is() -> None:
 
     assert build is not None
     assert build.version == ".".join(map(str, sys.version_info[:3]))
-    assert 0.0 < build.call_ns < 1e6
+    assert 0 < build.probe_ns < 1_000_000
     assert build.in_shared_library == ("libpython" in Path("/proc/self/maps").read_text())
 
 
@@ -45,13 +45,13 @@ def test_each_file_is_found_once(tmp_path: Path) -> None:
 
 
 def test_a_clearly_faster_build_of_the_same_minor_version_is_taken() -> None:
-    faster = replace(OWN, executable="/faster", version="3.11.2", call_ns=30.0)
-    another_minor = replace(OWN, executable="/newer", version="3.12.1", call_ns=20.0)
-    another_kind = replace(OWN, executable="/pypy", implementation="pypy", call_ns=5.0)
+    faster = replace(OWN, executable="/faster", version="3.11.2", probe_ns=30)
+    another_minor = replace(OWN, executable="/newer", version="3.12.1", probe_ns=20)
+    another_kind = replace(OWN, executable="/pypy", implementation="pypy", probe_ns=5)
 
     assert fastest(OWN, [OWN, faster, another_minor, another_kind]) == faster
 
 
 def test_a_difference_within_the_noise_changes_nothing() -> None:
-    assert fastest(OWN, [replace(OWN, executable="/other", call_ns=48.0)]) == OWN
+    assert fastest(OWN, [replace(OWN, executable="/other", probe_ns=48)]) == OWN
     assert fastest(OWN, []) == OWN

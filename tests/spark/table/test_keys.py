@@ -1,19 +1,30 @@
-"""Keys of each kind, in one of the formats each, and what becomes of records that have none."""
+"""Keys of each kind, and what becomes of records that have none. One kind goes into a table."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
+from headrace.spark.lake.table_schema import follow
+from headrace.spark.table import changes
 from headrace.spark.table.changes import NoSuchColumn
 from headrace.spark.table.config import TableConfig
+from headrace.spark.table.plan import route_of
 from tests.spark.table.conftest import Record, TablesUnderTest
 
 
-def reasons(tables: TablesUnderTest, config: TableConfig) -> dict[int, str]:
-    return {row.offset: row.reason for row in tables.rows(config, "t_dead_letters")}
+def judge(
+    tables: TablesUnderTest, config: TableConfig, batch: list[Record]
+) -> tuple[list[Row], dict[int, str]]:
+    """What the batch would change, and the reason of each dead letter by its offset."""
+    (spec,) = config.tables
+    shaped = changes.shape(tables.frame(batch), spec, route_of(config.store, spec, 0))
+    judged = changes.judge(shaped, follow(shaped.incoming, shaped.incoming), spec)
+    letters = changes.dead_letters(judged).collect()
+    rows = changes.good(changes.last_of_each_key(judged, spec)).collect()
+    return rows, {row.offset: row.reason for row in letters}
 
 
 def test_bytes_stay_bytes_and_values_too(spark: SparkSession, tmp_path: Path) -> None:
@@ -25,13 +36,12 @@ def test_bytes_stay_bytes_and_values_too(spark: SparkSession, tmp_path: Path) ->
         (0, 2, None, b"c"),
         (0, 3, b"", b"d"),
     ]
-    tables.load(config, batch, 1)
-    rows = tables.rows(config, "t")
+    rows, reasons = judge(tables, config, batch)
     assert {bytes(row.key): (bytes(row.value), row.offset) for row in rows} == {
         b"\xff": (b"b", 1),
         b"": (b"d", 3),
     }
-    assert reasons(tables, config) == {2: "the record has no key"}
+    assert reasons == {2: "the record has no key"}
 
 
 def test_a_key_with_fields_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
@@ -72,19 +82,20 @@ def test_a_key_from_the_value_is_deleted_by_a_condition(spark: SparkSession, tmp
         (0, 1, None, b'{"id": 2}'),
         (0, 2, None, b'{"status": "open"}'),
         (0, 3, b"k", None),
+        (0, 4, None, b'{"id": 3, "status": "open"}'),
+        (0, 5, None, b'{"id": 3, "status": "gone"}'),
     ]
-    tables.load(config, batch, 1)
-    assert {row.id: row.status for row in tables.rows(config, "t")} == {1: "paid", 2: None}
-    assert reasons(tables, config) == {
+    rows, reasons = judge(tables, config, batch)
+    found = {row.id: (row.status, row[changes.DELETED]) for row in rows}
+    assert found == {1: ("paid", False), 2: (None, False), 3: ("gone", True)}
+    assert reasons == {
         2: "field id, a part of the key, is null or missing",
         3: "a tombstone has no field id, so its row cannot be found",
     }
-    tables.load(config, [(1, 1, None, b'{"id": 1, "status": "gone"}')], 2)
-    assert [row.id for row in tables.rows(config, "t")] == [2]
 
 
 def test_a_column_that_is_not_there_is_said_with_those_that_are(spark: SparkSession, tmp_path: Path) -> None:
     tables = TablesUnderTest(spark, tmp_path, "delta")
     config = tables.config(_FIELDS.replace('["id"]', '["number"]'))
     with pytest.raises(NoSuchColumn, match=r"t has no column number; it has .*id, status"):
-        tables.load(config, [(0, 0, None, b"{}")], 1)
+        judge(tables, config, [(0, 0, None, b"{}")])

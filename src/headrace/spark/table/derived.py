@@ -2,7 +2,7 @@
 
 An index has one row for each row of its table whose columns of the index are not null. It has the table's key
 and the place of the record, so a change of the table is a change of the index by the same key and the same
-guard: the rows before it need not be known.
+guard, once what the table left out is left out: the rows before it need not be known.
 
 A view has one row for each value of an index's columns. A batch touches the values that its keys had before,
 which the index still has while it is one step behind, and those that they have now. The rows of these values
@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 from headrace.spark import columns
 from headrace.spark.lake.table_schema import quoted
-from headrace.spark.table.changes import DELETED, NoSuchColumn, field_of
+from headrace.spark.table.changes import DELETED, NoSuchColumn, field_of, place_sql
 from headrace.spark.table.config import IndexSpec, TableSpec, ViewSpec
 
 _PLACE = (columns.TOPIC, columns.PARTITION, columns.OFFSET, columns.TIMESTAMP)
@@ -41,6 +41,16 @@ def index_rows(table: DataFrame, spec: TableSpec, index: IndexSpec) -> DataFrame
     for name in names:
         field_of(table.schema, name, spec.name)
     return table.filter(_present(index.columns)).select(*(quoted(name) for name in names))
+
+
+def accepted(changes: DataFrame, table: DataFrame, spec: TableSpec) -> DataFrame:
+    """Without those that the table left out for a later record of the key. `table` is with the batch.
+
+    An index cannot tell by itself: it has no row for a key whose columns of the index are null in the table.
+    """
+    same = [f"old.{quoted(name)} = new.{quoted(name)}" for name in spec.key_columns]
+    later = f"{place_sql(spec.order, 'old')} > {place_sql(spec.order, 'new')}"
+    return changes.alias("new").join(table.alias("old"), sf.expr(" AND ".join((*same, later))), "left_anti")
 
 
 def index_changes(changes: DataFrame, spec: TableSpec, index: IndexSpec) -> DataFrame:

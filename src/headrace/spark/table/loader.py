@@ -113,9 +113,12 @@ class TableLoader:
                     _follow(table, made)
                     with kept(made) as rows:
                         table.merge(rows, index.columns, step, None)
-        for name, index in indexes.items():
-            if last_step(before[name]) < step:
-                before[name].merge(derived.index_changes(changed, spec, index), spec.key_columns, step, newer)
+        behind = {name: index for name, index in indexes.items() if last_step(before[name]) < step}
+        if behind:
+            with kept(derived.accepted(changed, opened.main.read(), spec)) as taken:
+                for name, index in behind.items():
+                    rows = derived.index_changes(taken, spec, index)
+                    before[name].merge(rows, spec.key_columns, step, newer)
 
 
 def add_letters(letters: DataFrame, dead: KeyedTable, noted: Commit) -> None:

@@ -1,4 +1,5 @@
-"""What is made anew: an index that changed, and a rebuild that was cut off before."""
+"""What is made anew: an index that changed, what is derived from a table that is gone, and a rebuild that was
+cut off before."""
 
 from __future__ import annotations
 
@@ -39,6 +40,9 @@ def test_an_index_that_changed_is_made_anew_at_the_step_that_it_has(
     found = {name: frame.collect() for name, frame in frames.items()}
     check_orders(found, {"a": ("cy", 4), "b": ("bob", 2)})
     assert {row.key: row.total for row in found["orders_by_customer"]} == {"a": 4, "b": 2}
+
+    assert opened.empty_derived(3)  # as where somebody removes the table
+    assert [tables.rows(config, name) for name in ("orders_by_customer", "customers")] == [[], []]
 
 
 def test_a_rebuild_after_one_that_was_cut_off_has_all_dead_letters(

@@ -24,9 +24,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.avro.functions import from_avro, to_avro
 
+from headrace.spark import session
 from headrace.spark.decoding.decode import decode
 from headrace.spark.decoding.formats import Decoding, Format
-from headrace.spark.session import session
 
 _COLUMNS: Final = "id bigint, name string, price double, at timestamp, tags array<string>"
 _AVRO: Final = json.dumps(

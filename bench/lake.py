@@ -26,10 +26,10 @@ from bench import apache_kafka, results
 from bench.broker import Broker
 from bench.headrace_broker import Headrace
 from bench.topics import Topics
+from headrace.spark import session
 from headrace.spark.decoding.formats import Format
 from headrace.spark.lake import job
 from headrace.spark.lake.config import LakeConfig, TopicRule
-from headrace.spark.session import session
 
 PARTITIONS = 4
 SCHEMA = "id bigint, name string, price double, at timestamp"

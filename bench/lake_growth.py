@@ -23,10 +23,10 @@ from bench import apache_kafka
 from bench.broker import Broker
 from bench.headrace_broker import Headrace
 from bench.topics import Topics
+from headrace.spark import session
 from headrace.spark.lake import job
 from headrace.spark.lake.config import LakeConfig, TopicRule
 from headrace.spark.lake.job import Lake
-from headrace.spark.session import session
 
 RECORDS = 20
 CASES = ((1, 1), (10, 1), (100, 1), (1, 100), (1, 1000))

@@ -30,7 +30,7 @@ from tests.broker_process import BrokerProcess
 
 from bench.process_cost import TICKS_PER_SECOND, cpu_seconds, family
 from bench.topics import Topics
-from headrace.spark.session import session
+from headrace.spark import session
 from headrace.spark.sink.datasource import register
 
 PARTITIONS: Final = 4

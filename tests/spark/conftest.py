@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from headrace.spark import jars
-from headrace.spark.session import session
+from headrace.spark import jars, session
 from tests.apache_kafka import CACHE
 from tests.both_brokers import apache_kafka as apache_kafka
 from tests.both_brokers import broker as broker

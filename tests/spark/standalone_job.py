@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from headrace.spark.session import session
+from headrace.spark import session
 
 ROWS = 1000
 TASKS = 4

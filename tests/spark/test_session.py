@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from headrace.spark import jars
-from headrace.spark.session import ICEBERG_CATALOG, SessionExists, session, settings
+from headrace.spark.sessions import ICEBERG_CATALOG, SessionExists, session, settings
 from tests.broker_process import BrokerProcess
 
 

@@ -21,7 +21,7 @@ from clickstream.latest_orders import LatestOrders
 from clickstream.proof import Proof, prove
 from clickstream.screen import Screen
 from clickstream.trading import Trading
-from headrace.spark.session import session
+from headrace.spark import session
 
 Result = TypeVar("Result")
 #: For one machine and a few minutes: what is small is not cut into 200 pieces, and what runs for so short a

@@ -12,8 +12,7 @@ from clickstream.auditing import TOPICS, Audit
 from clickstream.shop import Shop
 from clickstream.topics import PAGE_TRAFFIC, PAGE_VIEWS
 from clickstream.trading import Trading
-from headrace.spark.decoding.formats import Decoding, Format
-from headrace.spark.source.topic import read_topic
+from headrace.spark import Decoding, Format, read_topic
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from rich.table import Table
 from clickstream.proof import Proof
 
 _TRY = """\
-[bold]Try[/bold] there, with [bold]from headrace.spark.session import session; spark = session()[/bold]
+[bold]Try[/bold] there, with [bold]from headrace.spark import session; spark = session()[/bold]
   spark.sql("SELECT page, count(*) FROM delta.`lake/page-views` GROUP BY page ORDER BY 2 DESC").show()
   spark.sql("SELECT status, count(*), sum(total) FROM delta.`tables/latest-orders` GROUP BY status").show()
   spark.sql("SELECT partition, offset, reason FROM delta.`lake/page-views_dead_letters`").show()

@@ -11,9 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from pyspark.sql.streaming.query import StreamingQuery
 
 from clickstream.topics import PAGE_TRAFFIC, PAGE_VIEWS, VIEW_SCHEMA
-from headrace.spark.decoding.formats import Decoding, Format
+from headrace.spark import Decoding, Format, stream_topic
 from headrace.spark.sink.datasource import register
-from headrace.spark.source.topic import stream_topic
 
 
 def start(spark: SparkSession, bootstrap: str, checkpoint: Path) -> StreamingQuery:

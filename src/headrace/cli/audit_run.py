@@ -80,8 +80,8 @@ def run(
     printed as soon as it is sure. `headrace audit report` draws what was found, and `headrace audit wait`
     waits for a window.
     """
+    from headrace.spark import session
     from headrace.spark.audit.job import Auditor
-    from headrace.spark.session import session
 
     config = _config(topics, chosen)
     spark = session("headrace-audit", master=master, extra={"spark.ui.showConsoleProgress": "false"})

@@ -1,0 +1,38 @@
+"""The half of Headrace that runs on Spark.
+
+    from headrace.spark import Decoding, Format, read_topic, session, stream_topic
+
+These are what a notebook begins with. They are found when they are asked for: what needs no Spark, as the
+commands that look for it, imports none.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from headrace.spark.decoding.formats import Decoding, Format
+    from headrace.spark.sessions import session, settings
+    from headrace.spark.source.topic import read_topic, stream_topic
+
+__all__ = ["Decoding", "Format", "read_topic", "session", "settings", "stream_topic"]
+
+_HOMES: Final = {
+    "Decoding": "headrace.spark.decoding.formats",
+    "Format": "headrace.spark.decoding.formats",
+    "read_topic": "headrace.spark.source.topic",
+    "session": "headrace.spark.sessions",
+    "settings": "headrace.spark.sessions",
+    "stream_topic": "headrace.spark.source.topic",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -77,7 +77,7 @@ class Trip:
         return 0
 
     def _with_spark(self) -> bool:
-        from headrace.spark.session import session
+        from headrace.spark import session
 
         with tempfile.TemporaryDirectory(prefix="headrace-doctor-") as warehouse:
             began = time.monotonic()
@@ -132,7 +132,7 @@ def _delta(records: DataFrame, warehouse: Path) -> tuple[int, str]:
 
 
 def _iceberg(records: DataFrame, warehouse: Path) -> tuple[int, str]:  # noqa: ARG001  a step like the others
-    from headrace.spark.session import ICEBERG_CATALOG
+    from headrace.spark.sessions import ICEBERG_CATALOG
 
     name = f"{ICEBERG_CATALOG}.doctor.records"
     records.writeTo(name).create()

@@ -25,9 +25,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from headrace.audit.verdict import Kind, State
+from headrace.spark import session
 from headrace.spark.audit.job import PassResult
 from headrace.spark.audit.plan import first_difference
-from headrace.spark.session import session
 from tests.apache_kafka import CACHE, ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
 from tests.spark.audit.faults import tampered, tampered_rows

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from headrace.spark.session import session
+from headrace.spark import session
 from tests.apache_kafka import CACHE
 from tests.spark import shared_classes
 from tests.spark.fire.field import BROKERS, Field

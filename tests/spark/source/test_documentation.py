@@ -1,17 +1,19 @@
-"""What docs/pipeline/source.md shows can be run as it stands there."""
+"""What docs/pipeline/source.md and the README show of topics as frames can be run as it stands there."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.broker_process import BrokerProcess
 from tests.spark.connector.topics import Sent, create, send
 from tests.spark.source.queries import committed
 
-_PAGE = Path(__file__).parents[3] / "docs" / "pipeline" / "source.md"
+_ROOT = Path(__file__).parents[3]
+_PAGE = _ROOT / "docs" / "pipeline" / "source.md"
 _SOME_TIME_YESTERDAY = 1_794_650_000_000
 """As the page has it: 2026-11-14."""
 
@@ -30,3 +32,16 @@ def test_the_page_can_be_run(spark: SparkSession, headrace: BrokerProcess, tmp_p
     assert committed(headrace.bootstrap, "billing", "orders", 1) == [3]
     yesterday = names["yesterday"]
     assert [row.total for row in yesterday.collect()] == [2.5]  # type: ignore[attr-defined]  # the page's own
+
+
+def test_the_readme_can_be_run(
+    spark: SparkSession, headrace: BrokerProcess, capsys: pytest.CaptureFixture[str]
+) -> None:
+    create(headrace.bootstrap, "readme-orders")
+    values = ['{"id":1,"customer":"ann","total":2.5}', '{"id":2,"customer":"ann","total":4.0}']
+    send(headrace.bootstrap, "readme-orders", [Sent(value) for value in values])
+    blocks = re.findall(r"```python\n(.*?)```", (_ROOT / "README.md").read_text(), re.DOTALL)
+    (program,) = [block for block in blocks if "headrace.spark" in block]
+    program = program.replace("127.0.0.1:9092", headrace.bootstrap).replace('"orders"', '"readme-orders"')
+    exec(program.replace("spark = session()\n", ""), {"spark": spark})
+    assert re.search(r"ann\|\s+6.5\|", capsys.readouterr().out)

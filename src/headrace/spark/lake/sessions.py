@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from headrace.spark.lake.config import LakeConfig
-from headrace.spark.session import ICEBERG_CATALOG, session
+from headrace.spark.sessions import ICEBERG_CATALOG, session
 
 
 def session_for(config: LakeConfig, *, master: str | None = None) -> SparkSession:

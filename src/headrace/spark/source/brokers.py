@@ -52,7 +52,7 @@ class Brokers:
         if not hasattr(spark, "_jvm"):
             raise SourceRefused(
                 "this session is one of Spark Connect. The source works in Spark's own process: "
-                "use a classic session, as headrace.spark.session.session() makes it"
+                "use a classic session, as headrace.spark.session() makes it"
             )
         self._jvm: Any = spark._jvm
         self._wish = wish

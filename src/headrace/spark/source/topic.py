@@ -1,6 +1,6 @@
 """Topics as frames with typed columns.
 
-from headrace.spark.source.topic import read_topic, stream_topic
+from headrace.spark import read_topic, stream_topic
 
 orders = stream_topic(spark, "orders", kafka={"bootstrap.servers": "localhost:9092"}, group="billing")
 """

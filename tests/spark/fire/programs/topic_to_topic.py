@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from headrace.spark.session import session
+from headrace.spark import session
 from headrace.spark.sink.datasource import register
 from tests.spark.fire.orders import Orders
 

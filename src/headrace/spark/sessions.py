@@ -1,6 +1,6 @@
 """A Spark session that is ready for the pipeline: jars, table formats, and this Python for the workers.
 
-    from headrace.spark.session import session
+    from headrace.spark import session
     spark = session()
 
 Everything in `headrace.spark` takes a session, this one or one that a cluster manager or a notebook made.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.spark.session import quiet, settings
+from headrace.spark.sessions import quiet, settings
 
 
 def test_a_driver_has_room_for_deep_plans_and_limits_for_avro() -> None:

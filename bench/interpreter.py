@@ -14,8 +14,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 PATIENCE_S = 60.0
 WORTH_IT = 0.9
@@ -65,6 +66,10 @@ class Build:
     def __str__(self) -> str:
         where = "in a shared library" if self.in_shared_library else "in its executable"
         return f"{self.implementation} {self.version}, {where}, {self.probe_ns} ns for a small object"
+
+    def described(self) -> dict[str, Any]:
+        """For others: where it lies is this machine's own affair."""
+        return {name: value for name, value in asdict(self).items() if name != "executable"}
 
     @property
     def minor(self) -> str:

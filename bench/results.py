@@ -7,7 +7,6 @@ import os
 import platform
 import subprocess
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ def machine(python: Build | None = None) -> dict[str, Any]:
         "cores": os.cpu_count(),
         "memory_gb": round(int(memory) * 1024 / 1e9, 1),
         "kernel": platform.release(),
-        "python": asdict(python) if python else platform.python_version(),
+        "python": python.described() if python else platform.python_version(),
         "java": _first_line("java", "-version"),
         "apache_kafka": apache_kafka.VERSION,
         "commit": _first_line("git", "rev-parse", "--short", "HEAD"),

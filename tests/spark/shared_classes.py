@@ -72,7 +72,9 @@ def make() -> None:
             except subprocess.TimeoutExpired:
                 return  # on a machine as busy as that nobody should wait for it
             if done.returncode != 0 or not fresh.exists():
-                raise RuntimeError(f"no archive of Spark's classes: {done.stderr.decode()[-4000:]}")
+                told = done.stderr.decode()[-4000:]
+                print(f"Spark starts without an archive of its classes: {told}", file=sys.stderr)
+                return
             fresh.rename(archive)
 
 

@@ -2,7 +2,7 @@
 
 A partition that moves has the replicas of both ends until all of the new ones are in sync; then those that
 shall go leave in one step, with a new leader epoch. So it never has fewer copies than when it began.
-Cancelling takes the new replicas away again, unless only they hold the data.
+Cancelling takes the new replicas away again, unless too few of the others hold the data.
 """
 
 from __future__ import annotations
@@ -112,11 +112,21 @@ def _cancel(policy: ReplicationPolicy, topic: TopicImage, partition: int) -> Par
     if policy.allows_unclean(topic.name):
         return record
     holders = {*isr, *topic.exceptional(partition).elr}
+    kept = sorted(holders.intersection(before))
     leaderless = record is not None and record.leader == -1 and topic.leader(partition) >= 0
-    if unclean or leaderless or (holders and holders.isdisjoint(before)):
+    if unclean or leaderless or (holders and not kept):
         raise InvalidReplicaAssignment(
             f"the reassignment of {topic.name}-{partition} cannot be cancelled: none of {list(before)} could "
             "lead without a loss"
+        )
+    # What was acknowledged is on as many replicas as the minimum says, and a host of those that stay may have
+    # died unnoticed. The new ones may be what is left.
+    minimum = min(policy.min_insync_replicas(topic.name), len(before))
+    if len(kept) < min(minimum, len(holders)):
+        raise InvalidReplicaAssignment(
+            f"the reassignment of {topic.name}-{partition} cannot be cancelled now: of {list(before)} only"
+            f" {kept} hold everything, and min.insync.replicas is {minimum}; wait until more of them are in"
+            f" sync, or reassign it to brokers that are ({sorted(holders)})"
         )
     return record
 

@@ -151,6 +151,28 @@ def test_cancelling_is_refused_where_only_the_new_replicas_can_lead(cluster: Clu
     assert place(cluster)[1] == (3, 4, 5)
 
 
+def test_cancelling_keeps_as_many_copies_as_the_minimum(cluster: Cluster) -> None:
+    """What is acknowledged is on 0 and 3. Without 3 it would be on one host, which may be dead already."""
+    move(cluster, [3, 4, 5])
+    in_sync(cluster, 0, 3)
+    refusal = move(cluster, None)
+    assert isinstance(refusal, InvalidReplicaAssignment)
+    assert "only [0] hold everything, and min.insync.replicas is 2" in str(refusal)
+    assert place(cluster)[1] == (3, 4, 5)
+    in_sync(cluster, 0, 1, 3)
+    assert move(cluster, None) is None
+    assert place(cluster) == ((0, 1, 2), (), ())
+
+
+def test_cancelling_takes_nothing_from_what_is_below_the_minimum_already(cluster: Cluster) -> None:
+    move(cluster, [3, 4, 5])
+    cluster.fence(1)
+    cluster.fence(2)
+    assert cluster.image.topics_by_name["t"].isr(0) == (0,)
+    assert move(cluster, None) is None
+    assert place(cluster) == ((0, 1, 2), (), ())
+
+
 def test_cancelling_moves_a_leadership_back(cluster: Cluster) -> None:
     move(cluster, [3, 4, 5])
     in_sync(cluster, 0, 1, 2, 3)

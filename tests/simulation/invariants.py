@@ -135,6 +135,8 @@ class Invariants:
         known = self._replicas[host]
         found = self._replicas[host] = {}
         for partition in broker.partitions:
+            if partition.log.directory.failure is not None:
+                continue  # it failed in this very step; nothing can be read of it any more
             key = partition.topic_partition
             replica = known.get(key)
             found[key] = (

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from headrace.coordinators.decision import CoordinatorRecord
+from headrace.coordinators.numbered_bytes import numbered_bytes
 from headrace.coordinators.offset_bytes import key_bytes, value_bytes
 from headrace.coordinators.transaction_bytes import id_bytes, state_bytes
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import Buffer
 from headrace.protocol.message import Message
-from headrace.protocol.primitives import Reader, Writer
+from headrace.protocol.primitives import Reader
 from headrace.protocol.records import NewRecord, Record
 from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
 from headrace.protocol.stored.offset_commit_value import OffsetCommitValue
@@ -38,17 +39,10 @@ def encode(record: CoordinatorRecord, timestamp_ms: int) -> NewRecord:
         state = None if value is None else state_bytes(cast(TransactionLogValue, value), version)
         return NewRecord(state, id_bytes(key.transactional_id), timestamp_ms)
     return NewRecord(
-        None if value is None else _bytes_of(version, value, version),
-        _bytes_of(key.API_KEY, key, KEY_VERSION),
+        None if value is None else numbered_bytes(version, value, version),
+        numbered_bytes(key.API_KEY, key, KEY_VERSION),
         timestamp_ms,
     )
-
-
-def _bytes_of(number: int, message: Message, version: int) -> bytes:
-    writer = Writer()
-    writer.int16(number)
-    message.encode(writer, version)
-    return writer.getvalue()
 
 
 def decode(record: Record, kinds: Kinds) -> CoordinatorRecord | None:

@@ -9,7 +9,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from headrace.protocol.primitives import ZERO_UUID, Writer
+from headrace.coordinators.numbered_bytes import numbered_bytes
+from headrace.protocol.primitives import ZERO_UUID
 from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
 from headrace.protocol.stored.offset_commit_value import OffsetCommitValue
 
@@ -28,19 +29,14 @@ _TAG_OF_TOPIC_ID: Final = b"\x01\x00\x10"
 @lru_cache(REMEMBERED_KEYS)
 def key_bytes(group: str, topic: str, partition: int) -> bytes:
     """A consumer commits the same few partitions again and again."""
-    writer = Writer()
-    writer.int16(OffsetCommitKey.API_KEY)
-    OffsetCommitKey(group=group, topic=topic, partition=partition).encode(writer, 0)
-    return writer.getvalue()
+    key = OffsetCommitKey(group=group, topic=topic, partition=partition)
+    return numbered_bytes(OffsetCommitKey.API_KEY, key, 0)
 
 
 def value_bytes(value: OffsetCommitValue, version: int) -> bytes:
     text = value.metadata.encode()
     if version != USUAL_VERSION or len(text) > LONGEST_USUAL_TEXT:
-        writer = Writer()
-        writer.int16(version)
-        value.encode(writer, version)
-        return writer.getvalue()
+        return numbered_bytes(version, value, version)
     start = _BEFORE_METADATA.pack(version, value.offset, value.leader_epoch, len(text) + 1)
     end = _TIME.pack(value.commit_timestamp)
     topic_id = value.topic_id

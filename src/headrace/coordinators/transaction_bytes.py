@@ -10,7 +10,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
-from headrace.protocol.primitives import Writer
+from headrace.coordinators.numbered_bytes import numbered_bytes
 from headrace.protocol.stored.transaction_log_key import TransactionLogKey
 from headrace.protocol.stored.transaction_log_value import TransactionLogValue
 from headrace.protocol.topic_names import encoded_topic
@@ -30,22 +30,19 @@ _NO_TAGS: Final = b"\x00"
 @lru_cache(REMEMBERED_IDS)
 def id_bytes(transactional_id: str) -> bytes:
     """The key of all states of one id."""
-    writer = Writer()
-    writer.int16(TransactionLogKey.API_KEY)
-    TransactionLogKey(transactional_id=transactional_id).encode(writer, 0)
-    return writer.getvalue()
+    return numbered_bytes(TransactionLogKey.API_KEY, TransactionLogKey(transactional_id=transactional_id), 0)
 
 
 def state_bytes(value: TransactionLogValue, version: int) -> bytes:
     topics = value.transaction_partitions
     if version != USUAL_VERSION or (topics is not None and len(topics) > MOST_USUAL):
-        return _general(value, version)
+        return numbered_bytes(version, value, version)
     named = b""
     for topic in topics or ():
         indexes = topic.partition_ids
         count = len(indexes)
         if count > MOST_USUAL:
-            return _general(value, version)
+            return numbered_bytes(version, value, version)
         named += encoded_topic(topic.topic, True)
         named += struct.pack(f">B{count}i", count + 1, *indexes)
         named += _NO_TAGS
@@ -80,10 +77,3 @@ def _tagged(value: TransactionLogValue) -> tuple[int, bytes]:
         count += 1
         tags += _NUMBER_FIELD.pack(3, 2, value.next_producer_epoch)
     return count, tags
-
-
-def _general(value: TransactionLogValue, version: int) -> bytes:
-    writer = Writer()
-    writer.int16(version)
-    value.encode(writer, version)
-    return writer.getvalue()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.promise import Promise
@@ -38,7 +38,7 @@ def join(
     """Always resolved: what is refused is refused partition by partition. If one partition does not exist,
     none is added. `version`: of AddPartitionsToTxn, by which it is told."""
     if not transactional_id:
-        return _all(names, ErrorCode.INVALID_REQUEST)
+        return _resolved(dict.fromkeys(names, ErrorCode.INVALID_REQUEST))
     if unknown := [named for named in names if not broker.partitions.exists(*named)]:
         codes = dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED)
         codes.update(dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
@@ -54,10 +54,6 @@ def join(
         lambda missing: dict.fromkeys(missing or (), ErrorCode.TRANSACTION_ABORTABLE),
         lambda error: dict.fromkeys(names, told_to(version, _KNOWS_FENCING, error)),
     )
-
-
-def _all(names: Iterable[Named], code: ErrorCode) -> Promise[Codes]:
-    return _resolved(dict.fromkeys(names, code))
 
 
 def _resolved(codes: Codes) -> Promise[Codes]:

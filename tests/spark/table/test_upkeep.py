@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.files import LocalFiles
+from headrace.spark.table.config import TableConfig
 from headrace.spark.table.plan import table_state
 from headrace.spark.table.reading import as_of_one_step
 from headrace.spark.table.tables.keyed import last_step
@@ -17,13 +18,18 @@ from headrace.spark.table.upkeep import Upkeep
 from tests.spark.table.conftest import PLAIN, TablesUnderTest, order
 
 
+def two_steps(tables: TablesUnderTest) -> TableConfig:
+    config = tables.config(PLAIN.format(topic="t"))
+    for step in (1, 2):
+        tables.load(config, [(0, step, f"k{step}".encode(), order("ada", step))], step)
+    return config
+
+
 def test_a_table_of_iceberg_knows_its_step_after_all_snapshots_expired(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tables = TablesUnderTest(spark, tmp_path, "iceberg")
-    config = tables.config(PLAIN.format(topic="t"))
-    for step in (1, 2):
-        tables.load(config, [(0, step, f"k{step}".encode(), order("ada", step))], step)
+    config = two_steps(tables)
     settings = Maintenance(every_seconds=60, least_files=2, keep_seconds=0)
     upkeep, opened = Upkeep(settings, LocalFiles()), tables.opened(config)
     assert not Upkeep(None, LocalFiles()).look(opened)
@@ -43,9 +49,7 @@ def test_a_table_that_cannot_be_maintained(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tables = TablesUnderTest(spark, tmp_path, "delta")
-    config = tables.config(PLAIN.format(topic="t"))
-    for step in (1, 2):
-        tables.load(config, [(0, step, f"k{step}".encode(), order("ada", step))], step)
+    config = two_steps(tables)
     for file in (tmp_path / "tables" / "orders").glob("*.parquet"):
         file.unlink()  # there is nothing left that could be put together
     files = LocalFiles()

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer
 from confluent_kafka.admin import AdminClient
 
 from headrace.testing.cluster import Cluster
+from tests.compatibility.members.kafka_python import know_the_partitions
 from tests.integration import real_client
 
 with warnings.catch_warnings():
@@ -171,7 +172,7 @@ class TestLibrdkafka:
 
 def test_kafka_python_members_share_the_work(cluster: Cluster, topic: str) -> None:
     def member() -> KafkaConsumer:
-        return KafkaConsumer(
+        consumer = KafkaConsumer(
             topic,
             bootstrap_servers=cluster.bootstrap,
             group_id=topic,
@@ -179,6 +180,8 @@ def test_kafka_python_members_share_the_work(cluster: Cluster, topic: str) -> No
             session_timeout_ms=6_000,
             heartbeat_interval_ms=200,
         )
+        know_the_partitions(consumer)
+        return consumer
 
     with ExitStack() as stack:
         members = [stack.enter_context(closing(member())) for _ in range(2)]
@@ -239,6 +242,7 @@ def test_members_of_several_libraries_agree(cluster: Cluster, topic: str) -> Non
             )
         ) as second,
     ):
+        know_the_partitions(second)
 
         def agree() -> bool:
             second.poll(timeout_ms=20)

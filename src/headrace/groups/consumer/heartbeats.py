@@ -137,7 +137,9 @@ def _is_within(owned: Owned | None, held: Held) -> bool:
 def _as_wanted(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client
 ) -> ConsumerMember:
-    """What the request leaves out stays as it is."""
+    """What the request leaves out stays as it is. Nearly all of them leave out everything."""
+    if _says_nothing(request) and _is_from(member, client):
+        return member
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms, assignor = request.rebalance_timeout_ms, request.server_assignor
     return member.changed(
@@ -150,4 +152,21 @@ def _as_wanted(
         client_id=client.client_id,
         client_host=client.host,
         classic=None,
+    )
+
+
+def _says_nothing(request: ConsumerGroupHeartbeatRequest) -> bool:
+    return (
+        request.instance_id is None
+        and request.rack_id is None
+        and request.rebalance_timeout_ms == -1
+        and request.server_assignor is None
+        and request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+    )
+
+
+def _is_from(member: ConsumerMember, client: Client) -> bool:
+    return (
+        member.client_id == client.client_id and member.client_host == client.host and member.classic is None
     )

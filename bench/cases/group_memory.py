@@ -9,7 +9,7 @@ from bench import raw_client
 from bench.broker import Broker
 from bench.case import Case, Sample, Side
 from bench.cases.rebalances import Group, GroupKind
-from bench.cases.resting import MB, allow_open_files
+from bench.cases.resting import MB, allow_connections
 from bench.classic_group_load import ClassicGroup
 from bench.consumer_group_load import ConsumerGroup
 from bench.process_cost import wait_until_quiet
@@ -21,7 +21,8 @@ TOPIC = "read"
 
 
 class GroupMemory(Case):
-    """Every member has its own connection, and partition. A new process in each run."""
+    """Every member has its own partition and, as far as descriptors go, its own connection. A new process in
+    each run."""
 
     group = "group-memory"
     warmed = False
@@ -39,9 +40,10 @@ class GroupMemory(Case):
         self.name = name
         self.title = title
         self._kind = kind
+        self._connections = 0
 
     def prepare(self, side: Side) -> None:  # noqa: ARG002 - the shape of every case
-        allow_open_files(self.GROUPS * self.MEMBERS + 1000)
+        self._connections = allow_connections(self.GROUPS * self.MEMBERS)
 
     def run(self, side: Side) -> Sample:
         broker = side.separate_broker(side.fresh_name(self.name))
@@ -56,14 +58,14 @@ class GroupMemory(Case):
         clients: list[RawClient] = []
         try:
             # The first one has the internal topic made and the code loaded.
-            await self._form(broker, "first", clients)
+            await (await self._group(broker, 0, clients)).form()
             before = self._resident(broker)
-            names = [f"group-{number}" for number in range(groups)]
             formed: list[Group] = []
-            for at in range(0, groups, self.AT_ONCE):
-                formed += await asyncio.gather(
-                    *(self._form(broker, name, clients) for name in names[at : at + self.AT_ONCE])
-                )
+            for at in range(1, 1 + groups, self.AT_ONCE):
+                numbers = range(at, min(at + self.AT_ONCE, 1 + groups))
+                forming = [await self._group(broker, number, clients) for number in numbers]
+                await asyncio.gather(*(group.form() for group in forming))
+                formed += forming
             after = self._resident(broker)
             for group in formed:
                 await group.check_membership()
@@ -72,15 +74,16 @@ class GroupMemory(Case):
         return {
             "all_mb": after / MB,
             "grown_mb": (after - before) / MB,
+            "connections": len(clients),
             "kb_each": (after - before) / (groups * self.MEMBERS) / 1e3,
         }
 
-    async def _form(self, broker: Broker, name: str, clients: list[RawClient]) -> Group:
-        mine = await raw_client.open_clients(broker.port, self.MEMBERS)
-        clients += mine
-        group = self._kind(mine, name, TOPIC, self.MEMBERS)
-        await group.form()
-        return group
+    async def _group(self, broker: Broker, number: int, clients: list[RawClient]) -> Group:
+        """With new clients; when there can be no more, with those of a group that was formed long ago."""
+        if len(clients) + self.MEMBERS <= self._connections:
+            clients += await raw_client.open_clients(broker.port, self.MEMBERS)
+        at = number * self.MEMBERS % len(clients)
+        return self._kind(clients[at : at + self.MEMBERS], f"group-{number}", TOPIC, self.MEMBERS)
 
     def _resident(self, broker: Broker) -> int:
         wait_until_quiet(broker.pid)

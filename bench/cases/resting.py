@@ -13,6 +13,8 @@ from bench.process_cost import wait_until_quiet
 from bench.quantity import Goal, Quantity
 
 MB = 1e6
+SPARE = 200
+"""Descriptors that a broker, or a client, has open besides its connections and logs."""
 
 
 class StartAndStop(Case):
@@ -66,7 +68,7 @@ class IdleConnections(Case):
         self._brokers: dict[str, Broker] = {}
 
     def prepare(self, side: Side) -> None:
-        allow_open_files(self.CONNECTIONS + 500)
+        allow_connections(self.CONNECTIONS)
         self._brokers[side.name] = side.separate_broker(self.name)
 
     def run(self, side: Side) -> Sample:
@@ -100,10 +102,16 @@ class IdleConnections(Case):
             broker.stop()
 
 
-def allow_open_files(wanted: int) -> None:
+def allow_connections(wanted: int) -> int:
+    """How many of them a broker will take. It inherits this process's limit, and Headrace keeps half of its
+    descriptors for its logs."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+    enough = 2 * (wanted + SPARE)
+    if hard != resource.RLIM_INFINITY:
+        enough = min(enough, hard)
+    if soft < enough:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (enough, hard))
+    return min(wanted, max(soft, enough) // 2 - SPARE)
 
 
 CASES: list[Case] = [StartAndStop(), IdleConnections()]

@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
@@ -17,6 +16,7 @@ from headrace.spark.lake.files import LocalFiles
 from headrace.spark.lake.job import Lake, LoadFailed
 from tests.broker_process import BrokerProcess
 from tests.spark.lake.conftest import LakeUnderTest
+from tests.spark.source.queries import delete
 
 
 def with_schema(config: LakeConfig, schema: str) -> LakeConfig:
@@ -124,16 +124,22 @@ def test_a_topic_that_is_not_there_fails_a_load(lake: LakeUnderTest, new_topic: 
 
 @pytest.mark.parametrize("table_format", ["parquet"], indirect=True)
 def test_a_topic_that_was_made_anew_stops_with_advice(
-    lake: LakeUnderTest, new_topic: Callable[[], str], tmp_path: Path
+    lake: LakeUnderTest, new_topic: Callable[[], str]
 ) -> None:
     topic = new_topic()
-    config = lake.config(f'[[topics]]\nname = "{topic}"')
+    config = lake.config(f'[[topics]]\nname = "{topic}"', 'on_data_loss = "continue"')
     lake.produce(topic, [b"1", b"2", b"3"])
     lake.load(config)
-    admin = AdminClient({"bootstrap.servers": lake.broker.bootstrap})
-    for future in admin.delete_topics([topic]).values():
-        future.result(30)
-    lake.produce(topic, [b"new"])
-    with pytest.raises(LoadFailed, match="on_data_loss"):
+    delete(lake.broker.bootstrap, topic)
+    # More than the old one had: no offset tells that it is another.
+    lake.produce(topic, [b"%d" % number for number in range(5)])
+    with pytest.raises(LoadFailed, match=r"was deleted and made anew.* give it another table") as refused:
         lake.load(config)
     assert len(lake.rows(config, topic)) == 3
+
+    state = f"{config.state}/{topic}"
+    assert str(refused.value).endswith(f"remove {state}")
+    LocalFiles().remove(state)
+    other = replace(config, topics=tuple(replace(rule, table="second") for rule in config.topics))
+    lake.load(other)
+    assert len(lake.rows(other, "second")) == 5

@@ -13,37 +13,71 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes
 from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
+from headrace.spark.kafka_client import cause, is_gone, topic_id
 
 
 class BrokersUnreachable(HeadraceError):
     """Says which were asked, and what Kafka's client said."""
 
 
-@contextmanager
-def _admin(spark: SparkSession, kafka: Mapping[str, str]) -> Iterator[Any]:
+def _client(spark: SparkSession, kafka: Mapping[str, str]) -> Any:
     jvm: Any = spark._jvm
     properties = jvm.java.util.Properties()
     for name, value in kafka.items():
         properties.put(name, value)
     try:
-        admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+        return jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
     except Py4JJavaError as error:
-        raise BrokersUnreachable(f"{kafka['bootstrap.servers']}: {_said(error)}; check [kafka]") from None
+        raise BrokersUnreachable(f"{kafka['bootstrap.servers']}: {cause(error)[1]}; check [kafka]") from None
+
+
+@contextmanager
+def _told_who(kafka: Mapping[str, str]) -> Iterator[None]:
     try:
-        yield admin
+        yield
     except Py4JJavaError as error:
         raise BrokersUnreachable(
-            f"the brokers at {kafka['bootstrap.servers']} do not answer: {_said(error)}"
+            f"the brokers at {kafka['bootstrap.servers']} do not answer: {cause(error)[1]}"
         ) from None
+
+
+@contextmanager
+def _admin(spark: SparkSession, kafka: Mapping[str, str]) -> Iterator[Any]:
+    admin = _client(spark, kafka)
+    try:
+        with _told_who(kafka):
+            yield admin
     finally:
         admin.close()
 
 
-def _said(error: Py4JJavaError) -> str:
-    cause = error.java_exception
-    while cause.getCause() is not None:
-        cause = cause.getCause()
-    return str(cause.getMessage() or cause.toString())
+class TopicIds:
+    """Asked for every batch, so its client stays open; close it. After its first question it may be asked by
+    several threads."""
+
+    def __init__(self, spark: SparkSession, kafka: Mapping[str, str]) -> None:
+        self._spark = spark
+        self._kafka = kafka
+        self._admin: Any = None
+
+    def of(self, topic: str) -> str | None:
+        """None where the topic is not there, or brokers have no ids."""
+        if self._admin is None:
+            self._admin = _client(self._spark, self._kafka)
+        jvm: Any = self._spark._jvm
+        wanted = jvm.java.util.Collections.singletonList(topic)
+        with _told_who(self._kafka):
+            try:
+                described = self._admin.describeTopics(wanted).topicNameValues().get(topic).get()
+            except Py4JJavaError as error:
+                if is_gone(error):
+                    return None
+                raise
+        return topic_id(described)
+
+    def close(self) -> None:
+        if self._admin is not None:
+            self._admin.close()
 
 
 def topics(spark: SparkSession, kafka: Mapping[str, str]) -> list[str]:

@@ -28,6 +28,7 @@ from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.failures import explain, short
 from headrace.spark.lake.files import files_for
+from headrace.spark.lake.identity import same_topic
 from headrace.spark.lake.loader import TopicLoader
 from headrace.spark.lake.plan import Route, missing, reader_options, routes
 from headrace.spark.lake.resume import starting_offsets
@@ -70,6 +71,7 @@ class Lake:
 
     def __post_init__(self) -> None:
         self.files = files_for(self.config.state, self.spark)
+        self.topic_ids = broker.TopicIds(self.spark, self.config.kafka)
         self._discover_at = 0.0
 
     def discover(self) -> None:
@@ -90,6 +92,8 @@ class Lake:
 
     def start(self, topic: Loading) -> None:
         route = topic.route
+        check_topic = same_topic(self.files, route, lambda: self.topic_ids.of(route.topic))
+        check_topic()
         checkpoint = Checkpoint(self.files, route.checkpoint)
         starting = None
         if checkpoint.planned() is None:
@@ -101,7 +105,7 @@ class Lake:
             reader.load()
             .writeStream.queryName(f"lake {route.topic}")
             .option("checkpointLocation", route.checkpoint)
-            .foreachBatch(told_to_spark(TopicLoader(self.config, route, checkpoint)))
+            .foreachBatch(told_to_spark(TopicLoader(self.config, route, checkpoint, check_topic)))
         )
         topic.query = self.begin(writer)
 
@@ -196,6 +200,7 @@ class Lake:
                 time.sleep(0.1)
             topic.query.stop()
             self._note(topic, topic.query, stopped=True)
+        self.topic_ids.close()
 
 
 def run(

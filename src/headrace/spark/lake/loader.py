@@ -17,6 +17,7 @@ is read a second time.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, Observation
 
@@ -44,15 +45,20 @@ class TopicLoader:
     repetition.
     """
 
-    def __init__(self, config: LakeConfig, route: Route, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, config: LakeConfig, route: Route, checkpoint: Checkpoint, check_topic: Callable[[], None]
+    ) -> None:
+        """`check_topic` raises if the topic is another by now."""
         self.config = config
         self.route = route
         self.checkpoint = checkpoint
+        self.check_topic = check_topic
         self._first = True
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         writer = self.checkpoint.query_id()
         assert writer is not None, "Spark writes it before the first batch"
+        self.check_topic()
         spark = frame.sparkSession
         table = open_table(spark, self.config, self.route.table)
         dead = open_table(spark, self.config, self.route.dead_letters)

@@ -6,21 +6,18 @@ So whatever security the connector is configured with works here too.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
 from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
+from headrace.spark.kafka_client import cause, is_gone, topic_id
 from headrace.spark.lake.checkpoint import Offsets
 from headrace.spark.source.options import SourceRefused, Wish
 
 #: Beginning and end of a partition, or the first record at or after a time in milliseconds.
 Spec = Literal["earliest", "latest"] | int
-
-_GONE: Final = "UnknownTopicOrPartitionException"
-_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
-"""What a broker tells that has no topic ids."""
 
 
 class BrokersFailed(HeadraceError):
@@ -29,20 +26,6 @@ class BrokersFailed(HeadraceError):
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(text)
         self.kind = kind
-
-
-def cause(error: Py4JJavaError) -> tuple[str, str]:
-    """The name of the innermost error and what it says."""
-    found = error.java_exception
-    while found.getCause() is not None:
-        found = found.getCause()
-    kind = str(found.getClass().getSimpleName())
-    return kind, str(found.getMessage() or kind)
-
-
-def is_gone(error: Py4JJavaError) -> bool:
-    """Whether it is about a topic that does not exist."""
-    return cause(error)[0] == _GONE
 
 
 class Brokers:
@@ -89,7 +72,7 @@ class Brokers:
         return {
             name: told
             for name, described in self._described().items()
-            if (told := str(described.topicId().toString())) != _NO_ID
+            if (told := topic_id(described)) is not None
         }
 
     def partitions(self) -> list[tuple[str, int]]:

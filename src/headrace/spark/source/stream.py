@@ -10,10 +10,11 @@ from typing import Any, Final
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
 from pyspark.sql import SparkSession
 
+from headrace.spark.kafka_client import is_gone
 from headrace.spark.lake.checkpoint import Offsets, offsets_json
 from headrace.spark.lake.files import files_for
 from headrace.spark.source import limits, plan
-from headrace.spark.source.brokers import Brokers, is_gone
+from headrace.spark.source.brokers import Brokers
 from headrace.spark.source.commits import GroupCommits, ProgressListener
 from headrace.spark.source.connector import offsets_in
 from headrace.spark.source.filling import fill

@@ -7,23 +7,8 @@ to them. So the table asks for a rebuild, whatever `on_data_loss` says.
 
 from __future__ import annotations
 
-from contextlib import closing
-
-from pyspark.sql import SparkSession
-
-from headrace.spark.lake.config import LakeConfig
-from headrace.spark.source.brokers import Brokers
-from headrace.spark.source.options import Wish
 from headrace.spark.table.config import TableSpec
 from headrace.spark.table.plan import NeedsRebuild
-
-
-def topic_id(spark: SparkSession, store: LakeConfig, topic: str) -> str | None:
-    """None where the topic is not there, or brokers have no ids."""
-    # The one setting that the connector takes and the source does not. An id is the same for any group.
-    client = {name: value for name, value in store.kafka.items() if name != "group.id"}
-    with closing(Brokers(spark, Wish((topic,), client))) as brokers:
-        return brokers.topic_ids().get(topic)
 
 
 def check_topic(spec: TableSpec, known: str | None, found: str | None) -> None:

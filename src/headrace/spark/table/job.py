@@ -19,7 +19,7 @@ from headrace.spark.lake.failures import is_loss, short
 from headrace.spark.lake.job import Lake, Loading, attend, judge
 from headrace.spark.lake.plan import Route, reader_options
 from headrace.spark.table.config import TableConfig, TableSpec
-from headrace.spark.table.identity import check_topic, topic_id
+from headrace.spark.table.identity import check_topic
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.loader import TableLoader
 from headrace.spark.table.opened import Opened
@@ -53,14 +53,14 @@ class Tables(Lake):
     def start(self, topic: Loading) -> None:
         spec = self.specs[topic.route.table]
         opened, lineage = self._opened(spec), self._lineage(spec)
-        start = prepare(lineage, opened, settle(lineage, opened))
+        start = prepare(lineage, opened, settle(lineage, opened), self.topic_ids.of(spec.topic))
         topic.route = route_of(self.config, spec, start.rebuilt)
         reader = self.spark.readStream.format("kafka").options(
             **reader_options(self.config, spec.topic, start.offsets)
         )
 
         def check() -> None:
-            check_topic(spec, start.topic_id, topic_id(self.spark, self.config, spec.topic))
+            check_topic(spec, start.topic_id, self.topic_ids.of(spec.topic))
 
         loader = TableLoader(self.config, spec, topic.route, start.first_step, self.files, check)
         topic.query = self.begin(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from contextlib import closing
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
@@ -26,7 +27,6 @@ from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes
 from headrace.spark.table.config import TableConfig, TableSpec
-from headrace.spark.table.identity import topic_id
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.loader import add_letters, kept
 from headrace.spark.table.opened import Opened
@@ -57,7 +57,8 @@ def rebuild(
         if spec.topic not in broker.topics(spark, store.kafka):
             raise TopicMissing(f"there is no topic {spec.topic}: nothing to make {name} from")
         # Before its end: if it is made anew in between, the next start sees that it is another.
-        made_from = topic_id(spark, store, spec.topic)
+        with closing(broker.TopicIds(spark, store.kafka)) as ids:
+            made_from = ids.of(spec.topic)
         indexes = broker.partitions(spark, store.kafka, [spec.topic])[spec.topic]
         ends = broker.ends(spark, store.kafka, spec.topic, indexes)
         lineage = Lineage(files_for(store.state, spark), table_state(store, spec))

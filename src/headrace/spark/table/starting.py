@@ -11,7 +11,7 @@ from headrace.spark.lake import broker
 from headrace.spark.lake.checkpoint import Offsets, offsets_json
 from headrace.spark.lake.tables.table import Table
 from headrace.spark.table.config import TableSpec
-from headrace.spark.table.identity import check_topic, topic_id
+from headrace.spark.table.identity import check_topic
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import (
@@ -45,7 +45,8 @@ def settle(lineage: Lineage, opened: Opened) -> int:
     return rebuilt
 
 
-def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
+def prepare(lineage: Lineage, opened: Opened, rebuilt: int, topic_id: str | None) -> Start:
+    """`topic_id`: of the topic as it is now."""
     spec = opened.spec
     made_by = lineage.definition(rebuilt)
     if opened.main.schema() is not None and made_by not in (None, definition(spec)):
@@ -53,7 +54,7 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
             f"{spec.name} was made with {made_by}, and the configuration now says {definition(spec)}: "
             f"change it back, or run `headrace table rebuild {spec.name}`"
         )
-    known = _same_topic(lineage, opened, rebuilt)
+    known = _same_topic(lineage, opened.spec, rebuilt, topic_id)
     lineage.set_definition(rebuilt, definition(spec))
     step = last_step(opened.main)
     checkpoint = lineage.checkpoint(rebuilt)
@@ -77,11 +78,10 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int) -> Start:
     return Start(rebuilt, known, first_step, offsets)
 
 
-def _same_topic(lineage: Lineage, opened: Opened, rebuilt: int) -> str | None:
+def _same_topic(lineage: Lineage, spec: TableSpec, rebuilt: int, found: str | None) -> str | None:
     """The topic's id, noted at the first start. A lineage of before there were such notes takes it now."""
     known = lineage.topic_id(rebuilt)
-    found = topic_id(opened.spark, opened.store, opened.spec.topic)
-    check_topic(opened.spec, known, found)
+    check_topic(spec, known, found)
     if known is None:
         lineage.set_topic_id(rebuilt, found)
     return known or found

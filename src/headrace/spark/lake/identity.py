@@ -1,0 +1,42 @@
+"""Whether a topic is still the one that its table was loaded from.
+
+Offsets do not tell: a topic that was deleted and made anew may have grown past them, and its first records
+would be left out in silence. Its id tells. Going on is no choice, whatever `on_data_loss` says: a row is
+known by topic, partition and offset, and the new topic has the same ones for other records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from headrace.core.errors import HeadraceError
+from headrace.spark.lake.files import Files
+from headrace.spark.lake.plan import Route
+
+
+class TopicMadeAnew(HeadraceError):
+    """Says what to do to load the new one."""
+
+
+def same_topic(files: Files, route: Route, found: Callable[[], str | None]) -> Callable[[], None]:
+    """Raises if it is another topic by now. `found` tells the id, or None where the topic is not there or
+    brokers have no ids: a topic that is not there just now is not another one.
+
+    The id is noted at the first start. A state of before there were such notes takes it now.
+    """
+    note = f"{route.state}/topic_id"
+    known = files.read(note)
+    if known is None and (first := found()) is not None:
+        files.create(note, first)
+        known = first
+
+    def check() -> None:
+        now = found()
+        if known is not None and now is not None and now != known:
+            raise TopicMadeAnew(
+                f"topic {route.topic} was deleted and made anew: its offsets begin again, and {route.table} "
+                'has rows of the old one. To load the new one, give it another table (table = "...") and '
+                f"remove {route.state}"
+            )
+
+    return check

@@ -93,6 +93,8 @@ def _end_keeping(transaction: Transaction, request: EndRequest, now_ms: int) -> 
 def _end_raising(
     transaction: Transaction, request: EndRequest, now_ms: int
 ) -> Transaction | Repeated | NeedsProducerId:
+    if transaction.is_awaited_by(request.producer):
+        raise ConcurrentTransactions("the markers of the transaction before are being written")
     state = transaction.state
     if (
         state is TransactionState.ONGOING

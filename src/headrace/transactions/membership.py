@@ -47,7 +47,8 @@ def missing(transaction: Transaction | None, producer: Producer, partitions: Seq
 def _writable(transaction: Transaction | None, producer: Producer) -> Transaction:
     if transaction is None:
         raise InvalidProducerIdMapping("the transactional id is not known")
-    require_holder(transaction, producer)
+    if not transaction.is_awaited_by(producer):
+        require_holder(transaction, producer)
     if transaction.state.is_prepared:
         raise ConcurrentTransactions("the markers of the transaction before are being written")
     if transaction.is_kept:

@@ -81,6 +81,11 @@ class Transaction(NamedTuple):
             return self.writer
         return Producer(self.next_producer_id, max(self.next_producer_epoch, 0))
 
+    def is_awaited_by(self, producer: Producer) -> bool:
+        """Its end is answered before its markers are written, so whom the id belongs to then may be at the next
+        transaction already. It has to wait, and is nobody else."""
+        return self.state.is_prepared and producer == self.owner
+
     @property
     def never_times_out(self) -> bool:
         return self.timeout_ms == FOREVER_MS

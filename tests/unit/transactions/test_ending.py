@@ -47,12 +47,12 @@ RAISING = [
     (S.ONGOING, "now", True, S.PREPARE_COMMIT),
     (S.PREPARE_COMMIT, "before", True, ConcurrentTransactions),
     (S.PREPARE_COMMIT, "before", False, InvalidTransactionState),
-    (S.PREPARE_COMMIT, "now", True, ProducerFenced),
-    (S.PREPARE_COMMIT, "now", False, ProducerFenced),
+    (S.PREPARE_COMMIT, "now", True, ConcurrentTransactions),
+    (S.PREPARE_COMMIT, "now", False, ConcurrentTransactions),
     (S.PREPARE_ABORT, "before", False, ConcurrentTransactions),
     (S.PREPARE_ABORT, "before", True, InvalidTransactionState),
-    (S.PREPARE_ABORT, "now", True, ProducerFenced),
-    (S.PREPARE_ABORT, "now", False, ProducerFenced),
+    (S.PREPARE_ABORT, "now", True, ConcurrentTransactions),
+    (S.PREPARE_ABORT, "now", False, ConcurrentTransactions),
     (S.COMPLETE_COMMIT, "before", True, None),
     (S.COMPLETE_COMMIT, "before", False, InvalidTransactionState),
     (S.COMPLETE_COMMIT, "now", True, InvalidTransactionState),
@@ -214,6 +214,12 @@ def test_the_last_epoch_ends_with_a_new_producer_id(commit: bool, fails_over: bo
         coordinator.end(producer, commit=commit)  # repeated while the markers are on their way
     with pytest.raises(ConcurrentTransactions):
         coordinator.producer()
+    with pytest.raises(ConcurrentTransactions):
+        coordinator.add(new)  # its next transaction, which may not wait for the markers of this one
+    with pytest.raises(ConcurrentTransactions):
+        coordinator.end(new, commit=False)
+    with pytest.raises(ConcurrentTransactions):
+        coordinator.producer(expected=new)
     coordinator.write_markers()
     if fails_over:
         coordinator.fail_over()

@@ -289,6 +289,9 @@ async def test_who_disables_verification_is_not_asked(server: Server, coordinato
     configure(server, "transaction.partition.verification.enable", "false")
     assert codes(send(server, batch())) == [OK]
     assert not coordinator.asked
+    # From version 12 on the question is also what puts the partition into the transaction.
+    send(server, batch(producer=78), version=12)
+    assert len(coordinator.asked) == 1
 
 
 async def test_a_transactional_batch_needs_an_id(server: Server, coordinator: Coordinator) -> None:

@@ -166,7 +166,8 @@ class _Step:
         )
         if verification is None or verification.is_verified:
             return
-        if broker.config.transaction_partition_verification_enable:
+        # Where the question also puts the partition into the transaction, nobody else does: it is always asked.
+        if self._add or broker.config.transaction_partition_verification_enable:
             self._asked[name] = (partition, verification)
         else:
             verification.is_verified = True

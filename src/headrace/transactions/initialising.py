@@ -76,8 +76,8 @@ def initialise(
 
 
 def _may_be_meant(transaction: Transaction, expected: Producer) -> bool:
-    """The producer is the owner, or was, before its epochs were used up and it was given another id, or is the
-    one that was given it and waits for the markers."""
+    """The producer is the owner, or was, before its epochs were used up and it was given another id, or has
+    been given that and waits for the markers."""
     return (
         expected.producer_id == transaction.holder.producer_id
         or (expected.producer_id == transaction.previous_producer_id and expected.is_exhausted)

@@ -166,7 +166,7 @@ class _Step:
         )
         if verification is None or verification.is_verified:
             return
-        # Where the question also puts the partition into the transaction, nobody else does: it is always asked.
+        # Where the question also puts the partition into the transaction, nobody else does.
         if self._add or broker.config.transaction_partition_verification_enable:
             self._asked[name] = (partition, verification)
         else:

@@ -82,6 +82,27 @@ def test_a_frame_is_written_as_one_job(
     assert sorted(int(each.value or b"") for each in read(broker.bootstrap, topic)) == list(range(100))
 
 
+def test_each_batch_of_a_query_may_be_a_job_of_its_own(
+    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    """In foreachBatch Spark names the query to the tasks: a job is none of its batches all the same."""
+    topic = new_topic()
+    create(headrace.bootstrap, topic, 2)
+
+    def write(frame: DataFrame, batch: int) -> None:
+        for _ in range(2):  # as if the first time had not been noted
+            writer = frame.write.format("headrace").mode("append").option("topic", topic)
+            writer = writer.option("kafka.bootstrap.servers", headrace.bootstrap).option("sink.id", topic)
+            writer.option("job.id", f"batch-{batch}").save()
+
+    for first in (0, 100):
+        _input(spark, tmp_path / "in", first, first + 100)
+        stream = _stream(spark, tmp_path / "in").writeStream.foreachBatch(write)
+        query = stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        query.start().awaitTermination(300)
+    assert sorted(int(each.key or b"") for each in read(headrace.bootstrap, topic)) == list(range(200))
+
+
 def test_a_mistake_is_told_in_the_error_of_the_query(
     spark: SparkSession, headrace: BrokerProcess, tmp_path: Path
 ) -> None:

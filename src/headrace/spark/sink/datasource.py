@@ -74,31 +74,27 @@ class _Planned:
             self.plan = asyncio.run(driver.plan(self.options))
         return self.__dict__
 
-    def _write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
+    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
         # Only tasks need Arrow; the processes that plan and commit start sooner without it.
         from headrace.spark.sink.task import Place, write
 
         assert self.plan is not None
         context = TaskContext.get()
         assert context is not None
-        query = context.getLocalProperty(_QUERY)
-        run_name = context.getLocalProperty(_JOB_GROUP) if query else None
-        place = Place(
-            run_name=run_name or self.plan.job,
-            query=query or _job_name(self.plan),
-            task=context.partitionId(),
-            attempt=context.attemptNumber(),
-        )
+        run_name, query = self._names(self.plan, context)
+        place = Place(run_name, query, task=context.partitionId(), attempt=context.attemptNumber())
         return write(self.plan, place, iterator)
 
-
-def _job_name(plan: Plan) -> str:
-    return f"job {plan.options.job or plan.job}"
+    def _names(self, plan: Plan, context: TaskContext) -> tuple[str, str]:
+        """Of the run, and of the query that the batch is one of."""
+        raise NotImplementedError
 
 
 class StreamWriter(_Planned, DataSourceStreamArrowWriter):
-    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
-        return self._write(iterator)
+    def _names(self, plan: Plan, context: TaskContext) -> tuple[str, str]:
+        run_name, query = context.getLocalProperty(_JOB_GROUP), context.getLocalProperty(_QUERY)
+        assert query, "Spark names the query to the tasks of a stream"
+        return run_name or plan.job, query
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
         asyncio.run(driver.commit(self.options, _ours(messages), batchId))
@@ -108,10 +104,13 @@ class StreamWriter(_Planned, DataSourceStreamArrowWriter):
 
 
 class BatchWriter(_Planned, DataSourceArrowWriter):
-    """A job is one batch. With a job.id, a second run of the same job is a replay, and writes nothing."""
+    """A job is one batch. With a job.id, a second run of the same job is a replay, and writes nothing.
 
-    def write(self, iterator: Iterator[RecordBatch]) -> WriterCommitMessage:
-        return self._write(iterator)
+    It is no batch of a query, also where Spark names one: in foreachBatch each would be taken for the first.
+    """
+
+    def _names(self, plan: Plan, context: TaskContext) -> tuple[str, str]:  # noqa: ARG002 - as for a stream
+        return plan.job, f"job {plan.options.job or plan.job}"
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         asyncio.run(driver.commit(self.options, _ours(messages), 0))

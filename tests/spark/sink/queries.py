@@ -63,6 +63,15 @@ class Query(NamedTuple):
         asyncio.run(decide())
         return decision
 
+    def last_decision(self, sink: str) -> Decision:
+        async def read() -> Decision | None:
+            async with self.options.cluster() as cluster:
+                return (await decisions.read_state(cluster, self.options.decisions, sink)).decision
+
+        found = asyncio.run(read())
+        assert found is not None
+        return found
+
     def end(self, identity: Identity, *, commit: bool) -> None:
         async def end_it() -> None:
             async with self.options.cluster() as cluster:

@@ -12,11 +12,16 @@ import pytest
 
 from headrace.client.errors import Refused
 from headrace.client.transaction_ends import Patience, take
+from headrace.spark.sink import driver
 from headrace.spark.sink.decision import Decision, SinkFailure
 from headrace.spark.sink.task import Place, write
 from tests.broker_process import BrokerProcess
 from tests.spark.sink.queries import Query
 from tests.spark.sink.reading import create, read
+
+
+class Killed(Exception):
+    pass
 
 
 @pytest.fixture
@@ -207,6 +212,31 @@ def test_what_was_lost_is_written_once_more_and_nothing_else(
     query._replace(run="run-2").whole(0)
     check(1)
     query._replace(run="run-2").whole(1)
+    check(2)
+
+
+def test_what_was_lost_twice_is_written_once_more_and_nothing_else(
+    query: Query, check: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The repair dies behind its decision as well, and its replacement times out."""
+
+    async def die(*_: object) -> None:
+        raise Killed
+
+    query = query._replace(options=query.options._replace(checksum=True))
+    plan = query.plan()
+    decision = query.decide_only(plan, query.write(plan, 0), 0)
+    _lose(query, decision, 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(driver, "_carry_out", die)
+        with pytest.raises(Killed):
+            query._replace(run="run-2").whole(0)
+    repair = query.last_decision(plan.sink)
+    assert repair.transactions[0] == decision.transactions[0]
+    _lose(query, repair, 1)
+    query._replace(run="run-3").whole(0)
+    check(1)
+    query._replace(run="run-3").whole(1)
     check(2)
 
 

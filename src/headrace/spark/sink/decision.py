@@ -126,6 +126,12 @@ def replacements(decision: Decision, lost: Sequence[Written], found: Sequence[Wr
     return chosen
 
 
+def survivors(decision: Decision, lost: Sequence[Written]) -> tuple[Written, ...]:
+    """What a repair leaves as it is. Its decision names them too. Were the replacements alone in it, and lost
+    as well, nothing of the batch would seem to be there, and all of it would be written again."""
+    return tuple(each for each in decision.transactions if each not in lost)
+
+
 def lost_of(decision: Decision, fates: Iterable[Fate]) -> list[Written]:
     """The transactions that cannot be committed any more. Raises where nobody can tell."""
     lost = []

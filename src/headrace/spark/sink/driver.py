@@ -29,6 +29,7 @@ from headrace.spark.sink.decision import (
     course,
     lost_of,
     replacements,
+    survivors,
 )
 from headrace.spark.sink.naming import decider_id, pattern_of_tasks
 from headrace.spark.sink.options import Options
@@ -76,13 +77,14 @@ async def commit(options: Options, messages: Iterable[TaskDone | None], batch: i
         lost = await _settle(cluster, options, sink, state)
         what = course(state, first.query, batch, lost)
         kept: Sequence[Written] = ()
+        stays: Sequence[Written] = ()
         if what is not Course.REPLAY:
             kept = written
             if what is Course.REPAIR:
                 assert state.decision is not None
-                kept = replacements(state.decision, lost, written)
+                kept, stays = replacements(state.decision, lost, written), survivors(state.decision, lost)
             check_open(kept, await fates(cluster, [each.identity for each in kept]))
-            decision = Decision(run.number, first.query, batch, run.decider, tuple(kept), _now_ms())
+            decision = Decision(run.number, first.query, batch, run.decider, (*stays, *kept), _now_ms())
             await _decide(cluster, options, sink, decision)
             await _carry_out(cluster, options, sink, decision)
         await _abort(cluster, [each for each in written if each not in kept])

@@ -22,6 +22,7 @@ from headrace.spark.sink.decision import (
     encode_note,
     lost_of,
     replacements,
+    survivors,
 )
 
 _DECIDER = Identity("headrace-sink/s", 7, 3)
@@ -107,6 +108,16 @@ def test_a_batch_that_was_lost_whole_may_be_cut_anew() -> None:
     a, b = _written("a"), _written("b")
     again = [_written("x"), _written("y"), _written("z")]
     assert replacements(_decision(a, b), [a, b], again) == again
+
+
+def test_a_replacement_that_is_lost_too_is_not_the_whole_batch() -> None:
+    a, b = _written("a"), _written("b")
+    decision = _decision(a, b)
+    again = [_written(f"later/{each}", checksum=f"sum of {each}") for each in "ab"]
+    repaired = _decision(*survivors(decision, [a]), *replacements(decision, [a], again))
+    assert repaired.transactions == (b, again[0])
+    once_more = [_written(f"last/{each}", checksum=f"sum of {each}") for each in "ab"]
+    assert replacements(repaired, [again[0]], once_more) == [once_more[0]]
 
 
 def test_what_is_aborted_is_lost_and_what_is_committed_is_not() -> None:

@@ -78,6 +78,36 @@ def test_dead_letters_are_delivered_once_after_a_fix(
     assert [row.offset for row in lake.rows(fixed, f"{topic}_dead_letters")] == [2]
 
 
+@pytest.mark.parametrize("table_format", ["parquet"], indirect=True)
+def test_a_replay_that_was_cut_off_delivers_the_rest_once(
+    lake: LakeUnderTest, new_topic: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while the letters that were delivered are removed: the others are in two files then."""
+    topic = new_topic()
+    lake.produce(topic, [b'{"id": "x"}', b"{", b"["])
+    config = lake.config(f'[[topics]]\nname = "{topic}"\nformat = "json"\nschema = "id bigint"')
+    lake.load(config)
+
+    remove = LocalFiles.remove
+
+    def die(files: LocalFiles, path: str) -> None:
+        if path.endswith(".parquet"):
+            raise Killed
+        remove(files, path)
+
+    fixed = replace(config, topics=(replace(config.topics[0], schema="name string"),))
+    undecoded = replace(config, topics=(TopicRule(name=topic),))
+    way, last = route(fixed, topic), route(undecoded, topic)
+    assert way is not None
+    assert last is not None
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalFiles, "remove", die)
+        with pytest.raises(Killed):
+            replay(lake.spark, fixed, way)
+    assert replay(lake.spark, undecoded, last) == (2, 0, {})
+    assert [row.offset for row in lake.rows(undecoded, topic)] == [0, 1, 2]
+
+
 def test_a_compaction_of_parquet_survives_a_kill_between_any_two_steps(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -96,7 +126,7 @@ def test_a_compaction_of_parquet_survives_a_kill_between_any_two_steps(
             assert steps > 5
             break
         except Killed:
-            whole.maintain(replace(_SOON, least_files=1000))
+            whole.recover("query")
             found = sorted(row.offset for row in whole.read().collect())
             assert found == sorted(expected), f"killed after {steps} steps"
     else:

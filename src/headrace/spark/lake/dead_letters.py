@@ -37,7 +37,8 @@ def replay(spark: SparkSession, config: LakeConfig, route: Route) -> Replayed:
     table = open_table(spark, config, route.table)
     writer = f"replay-{route.topic}"
     with locks.held(config.state, "maintain", spark):
-        table.recover(writer)
+        for each in (table, dead):
+            each.recover(writer)
         before = _letters(dead, route).count()
         if before:
             _deliver(table, dead, route, writer)

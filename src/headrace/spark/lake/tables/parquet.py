@@ -74,6 +74,8 @@ class ParquetTable:
         for each in self.files.names(self._commit_files):
             for name in self._commits(each)[-1:]:  # a batch begins when the one before has arrived
                 self._arrive(f"{self._commit_files}/{each}/{name}")
+        for name in self.files.names(self._compactions):  # until then rows are in two files
+            self._finish_compaction(f"{self._compactions}/{name}")
         for name in self.files.names(self._staging):
             if name.startswith(f"{writer}-"):
                 self.files.remove(f"{self._staging}/{name}")

@@ -42,15 +42,15 @@ def maintain(
     done = []
     with locks.held(config.state, "maintain", spark):
         for name in table_names(routes):
-            table = open_table(spark, config, name)
-            if table.schema() is None:
-                continue
             began = time.monotonic()
             try:
+                table = open_table(spark, config, name)
+                if table.schema() is None:
+                    continue
                 found = Maintained(table.name, table.maintain(settings), None, time.monotonic() - began)
             except Exception as error:  # whatever it is, the other tables need not wait
                 text = str(error).partition("\n")[0]
-                found = Maintained(table.name, None, text, time.monotonic() - began)
+                found = Maintained(name, None, text, time.monotonic() - began)
             done.append(found)
             told(found)
         _note_end(spark, config)

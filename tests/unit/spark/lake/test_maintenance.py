@@ -7,10 +7,13 @@ import time
 from pathlib import Path
 from typing import cast
 
+import pytest
 from pyspark.sql import SparkSession
 
+from headrace.spark.lake import maintenance
 from headrace.spark.lake.config import parse
-from headrace.spark.lake.maintenance import Schedule
+from headrace.spark.lake.maintenance import Schedule, maintain
+from headrace.spark.lake.plan import routes
 
 _NO_SESSION = cast(SparkSession, None)  # a local state needs none
 
@@ -37,3 +40,21 @@ def test_it_is_due_when_its_time_is_over_whoever_counts(tmp_path: Path) -> None:
 def test_without_the_section_it_is_never_due(tmp_path: Path) -> None:
     assert not schedule(tmp_path, "").due()
     assert not (tmp_path / "_headrace").exists()
+
+
+def test_a_table_that_cannot_even_be_opened_is_told_of_and_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def damaged(_spark: object, _config: object, name: str) -> None:
+        raise OSError(f"the log of {name} is damaged\nand more")
+
+    monkeypatch.setattr(maintenance, "open_table", damaged)
+    found = schedule(tmp_path, '[maintenance]\nevery = "1h"\n')
+    noted = tmp_path / "_headrace" / "maintenance.json"
+    noted.write_text(json.dumps({"ended": 0}))
+    done = maintain(_NO_SESSION, found.config, routes(found.config, ["t"]))
+    assert [(each.table, each.error) for each in done] == [
+        ("t", "the log of t is damaged"),
+        ("t_dead_letters", "the log of t_dead_letters is damaged"),
+    ]
+    assert not found.due()  # or it would be tried again at once, for ever

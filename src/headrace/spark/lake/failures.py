@@ -9,7 +9,7 @@ from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.plan import Route
 
 _LOSS: Final = re.compile(r"data may have been (?:lost|missed)|KAFKA_DATA_LOSS|some data may", re.IGNORECASE)
-_GONE: Final = re.compile(r"UnknownTopicOrPartition|does not exist|not found", re.IGNORECASE)
+_GONE: Final = re.compile(r"UnknownTopicOrPartition|does not host this topic")
 _MODULE: Final = re.compile(r"^(?:\w+\.)+")
 _LENGTH: Final = 600
 
@@ -24,10 +24,10 @@ def explain(text: str, route: Route, config: LakeConfig) -> str:
         return (
             f"records of {route.topic} that were not loaded yet are gone (retention), or the topic was made "
             'anew. To go on with what there is, set on_data_loss = "continue" below [lake]. If the topic was '
-            f"made anew, its offsets begin again: remove {route.state} and give the topic another table. "
+            f"made anew, its offsets begin again: remove {route.state} and give the topic other tables. "
             f"Spark said: {short(text)}"
         )
-    if route.topic in text and _GONE.search(text):
+    if route.topic in text and _GONE.search(text) and _raised(text) is None:
         return f"topic {route.topic} cannot be read: was it deleted? Spark said: {short(text)}"
     return short(text)
 

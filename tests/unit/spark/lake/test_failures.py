@@ -50,3 +50,13 @@ def test_lost_records_come_with_a_choice() -> None:
     text = "Partition t-0's offset was changed from 3 to 1, some data may have been missed."
     assert 'on_data_loss = "continue"' in explain(text, way, _CONFIG)
     assert "continue" not in explain(text, way, replace(_CONFIG, on_data_loss="continue"))
+
+
+def test_a_topic_is_called_deleted_only_where_kafka_says_so() -> None:
+    way = route(_CONFIG, "t")
+    assert way is not None
+    gone = "UnknownTopicOrPartitionException: This server does not host this topic-partition: t-0"
+    assert "was it deleted?" in explain(gone, way, _CONFIG)
+    ours = _RAISED.replace("the schema is not JSON", "Subject 't-value' not found.")
+    assert explain(ours, way, _CONFIG) == "DecodingRefused: Subject 't-value' not found."
+    assert "deleted" not in explain("[PATH_NOT_FOUND] Path does not exist: /d/t", way, _CONFIG)

@@ -5,15 +5,19 @@ So whatever security the connector is configured with works here too.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
 from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.kafka_client import cause, is_gone, topic_id
+
+_PATIENCE_MS: Final = 15_000
+"""A job looks after many topics: none may keep it for the minute that Kafka's client would wait."""
 
 
 class BrokersUnreachable(HeadraceError):
@@ -52,32 +56,46 @@ def _admin(spark: SparkSession, kafka: Mapping[str, str]) -> Iterator[Any]:
 
 
 class TopicIds:
-    """Asked for every batch, so its client stays open; close it. After its first question it may be asked by
-    several threads."""
+    """Asked for every batch, by several threads, so its client stays open; close it.
+
+    A client that failed is not asked again: it may know only addresses that brokers have left. A new one
+    begins with those that were configured.
+    """
 
     def __init__(self, spark: SparkSession, kafka: Mapping[str, str]) -> None:
         self._spark = spark
         self._kafka = kafka
         self._admin: Any = None
+        self._lock = threading.Lock()
 
     def of(self, topic: str) -> str | None:
         """None where the topic is not there, or brokers have no ids."""
-        if self._admin is None:
-            self._admin = _client(self._spark, self._kafka)
         jvm: Any = self._spark._jvm
+        with self._lock:
+            if self._admin is None:
+                self._admin = _client(self._spark, self._kafka)
+            admin = self._admin
+        options = jvm.org.apache.kafka.clients.admin.DescribeTopicsOptions().timeoutMs(_PATIENCE_MS)
         wanted = jvm.java.util.Collections.singletonList(topic)
         with _told_who(self._kafka):
             try:
-                described = self._admin.describeTopics(wanted).topicNameValues().get(topic).get()
+                return topic_id(admin.describeTopics(wanted, options).topicNameValues().get(topic).get())
             except Py4JJavaError as error:
                 if is_gone(error):
                     return None
+                self._drop(admin)
                 raise
-        return topic_id(described)
+
+    def _drop(self, failed: Any) -> None:
+        with self._lock:
+            if self._admin is failed:
+                self._admin = None
+                failed.close()
 
     def close(self) -> None:
-        if self._admin is not None:
-            self._admin.close()
+        with self._lock:
+            if self._admin is not None:
+                self._admin.close()
 
 
 def topics(spark: SparkSession, kafka: Mapping[str, str]) -> list[str]:

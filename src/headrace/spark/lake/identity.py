@@ -19,24 +19,26 @@ class TopicMadeAnew(HeadraceError):
 
 
 def same_topic(files: Files, route: Route, found: Callable[[], str | None]) -> Callable[[], None]:
-    """Raises if it is another topic by now. `found` tells the id, or None where the topic is not there or
-    brokers have no ids: a topic that is not there just now is not another one.
+    """What raises if it is another topic by now. `found` tells the id, or None where the topic is not there
+    or brokers have no ids: a topic that is not there just now is not another one.
 
-    The id is noted at the first start. A state of before there were such notes takes it now.
+    The first id that is told is noted, also by a state of before there were such notes.
     """
     note = f"{route.state}/topic_id"
     known = files.read(note)
-    if known is None and (first := found()) is not None:
-        files.create(note, first)
-        known = first
 
     def check() -> None:
+        nonlocal known
         now = found()
-        if known is not None and now is not None and now != known:
+        if now is None or now == known:
+            return
+        if known is not None:
             raise TopicMadeAnew(
                 f"topic {route.topic} was deleted and made anew: its offsets begin again, and {route.table} "
-                'has rows of the old one. To load the new one, give it another table (table = "...") and '
-                f"remove {route.state}"
+                'has rows of the old one. To load the new one, give it other tables (table = "...", and '
+                f"dead_letters where that is set) and remove {route.state}"
             )
+        files.create(note, now)
+        known = now
 
     return check

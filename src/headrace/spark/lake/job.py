@@ -10,6 +10,7 @@ step; loader.py has what makes the repetition of a batch harmless.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +31,7 @@ from headrace.spark.lake.failures import explain, short
 from headrace.spark.lake.files import files_for
 from headrace.spark.lake.identity import same_topic
 from headrace.spark.lake.loader import TopicLoader
-from headrace.spark.lake.plan import Route, missing, reader_options, routes
+from headrace.spark.lake.plan import PlanRefused, Route, missing, reader_options, routes
 from headrace.spark.lake.resume import starting_offsets
 
 _LOOK_SECONDS: Final = 0.5
@@ -39,6 +40,7 @@ _LOOK_OFTEN_SECONDS: Final = 0.05
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 60.0
 _GRACE_SECONDS: Final = 30.0
+_log = logging.getLogger(__name__)
 _ENDED: Final = "the query ended in the middle without saying why; Spark's log may have the reason"
 
 
@@ -123,27 +125,32 @@ class Lake:
         for topic in self.loading.values():
             if topic.query is not None:
                 self._note(topic, topic.query)
-            elif not topic.finished and now >= topic.try_at and self._has_room():
-                self._try(topic)
+            elif not topic.finished and now >= topic.try_at and self._has_room() and not self._try(topic):
+                break  # the others would wait for the same brokers, one after the other
 
     def _rediscover(self) -> None:
-        """Brokers that cannot be asked just now are no reason to stop what runs."""
+        """Brokers that cannot be asked just now, and a new topic that has no place in the configuration, are
+        no reasons to stop what runs."""
         try:
             self.discover()
-        except broker.BrokersUnreachable:
+        except (broker.BrokersUnreachable, PlanRefused) as error:
             if self.once or not self.loading:
                 raise
+            _log.warning("new topics are not looked for: %s", error)
         self._discover_at = time.monotonic() + self.config.discover_seconds
 
     def _has_room(self) -> bool:
         running = sum(topic.query is not None for topic in self.loading.values())
         return not self.once or running < self.config.parallel_topics
 
-    def _try(self, topic: Loading) -> None:
+    def _try(self, topic: Loading) -> bool:
+        """False where no other topic could be started either."""
         try:
             self.start(topic)
         except Exception as error:  # whatever it is, the other topics go on
             self._failed(topic, str(error) if isinstance(error, HeadraceError) else short(str(error)))
+            return not isinstance(error, broker.BrokersUnreachable)
+        return True
 
     def _note(self, topic: Loading, query: StreamingQuery, *, stopped: bool = False) -> None:
         running = query.isActive  # before the progress: what is told after the end is the whole

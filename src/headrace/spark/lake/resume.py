@@ -23,6 +23,8 @@ def starting_offsets(spark: SparkSession, config: LakeConfig, route: Route) -> s
     A partition is loaded in the order of its offsets, so all up to the largest are in one of the two tables.
     """
     tables = [open_table(spark, config, name) for name in (route.table, route.dead_letters)]
+    if tables[0].schema() is None:
+        return None  # dead letters of a table that is gone say nothing of the next one
     loaded: Offsets = {}
     for table in tables:
         for partition, following in _following(table, route.topic).items():

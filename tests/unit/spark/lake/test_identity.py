@@ -51,12 +51,13 @@ def test_a_topic_that_is_not_there_just_now_is_not_another_one(topic: Topic) -> 
         topic.check()
 
 
-def test_brokers_without_ids_tell_nothing_and_those_that_learn_them_are_believed(topic: Topic) -> None:
+def test_an_id_that_is_told_late_is_noted_all_the_same(topic: Topic) -> None:
     topic.id = None
     topic.start()
     topic.id = "first"
     topic.check()
-    topic.start()
     topic.id = "second"
     with pytest.raises(TopicMadeAnew):
         topic.check()
+    with pytest.raises(TopicMadeAnew):
+        topic.start()

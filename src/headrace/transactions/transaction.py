@@ -82,8 +82,8 @@ class Transaction(NamedTuple):
         return Producer(self.next_producer_id, max(self.next_producer_epoch, 0))
 
     def is_awaited_by(self, producer: Producer) -> bool:
-        """Its end is answered before its markers are written. So whoever has the id from then on may be at its
-        next transaction already: it has to wait, and is no stranger."""
+        """Its end is answered before its markers are written. So whoever has the id from then on may be at
+        its next transaction already: it has to wait, and is no stranger."""
         return self.state.is_prepared and producer == self.owner
 
     @property

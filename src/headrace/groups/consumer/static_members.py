@@ -34,11 +34,14 @@ def joining_static(
 
     Between two processes that speak the server-side protocol, the first must have left for a while: two of
     them at once are an error of whoever configured them. A classic one cannot say so and is simply replaced.
+    A process that begins anew, because it was fenced or an answer to it was lost, is no second one.
     """
     before = group.static_member(instance_id)
     if before is None:
         return group.members.get(member_id) or ConsumerMember(member_id)
     if not classic and before.classic is None and before.epoch != LEFT_FOR_A_WHILE:
+        if before.member_id == member_id:
+            return before
         raise UnreleasedInstance(
             f"Static member {member_id} with instance id {instance_id} cannot join the group because the "
             f"instance id is owned by {before.member_id} member."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.core.errors import FencedInstance, UnknownMember, UnreleasedInstance
+from headrace.core.errors import FencedInstance, FencedMemberEpoch, UnknownMember, UnreleasedInstance
 from tests.unit.groups.consumer.coordinator import (
     SESSION_MS,
     Consumer,
@@ -59,6 +59,51 @@ def test_an_instance_that_is_in_use_is_refused() -> None:
         "Static member m3 with instance id i2 cannot join the group because the instance id is owned by m2 "
         "member."
     )
+
+
+def test_a_join_whose_answer_was_lost_may_be_repeated() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = Consumer(coordinator, "m1", instance="i1"), Consumer(coordinator, "m2", instance="i2")
+    one.beat(lost=True)
+    one.beat()
+    assert one.count == 4
+    settle(one, two)
+    assert (one.count, two.count) == (2, 2)
+
+
+def test_a_member_that_was_fenced_joins_again_as_itself() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = pair(coordinator)
+    epoch = coordinator.consumers.epoch
+    two.epoch += 1
+    assert isinstance(two.refusal(), FencedMemberEpoch)
+    two.abandon()
+    two.beat()
+    assert (one.count, two.count) == (2, 2)
+    assert coordinator.consumers.epoch == epoch, "nobody else has to do anything"
+    assert set(coordinator.consumers.members) == {"m1", "m2"}
+
+
+def test_a_member_that_begins_anew_has_given_up_what_it_should() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = Consumer(coordinator, "m1", instance="i1"), Consumer(coordinator, "m2")
+    settle(one)
+    two.beat()
+    one.beat(slow=True)
+    one.abandon()
+    one.beat()
+    two.beat()
+    assert (one.count, two.count) == (2, 2)
+
+
+def test_a_member_that_was_away_comes_back_as_itself() -> None:
+    coordinator = ConsumerCoordinator()
+    _, two = pair(coordinator)
+    before = two.partitions
+    two.leave(-2)
+    two.beat()
+    assert two.partitions == before
+    assert coordinator.failover().consumers.static_members == {"i1": "m1", "i2": "m2"}
 
 
 def test_the_process_before_is_fenced() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 from headrace.broker.cluster import description
 from headrace.controller.brokers import BrokerDescription
+from headrace.core.errors import ConfigError
 from headrace.core.ids import BrokerEpoch
 from headrace.core.ports_coordination import Coordination
 
@@ -18,6 +20,11 @@ Stopped = Literal["clean", "same-boot", "unknown"]
 INCARNATIONS_KEPT: Final = 32
 """Incarnations that no controller has heard of are rare: one is enough for most, and a loop of starts that
 fail is not to fill the node."""
+
+
+_STRANGER_SESSIONS: Final = 2
+"""How many session time-outs to wait for a node that nobody keeps alive to go."""
+_LOOK_SECONDS: Final = 0.2
 
 
 class Membership:
@@ -37,6 +44,7 @@ class Membership:
         broker = self._broker
         self.is_registering = True  # until it succeeds: an attempt that failed may have had its effect
         told = self.describe()
+        await self._wait_for_stranger(told)
         kept = () if told.stopped == "unknown" else told.earlier_incarnations
         earlier = [each for each in kept if each != self._incarnation]
         self._whole_since = (*earlier[-INCARNATIONS_KEPT:], self._incarnation)
@@ -52,6 +60,28 @@ class Membership:
                 description.forget(broker.disk, directory.path)
         self.broker_epoch = await self._coordination.register(broker.broker_id, description.encode(told))
         self.is_registering = False
+
+    async def _wait_for_stranger(self, told: BrokerDescription) -> None:
+        """A process with other disks that has this broker.id, and lives: to take its place would give up all
+        that its disks are trusted with. A node that only outlived its process goes with its session.
+
+        Before anything is written: an ensemble that cannot be asked costs no syncs of disks.
+        """
+        broker = self._broker
+        deadline = broker.loop.time() + _STRANGER_SESSIONS * self._coordination.session_timeout_ms / 1000
+        while True:
+            member = (await self._coordination.members()).get(broker.broker_id)
+            if member is None or member.epoch == self.broker_epoch:
+                return
+            other = description.decode(member.broker_id, member.description)
+            if not set(other.directories).isdisjoint(told.directories):
+                return  # of this broker: an earlier process, or this one
+            if broker.loop.time() >= deadline:
+                raise ConfigError(
+                    f"a process with other log directories runs as broker {broker.broker_id}: each needs its "
+                    "own broker.id"
+                )
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def describe(self) -> BrokerDescription:
         broker = self._broker

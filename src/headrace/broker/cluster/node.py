@@ -218,6 +218,7 @@ class ClusterNode:
         while True:
             await self._register_again.wait()
             self._register_again.clear()
+            said = ""
             while not self._stopping:
                 if not self._broker.logs.online():
                     # It would say that its disk is gone, and what is on it be given up. It is about to end.
@@ -225,7 +226,10 @@ class ClusterNode:
                 try:
                     await self._membership.register()
                     break
-                except CoordinationUnavailable:
+                except CoordinationUnavailable as error:
+                    if str(error) != said:  # it may say what to do, as where ZooKeeper has lost its data
+                        said = str(error)
+                        self._broker.log.warning("cannot register; it is tried again", error=said)
                     await asyncio.sleep(PAUSE_SECONDS)
                 except Exception as error:  # it would be a member that never acts
                     self._broker.log.error("cannot register again", error=repr(error), exc_info=error)

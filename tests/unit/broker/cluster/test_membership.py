@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
@@ -14,24 +15,32 @@ from headrace.broker.cluster import description
 from headrace.broker.cluster.membership import Membership
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import Endpoint
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import ConfigError, HeadraceError
 from headrace.core.ids import BrokerEpoch, BrokerId
-from headrace.core.ports_coordination import Coordination
+from headrace.core.ports_coordination import Coordination, Member
 from headrace.testing.disk import SimulatedDisk
 
 
 class Service:
     """Registers a broker, or fails when that has had its effect: the process is killed just then."""
 
+    session_timeout_ms = 100
+
     def __init__(self) -> None:
         self.told: list[BrokerDescription] = []
         self.kills = False
+        self.found: dict[BrokerId, Member] = {}
+
+    async def members(self) -> Mapping[BrokerId, Member]:
+        return self.found
 
     async def register(self, broker_id: BrokerId, node: bytes) -> BrokerEpoch:
         self.told.append(description.decode(broker_id, node))
         if self.kills:
             raise HeadraceError("killed")
-        return BrokerEpoch(10 * len(self.told))
+        epoch = BrokerEpoch(10 * len(self.told))
+        self.found = {broker_id: Member(broker_id, epoch, node)}
+        return epoch
 
 
 class Host:
@@ -44,9 +53,9 @@ class Host:
         self.boot_id = "boot"
         self.processes = 0
 
-    def start(self) -> Membership:
+    def start(self, uuid: int = 77) -> Membership:
         self.processes += 1
-        directory = SimpleNamespace(path="/data", uuid=UUID(int=77), may_have_lost=False)
+        directory = SimpleNamespace(path="/data", uuid=UUID(int=uuid), may_have_lost=False)
         broker: Any = SimpleNamespace(
             random=SimpleNamespace(randbytes=lambda _size: bytes([self.processes]) * 16),
             broker_id=BrokerId(1),
@@ -94,3 +103,19 @@ async def test_a_lost_session_loses_nothing() -> None:
     assert again.incarnation_id == first.incarnation_id
     assert (again.stopped, again.earlier_incarnations) == ("same-boot", (first.incarnation_id,))
     assert process.broker_epoch == 20
+
+
+async def test_a_broker_with_other_disks_is_not_pushed_aside_while_it_lives() -> None:
+    host = Host()
+    await host.start().register()
+    with pytest.raises(ConfigError, match=r"each needs its own broker\.id"):
+        await host.start(uuid=78).register()
+    assert len(host.service.told) == 1
+
+
+async def test_a_node_that_goes_with_its_session_is_waited_for() -> None:
+    host = Host()
+    await host.start().register()
+    asyncio.get_running_loop().call_later(0.05, host.service.found.clear)
+    await host.start(uuid=78).register()
+    assert len(host.service.told) == 2

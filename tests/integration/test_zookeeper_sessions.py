@@ -10,7 +10,9 @@ from collections.abc import Callable
 import pytest
 
 from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
+from headrace.coordination.ensemble.requests import children, create
 from headrace.coordination.zookeeper import ZooKeeperCoordination
+from headrace.core.errors import ConfigError
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     CoordinationUnavailable,
@@ -255,3 +257,15 @@ async def test_a_server_that_is_not_there_is_named() -> None:
     ):
         await port.start()
     assert time.monotonic() - began < 5
+
+
+async def test_a_place_that_apache_kafka_uses_is_left_alone(shared_zookeeper: ZooKeeper, chroot: str) -> None:
+    async with connected(f"{shared_zookeeper.connect}{chroot}/elsewhere") as port:
+        for name in ("/brokers", "/brokers/topics"):
+            await port._session.change(create(chroot + name, b""))
+        address = parse_zookeeper_connect(shared_zookeeper.connect + chroot)
+        assert address is not None
+        with pytest.raises(ConfigError, match="chroot of its own"):
+            await ZooKeeperCoordination(address).start()
+        (names,) = await port._session.ask(children(chroot))
+        assert sorted(names) == ["brokers", "elsewhere"], "nothing was made"

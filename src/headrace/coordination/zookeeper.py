@@ -22,6 +22,7 @@ from headrace.coordination.ensemble.paths import Paths
 from headrace.coordination.ensemble.requests import Exists, children, create, exists, get, stored
 from headrace.coordination.ensemble.session import Proof, Session, make_lasting_nodes
 from headrace.coordination.ensemble.watches import LastingWatch
+from headrace.core.errors import ConfigError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     ClusterIdMissing,
@@ -75,10 +76,20 @@ class ZooKeeperCoordination:
     async def start(self) -> None:
         await self._session.start()
         try:
+            await self._refuse_kafka()
             await make_lasting_nodes(self._session, self._paths.lasting())
-        except CoordinationUnavailable:
+        except (CoordinationUnavailable, ConfigError):
             await self._session.close()
             raise
+
+    async def _refuse_kafka(self) -> None:
+        """Its brokers and controller have their nodes where ours have theirs: we would depose each other."""
+        (found,) = await self._session.ask_latest(exists(self._paths.kafka_topics))
+        if found is not None:
+            raise ConfigError(
+                f"Apache Kafka keeps a cluster in ZooKeeper at {self._session.address}: give Headrace a"
+                " chroot of its own, as in zookeeper.connect=HOST:PORT/headrace"
+            )
 
     async def close(self) -> None:
         await self._session.close()

@@ -23,6 +23,8 @@ class Paths:
         self.log = chroot + "/metadata/log"
         self.snapshot = chroot + "/metadata/snapshot"
         self.restoring = chroot + "/metadata/restoring"
+        self.kafka_topics = chroot + "/brokers/topics"
+        """Made by Apache Kafka, and never by Headrace."""
 
     def member(self, broker_id: BrokerId) -> str:
         return f"{self.members}/{broker_id}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from headrace.controller.image import ConfigResource, MetadataImage, ResourceType
+from headrace.controller.image import DEFAULT_BROKER, ConfigResource, MetadataImage, ResourceType
 from headrace.controller.operations import AlteredConfig, ConfigChange, ConfigOp, RecordGroup, Result
 from headrace.controller.topic_names import check_topic_name
 from headrace.core.errors import (
@@ -82,6 +82,8 @@ def alter_configs(
     def replace(resource: ConfigResource, wanted: Sequence[tuple[str, str | None]]) -> dict[str, str | None]:
         _once("config", [name for name, _ in wanted])
         values: dict[str, str | None] = dict.fromkeys(image.configs(resource))
+        if resource == DEFAULT_BROKER:
+            values.pop(_MIN_INSYNC_REPLICAS, None)  # it cannot be removed: not to name it leaves it
         for name, value in wanted:
             if value is None:
                 raise InvalidRequest(f"{name} has no value")
@@ -182,6 +184,10 @@ def _check_values(
     if resource.name and changed.get(_MIN_INSYNC_REPLICAS) is not None:
         # As Kafka: who is eligible to lead depends on it, whoever leads.
         raise InvalidConfig(f"{_MIN_INSYNC_REPLICAS} cannot differ by broker; set it for all, or for a topic")
+    if not resource.name and _MIN_INSYNC_REPLICAS not in after and _MIN_INSYNC_REPLICAS in changed:
+        # As Kafka. Without it each broker would go by its own file: a leader could acknowledge what the
+        # controller does not ask an heir to have.
+        raise InvalidConfig(f"{_MIN_INSYNC_REPLICAS} of the cluster cannot be removed, only changed")
     schema.check_broker(after, changed, cluster_wide=not resource.name)
 
 

@@ -45,8 +45,20 @@ def test_removing_the_topics_value_lets_the_clusters_count() -> None:
     configure(cluster, DEFAULT_BROKER, "3")
     configure(cluster, TOPIC, None)
     assert row(cluster)[2] == (1, 2)
-    configure(cluster, DEFAULT_BROKER, None)
+    configure(cluster, DEFAULT_BROKER, "1")
     assert row(cluster)[2] == ()
+
+
+def test_the_clusters_value_is_not_removed() -> None:
+    """Each broker would go by its own file then, leaders and controller alike."""
+    cluster = shrunken(None)
+    configure(cluster, DEFAULT_BROKER, "2")
+    changes = [ConfigChange(ConfigOp.DELETE, "min.insync.replicas", None)]
+    (outcome,) = cluster.machine.incremental_alter_configs([(DEFAULT_BROKER, changes)]).response
+    assert isinstance(outcome.error, InvalidConfig)
+    (outcome,) = cluster.do(cluster.machine.alter_configs([(DEFAULT_BROKER, [("log.retention.ms", "7")])]))
+    assert outcome.error is None
+    assert cluster.image.broker_configs(None) == {"min.insync.replicas": "2", "log.retention.ms": "7"}
 
 
 def test_the_clusters_value_counts_where_the_topic_says_nothing() -> None:

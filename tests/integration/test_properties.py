@@ -325,6 +325,17 @@ def test_max_connections_per_ip_refuses_the_next(tmp_path: Path) -> None:
             assert third.recv(1) == b""
 
 
+def test_what_was_set_at_run_time_holds_after_a_restart(tmp_path: Path) -> None:
+    with running({}, tmp_path) as cluster:
+        number = str(cluster.broker.broker_id)
+        set_config(cluster.bootstrap, ResourceType.BROKER, number, "max.connections.per.ip", "70")
+        for restarted in (False, True):
+            if restarted:
+                cluster.restart()
+            assert cluster.call(lambda: cluster.broker.config.max_connections_per_ip) == 70
+            assert cluster.call(lambda: cluster.broker.network.max_connections_per_ip) == 70
+
+
 def test_no_session_slots_means_no_sessions(tmp_path: Path) -> None:
     with running({"max.incremental.fetch.session.cache.slots": "0"}, tmp_path) as cluster:
         create(cluster.bootstrap, "t")

@@ -43,6 +43,7 @@ class Hosting:
         """Host everything that the metadata assigns to this broker, then follow its changes."""
         self._broker.partitions.exists = self._exists
         self._set_strays_aside()
+        self._follow_broker_config()
         self._host_everything()
         self._broker.store.subscribe(self._on_delta)
 
@@ -225,6 +226,11 @@ class Hosting:
                 broker.log.warning("quarantined partition set aside", partition=str(name), path=path)
 
     def _reconfigure_broker(self) -> None:
+        self._follow_broker_config()
+        self._reconfigure(None)
+
+    def _follow_broker_config(self) -> None:
+        """What was set while brokers ran counts before what the file says, also after a restart."""
         broker = self._broker
         broker.config = broker.static_config.with_dynamic(
             broker.image.broker_configs(None), broker.image.broker_configs(broker.broker_id)
@@ -233,7 +239,6 @@ class Hosting:
         broker.network.max_connections_per_ip = broker.config.max_connections_per_ip
         broker.replicas.on_config_changed()
         broker.coordinators.on_config_changed()
-        self._reconfigure(None)
 
     def _reconfigure(self, topic: str | None) -> None:
         """Give the logs of a topic, or of all of them, the configuration that holds now."""

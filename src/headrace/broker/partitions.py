@@ -47,6 +47,7 @@ class PartitionTable:
     def add(self, partition: Partition) -> None:
         topic, index = partition.topic_partition
         self._topics.setdefault(topic, {})[index] = partition
+        self._offline.pop(partition.topic_partition, None)
 
     def of_topic(self, topic: str) -> list[Partition]:
         return list(self._topics.get(topic, {}).values())

@@ -172,7 +172,10 @@ def _mark(differences: Sequence[Difference]) -> str:
 
 
 def _clock(moment_ms: int, span_ms: int) -> str:
-    moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    try:
+        moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return window_text(moment_ms)
     if span_ms > 2 * 86_400_000:
         return moment.strftime("%d %b %H:%M")
     return moment.strftime("%H:%M" if span_ms > 3_600_000 else "%H:%M:%S")

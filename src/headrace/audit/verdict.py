@@ -138,5 +138,9 @@ def decode(data: bytes) -> Verdict:
 
 
 def window_text(moment_ms: int) -> str:
-    moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    """In UTC; the bare milliseconds where no calendar has them, as when a client wrote microseconds."""
+    try:
+        moment = datetime.fromtimestamp(moment_ms / 1000, UTC)
+    except (ValueError, OverflowError, OSError):
+        return str(moment_ms)
     return moment.isoformat(timespec="milliseconds").removesuffix("+00:00").removesuffix(".000") + "Z"

@@ -67,3 +67,9 @@ def test_a_page_needs_nothing_outside_it() -> None:
     page = chart.page([chart.draw("orders", [verdict(0)])], 0)
     assert page.count("<svg") == 1
     assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_a_time_that_no_calendar_has_is_drawn_as_a_number() -> None:
+    beyond = 1_700_000_000_000_000 // MINUTE
+    picture = drawn([verdict(beyond), verdict(beyond + 1)])
+    assert str(beyond * MINUTE) in words(picture)

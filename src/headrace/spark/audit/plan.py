@@ -245,7 +245,9 @@ def _empty(
     # Between known ones, and after them as long as somebody lives who says that there was nothing.
     heard = [producer.complete_until_ms for producer in picture.producers if producer.writes_to(topic)]
     over = min(picture.now_ms, max(heard, default=0)) - picture.lateness_ms
-    newest = max(max(known), over // length * length - length)
+    # One record with a time years ahead must not draw the quiet windows of now out of sight.
+    begun = [window for window in known if window <= picture.now_ms]
+    newest = max([*begun, over // length * length - length])
     oldest = max(min(known), newest - (EMPTY_AT_MOST - 1) * length)
     for window in range(oldest, newest + length, length):
         before = judged.get((topic, window))

@@ -164,10 +164,29 @@ def test_empty_windows_are_judged_too_as_far_as_somebody_tells() -> None:
     alone = plan.windows_to_judge(picture(producers=[]), ["t"], None, {})
     assert list(alone) == [("t", 0)]
     far = picture(log={CELL: Read(TWO, 1, 0), Cell("t", 0, 10_000_000): Read(TWO, 3, 0)}, producers=[])
-    assert len(plan.windows_to_judge(far, ["t"], None, {})) == plan.EMPTY_AT_MOST + 1
+    later = replace(far, now_ms=20_000_000)
+    assert len(plan.windows_to_judge(later, ["t"], None, {})) == plan.EMPTY_AT_MOST + 1
     assert windows["t", 0] == {0}
     assert windows["t", 3_000] == set()
     assert plan.judge(picture(), "t", 3_000, []).state is State.CERTIFIED
+
+
+def test_a_time_that_no_calendar_has_stops_nothing() -> None:
+    micros = 1_700_000_000_000_000 // LENGTH_MS * LENGTH_MS
+    ahead = picture(log={CELL: Read(TWO, 1, 0), Cell("t", 0, micros): Read(TWO, 3, 0)})
+    verdict = plan.judge(ahead, "t", micros, [0])
+    assert verdict.state is State.OPEN
+    assert verdict.reasons[0] == f"records are awaited until {micros + LENGTH_MS + 500}"
+    assert decode(verdict.encode()) == verdict
+
+
+def test_a_time_far_ahead_does_not_hide_the_quiet_windows_of_now() -> None:
+    years = Cell("t", 0, 10**11)
+    ahead = picture(log={CELL: Read(TWO, 1, 0), years: Read(TWO, 3, 0)})
+    windows = plan.windows_to_judge(ahead, ["t"], None, {})
+    assert list(windows) == [("t", start) for start in (*range(0, 9_000, 1_000), 10**11)]
+    alone = picture(told={}, log={years: Read(TWO, 3, 0)})
+    assert list(plan.windows_to_judge(alone, ["t"], None, {})) == [("t", 10**11)]
 
 
 def test_windows_before_the_beginning_are_left_alone() -> None:

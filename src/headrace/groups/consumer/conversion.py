@@ -69,10 +69,11 @@ class Conversion:
         copied = self._records_of(classic, made)
         written.extend(copied)
         answers.extend(_sent_away(classic))
-        # The same records make the group here, and when they are replayed.
+        # The same records make the group here, and when they are replayed. Only then they have a time, which
+        # matters when the last member has gone.
         table = GroupTable()
         for record in copied:
-            replay(table, record)
+            replay(table, record, 0)
         group = table.require(classic.group_id)
         assert isinstance(group, ConsumerGroup)
         return group

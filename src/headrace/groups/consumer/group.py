@@ -46,6 +46,7 @@ class ConsumerGroup:
         "classic_members",
         "classic_protocols",
         "epoch",
+        "epoch_written_ms",
         "group_id",
         "has_partition_metadata",
         "members",
@@ -65,6 +66,8 @@ class ConsumerGroup:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.epoch = FIRST_EPOCH
+        self.epoch_written_ms = 0
+        """When the epoch last changed; of a group without members, when the last one went."""
         self.metadata_hash = 0
         self.assignment_epoch = 0
         self.assignment_timestamp_ms = 0
@@ -148,8 +151,9 @@ class ConsumerGroup:
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.topic_counts or any(topic in found.topics for found in self.resolved.values())
 
-    def offsets_expire_from(self, now_ms: int, committed_at_ms: int, topic: str) -> int | None:  # noqa: ARG002 - part of the interface; a consumer group goes by the commit alone
-        return committed_at_ms
+    def offsets_expire_from(self, now_ms: int, committed_at_ms: int, topic: str) -> int | None:  # noqa: ARG002 - part of the interface; no topic and no time is special here
+        """While there are members, the offsets of what they subscribe to are kept by `is_subscribed_to`."""
+        return committed_at_ms if self.members else max(committed_at_ms, self.epoch_written_ms)
 
     def tombstones(self) -> list[CoordinatorRecord]:
         return self.tombstones_with(self.members)

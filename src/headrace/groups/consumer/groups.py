@@ -84,9 +84,9 @@ class ConsumerGroups:
         group = require_consumer_group(self._context, group_id)
         return Decision((), describe(group, self._context.default_assignor, self._context.topics))
 
-    def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:  # noqa: ARG002 - neither place nor time of a record matters here
+    def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:  # noqa: ARG002 - the place of a record does not matter here
         """Change the state by a record whose key is a ConsumerGroup*Key."""
-        replay(self._context.groups, record)
+        replay(self._context.groups, record, timestamp_ms)
 
     def on_loaded(self, now_ms: int) -> Decision[None]:
         """Members have a whole session from now on: they could not reach anybody before."""

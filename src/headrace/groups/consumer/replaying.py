@@ -37,7 +37,7 @@ from headrace.protocol.stored.consumer_group_target_assignment_metadata_value im
 )
 
 
-def replay(groups: GroupTable, record: CoordinatorRecord) -> None:
+def replay(groups: GroupTable, record: CoordinatorRecord, timestamp_ms: int) -> None:
     """A value brings its group into being. A tombstone for what is not there is passed over: a compacted log
     keeps the tombstones of what it has forgotten."""
     key, value = record.key, record.value
@@ -72,6 +72,7 @@ def replay(groups: GroupTable, record: CoordinatorRecord) -> None:
             groups.remove(group_id)
         else:
             group.epoch = value.epoch
+            group.epoch_written_ms = timestamp_ms
             group.metadata_hash = value.metadata_hash
 
 

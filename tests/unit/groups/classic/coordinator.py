@@ -89,19 +89,27 @@ class Coordinator:
     random: Random = field(default_factory=lambda: Random(7))
     records_are_too_large: bool = False
     """The runtime then refuses a decision as a whole, and the one who asked."""
+    written_ms: list[int] = field(default_factory=list)
+    """When each record of the log was written; of those that a test made, now."""
 
     def __post_init__(self) -> None:
         self.timers: dict[object, tuple[int, int, Callable[[], Decision[Any]]]] = {}
         self._armed = 0
         self.parked: dict[Ticket, None] = {}
         self.shard = GroupShard(self, NoTopics(), self.config, self.random)
-        for offset, record in enumerate(self.log):
-            self.shard.replay(record, offset, self.now_ms)
+        self._replay_log()
         self._carry_out(self.shard.on_loaded(self.now_ms), None)
 
     def failover(self) -> Coordinator:
         """Another broker leads the partition: it has the log, and nothing else."""
-        return Coordinator(self.config, list(self.log), self.now_ms, self.random)
+        return Coordinator(
+            self.config, list(self.log), self.now_ms, self.random, written_ms=list(self.written_ms)
+        )
+
+    def _replay_log(self) -> None:
+        self.written_ms += [self.now_ms] * (len(self.log) - len(self.written_ms))
+        for offset, (record, written_ms) in enumerate(zip(self.log, self.written_ms, strict=True)):
+            self.shard.replay(record, offset, written_ms)
 
     # --- timers, as the shard sees them
 
@@ -133,6 +141,7 @@ class Coordinator:
             stored = _through_bytes(record, len(self.log), self.now_ms)
             self.shard.replay(stored, len(self.log), self.now_ms)
             self.log.append(stored)
+            self.written_ms.append(self.now_ms)
         if ticket is not None:
             if decision.response is PARKED:
                 self.parked[ticket] = None

@@ -80,14 +80,14 @@ class ConsumerCoordinator(Coordinator):
         self._armed = 0
         self.parked = {}
         self.shard = GroupShard(self, self.topics, self.config, self.random)
-        for offset, record in enumerate(self.log):
-            self.shard.replay(record, offset, self.now_ms)
+        self._replay_log()
         self._carry_out(self.shard.on_loaded(self.now_ms), None)
 
     def failover(self) -> ConsumerCoordinator:
         return ConsumerCoordinator(
             config=self.config,
             log=list(self.log),
+            written_ms=list(self.written_ms),
             now_ms=self.now_ms,
             random=self.random,  # begun anew, it would give a second member the id of the first
             topics=self.topics,

@@ -10,6 +10,7 @@ from headrace.groups.group_config import GroupConfig
 from headrace.protocol.messages.offset_fetch_request import OffsetFetchRequestGroup
 from headrace.protocol.stored.group_metadata_key import GroupMetadataKey
 from tests.unit.groups.classic.coordinator import GROUP, SESSION_MS, Coordinator
+from tests.unit.groups.consumer.coordinator import Consumer, ConsumerCoordinator, Topics
 from tests.unit.groups.offsets.logged_offsets import commit_request
 
 MINUTE = 60_000
@@ -94,6 +95,52 @@ def test_offsets_outlive_the_members_for_their_retention() -> None:
     coordinator.advance(2 * MINUTE)
     assert committed(coordinator) == {}
     assert len(coordinator.shard.groups) == 0
+
+
+def test_offsets_outlive_the_members_of_the_other_protocol_too() -> None:
+    coordinator = ConsumerCoordinator(CONFIG)
+    member = Consumer(coordinator, "m")
+    member.beat()
+    commit(coordinator, 5, generation=member.epoch, member="m")
+    for _ in range(30):
+        member.beat()
+        coordinator.advance(MINUTE // 2)
+    member.leave()
+    coordinator.advance(5 * MINUTE)
+    assert committed(coordinator) == {"t": {0: 5}}, "their retention begins when the last member goes"
+    loaded = coordinator.failover()
+    loaded.advance(4 * MINUTE)
+    assert committed(loaded) == {"t": {0: 5}}
+    loaded.advance(2 * MINUTE)
+    assert committed(loaded) == {}
+    assert len(loaded.shard.groups) == 0
+
+
+def test_what_is_committed_to_an_empty_consumer_group_has_a_retention_of_its_own() -> None:
+    coordinator = ConsumerCoordinator(CONFIG)
+    member = Consumer(coordinator, "m")
+    member.beat()
+    commit(coordinator, 5, generation=member.epoch, member="m")
+    member.leave()
+    coordinator.advance(8 * MINUTE)
+    commit(coordinator, 7)
+    coordinator.advance(9 * MINUTE)
+    assert committed(coordinator) == {"t": {0: 7}}
+    coordinator.advance(2 * MINUTE)
+    assert committed(coordinator) == {}
+
+
+def test_members_keep_no_offsets_of_topics_that_they_left() -> None:
+    coordinator = ConsumerCoordinator(CONFIG, topics=Topics(t=1, u=1))
+    member = Consumer(coordinator, "m")
+    member.beat()
+    commit(coordinator, 5, generation=member.epoch, member="m")
+    member.topics = ["u"]
+    member.beat(full=True)
+    for _ in range(22):
+        member.beat()
+        coordinator.advance(MINUTE // 2)
+    assert committed(coordinator) == {}
 
 
 def test_a_record_of_the_group_behind_its_offsets_makes_it_the_real_one() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
-from google.protobuf.message import DecodeError, EncodeError
+from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -85,8 +85,9 @@ class MessageDecoder:
         messages, problems = self._parsed(values.to_pylist())
         try:
             decoded = self._build(messages)
-        except (pa.ArrowException, OverflowError, ValueError, EncodeError):
+        except Exception:
             # A record in which a value has no place, such as a time beyond all calendars. Find out which.
+            # What is raised depends on the value: of a message that has no JSON, its library decides.
             for index, message in enumerate(messages):
                 messages[index], problems[index] = self._alone(message, problems[index])
             decoded = self._build(messages)
@@ -117,7 +118,7 @@ class MessageDecoder:
     def _alone(self, message: Any, problem: str | None) -> tuple[Any, str | None]:
         try:
             self._build([message])
-        except (pa.ArrowException, OverflowError, ValueError, EncodeError) as error:
+        except Exception as error:
             return None, f"a field of this {self._name} has a value that no column holds: {error}"
         return message, problem
 

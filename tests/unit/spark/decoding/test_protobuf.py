@@ -107,6 +107,23 @@ def test_poison_costs_only_itself() -> None:
     assert rows[0][1] is rows[5][1] is None
 
 
+@pytest.mark.parametrize(
+    "within",
+    [
+        b"\x5a\x0c\x32\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f",  # parent.at.seconds of 2**63 - 1
+        b"\x5a\x0d\x7a\x0b\x0a\x05a.b/c\x12\x02\x08\x01",  # parent.any, of a type that nobody knows
+    ],
+)
+def test_what_has_no_json_within_a_message_costs_only_its_record(within: bytes) -> None:
+    text = _PROTO.replace("int32 id", "google.protobuf.Any any = 15; int32 id")
+    text = text.replace("enum State", 'import "google/protobuf/any.proto"; enum State')
+    schema = protobuf_schema.given(text, "Order")
+    good = _bytes(schema, {"id": 1})
+    rows = _decoded(MessageDecoder(schema, None), good, within, good)
+    assert [row[0] and row[0]["id"] for row in rows] == [1, None, 1]
+    assert rows[1][1].startswith("a field of this shop.Order has a value that no column holds: ")
+
+
 def test_numbers_of_an_enum_that_have_no_name_and_required_fields() -> None:
     assert _decoded(MessageDecoder(_order(), None), b"\x28\x09")[0][0]["state"] == "9"
     old = protobuf_schema.given('syntax = "proto2"; message R { required int32 a = 1; }', None)

@@ -154,16 +154,18 @@ class ClassicGroup:
         if not self.is_of_consumers:
             return None
         if self._topics_generation != self.generation:
-            self._topics_generation = self.generation
             self._topics = self._find_topics()
+            self._topics_generation = self.generation
         return self._topics
 
     def _find_topics(self) -> frozenset[str] | None:
         if not self.members:
             return frozenset()
-        if self.protocol_name is None:
+        protocol = self.protocol_name
+        # Who joins for the next generation need not know the protocol of this one.
+        if protocol is None or not all(member.knows(protocol) for member in self.members.values()):
             return None
-        return subscribed_topics(member.metadata(self.protocol_name) for member in self.members.values())
+        return subscribed_topics(member.metadata(protocol) for member in self.members.values())
 
     def forget_topics(self) -> None:
         self._topics_generation = -1

@@ -77,6 +77,9 @@ class ClassicMember:
         """Nothing is expected of a member while its request is parked, unless it is new."""
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
+    def knows(self, protocol: str) -> bool:
+        return any(name == protocol for name, _ in self.protocols)
+
     def metadata(self, protocol: str | None) -> bytes:
         for name, metadata in self.protocols:
             if name == protocol:

@@ -65,6 +65,8 @@ class OffsetExpiry:
         return self._go_on(max(now_ms, self.latest_ms))
 
     def _go_on(self, now_ms: int) -> Decision[None]:
+        # Before anything else: a turn that fails must not be the last one.
+        self.begin(now_ms)
         turn = _Turn()
         looked = 0
         while self._round and looked < LOOKED_AT_ONCE:
@@ -83,8 +85,6 @@ class OffsetExpiry:
         self._last = first
         if self._round:
             self._timers.set(TIMER, 0, lambda: self._go_on(now_ms))
-        else:
-            self.begin(now_ms)
         return Decision(turn.records, None)
 
     def _expire(self, group: Group, now_ms: int, turn: _Turn) -> bool:

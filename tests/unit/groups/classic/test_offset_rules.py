@@ -122,6 +122,22 @@ class TestSubscriptions:
         assert coordinator.group.topics() is None
         assert coordinator.group.is_subscribed_to("anything")
 
+    def test_are_not_known_while_somebody_joins_who_does_not_know_the_protocol(self) -> None:
+        coordinator = Coordinator()
+        both = [("range", subscription("a")), ("sticky", subscription("a"))]
+        ids, _ = coordinator.stable_group(1, protocols=both)
+        assert coordinator.group.is_subscribed_to("a")
+        coordinator.assign([coordinator.join(ids[0], protocols=both)])
+        other = [("sticky", subscription("b"))]
+        late = coordinator.join(coordinator.new_id(protocols=other), protocols=other)
+        assert coordinator.group.state is ClassicState.PREPARING_REBALANCE
+        for _ in range(2):
+            assert coordinator.group.topics() is None
+            assert coordinator.group.is_subscribed_to("a")
+            assert coordinator.group.is_subscribed_to("anything")
+        coordinator.assign([coordinator.join(ids[0], protocols=both), late])
+        assert coordinator.group.topics() == frozenset({"a", "b"})
+
     def test_of_other_protocol_types_are_not_looked_at(self) -> None:
         coordinator = Coordinator()
         coordinator.stable_group(1, protocol_type="connect", protocols=[("range", subscription("a"))])

@@ -157,6 +157,21 @@ def test_a_commit_tells_the_time_to_a_timer_that_comes_late(logged: LoggedOffset
     assert (logged.offset("g", "t", 0), logged.offset("h", "t", 0)) == (-1, 6)
 
 
+def test_a_round_that_fails_is_not_the_last(logged: LoggedOffsets, monkeypatch: pytest.MonkeyPatch) -> None:
+    logged.commit("g", "t", 0, 5)
+    pass_minutes(logged, 9)
+
+    def fail(topic: str) -> bool:
+        raise LookupError(topic)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(group_of(logged, "g"), "is_subscribed_to", fail)
+        with pytest.raises(LookupError):
+            pass_minutes(logged, 1)
+    pass_minutes(logged, 1)
+    assert logged.offset("g", "t", 0) == -1
+
+
 def test_what_cannot_be_written_is_tried_again_in_the_next_round(
     logged: LoggedOffsets, monkeypatch: pytest.MonkeyPatch
 ) -> None:

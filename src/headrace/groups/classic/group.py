@@ -23,7 +23,7 @@ from headrace.groups.group import GroupType, PartitionCheck
 from headrace.protocol.stored.group_metadata_key import GroupMetadataKey
 
 NOT_KNOWN = -1
-"""As `state_since_ms`: the log was written by a version that did not say."""
+"""As `state_since_ms`, before all times: the log was written by a version that did not say."""
 
 
 class ClassicGroup:
@@ -174,7 +174,7 @@ class ClassicGroup:
         if self.stated_protocol_type is None:
             return committed_at_ms
         if self.state is EMPTY:
-            return committed_at_ms if self.state_since_ms == NOT_KNOWN else self.state_since_ms
+            return max(committed_at_ms, self.state_since_ms)
         if self.state is STABLE and self.topics() is not None and not self.is_subscribed_to(topic):
             return committed_at_ms
         return None

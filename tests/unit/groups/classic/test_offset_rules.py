@@ -158,6 +158,13 @@ class TestExpiry:
         coordinator.group.state_since_ms = NOT_KNOWN
         assert coordinator.group.offsets_expire_from(0, COMMITTED_MS, "a") == COMMITTED_MS
 
+    def test_of_an_empty_group_from_a_commit_that_came_later(self) -> None:
+        coordinator = Coordinator()
+        ids, _ = coordinator.stable_group(1)
+        coordinator.leave((ids[0], None))
+        later_ms = coordinator.now_ms + 5
+        assert coordinator.group.offsets_expire_from(0, later_ms, "a") == later_ms
+
     def test_of_a_stable_group_only_in_topics_that_it_does_not_read(self) -> None:
         coordinator = Coordinator()
         ids, _ = coordinator.stable_group(1, protocols=[("range", subscription("a"))])

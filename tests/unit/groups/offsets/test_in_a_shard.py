@@ -130,6 +130,19 @@ def test_what_is_committed_to_an_empty_consumer_group_has_a_retention_of_its_own
     assert committed(coordinator) == {}
 
 
+def test_what_is_committed_to_an_empty_classic_group_has_a_retention_of_its_own() -> None:
+    coordinator = Coordinator(CONFIG)
+    [member], generation = coordinator.stable_group(1)
+    commit(coordinator, 5, generation=generation, member=member)
+    coordinator.leave((member, None))
+    coordinator.advance(8 * MINUTE)
+    commit(coordinator, 7)
+    coordinator.advance(9 * MINUTE)
+    assert committed(coordinator) == {"t": {0: 7}}
+    coordinator.advance(2 * MINUTE)
+    assert committed(coordinator) == {}
+
+
 def test_members_keep_no_offsets_of_topics_that_they_left() -> None:
     coordinator = ConsumerCoordinator(CONFIG, topics=Topics(t=1, u=1))
     member = Consumer(coordinator, "m")

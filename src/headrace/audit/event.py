@@ -25,12 +25,16 @@ An event is one record of the audit topic. Its key is the producer's name, its v
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from headrace.audit.tally import Cell, Tally
 from headrace.core.errors import HeadraceError
 
 VERSION: Final = 1
+_CHECKSUM: Final = re.compile(r"[0-9a-fA-F]{32}")
+_LARGEST: Final = 2**63 - 1
 DEFAULT_TOPIC: Final = "headrace-audit"
 
 
@@ -76,21 +80,62 @@ class Event(NamedTuple):
 
 
 def decode(data: bytes) -> Event:
+    """InvalidEvent for anything that is none. Whatever is let in here, the books must be able to hold."""
     try:
         document = json.loads(data)
         if document.pop("version") != VERSION:
             raise InvalidEvent("a monitoring event of a version that this audit does not know")
-        counts = tuple(
-            Count(
-                Cell(entry["topic"], entry["partition"], entry["window_ms"]),
-                Tally.parse(entry["count"], entry["checksum"]),
-                entry["uncertain"],
-            )
-            for entry in document.pop("counts")
-        )
-        return Event(**document, counts=counts)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        counts = document.pop("counts")
+        if not isinstance(counts, list):
+            raise TypeError("counts are a list")
+        event = Event(**document, counts=tuple(map(_count, counts)))
+        _check(event)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidEvent(f"not a monitoring event: {error}") from error
+    return event
+
+
+def _check(event: Event) -> None:
+    for text in ("producer", "incarnation", "server"):
+        _text(text, getattr(event, text))
+    for moment in ("started_ms", "time_ms", "complete_until_ms"):
+        _number(moment, getattr(event, moment))
+    _number("sequence", event.sequence, least=0)
+    _number("interval_ms", event.interval_ms, least=0)
+    _number("window_length_ms", event.window_length_ms, least=1)
+    if not isinstance(event.closing, bool):
+        raise TypeError(f"closing is true or false, not {event.closing!r}")
+
+
+def _count(entry: Mapping[str, Any]) -> Count:
+    checksum = _text("checksum", entry["checksum"])
+    if not _CHECKSUM.fullmatch(checksum):
+        raise ValueError(f"{checksum!r} is not a checksum: 32 hexadecimal digits are")
+    return Count(
+        Cell(
+            _text("topic", entry["topic"]),
+            # -1: a record that failed before it had a partition.
+            _number("partition", entry["partition"], least=-1, largest=2**31 - 1),
+            _number("window_ms", entry["window_ms"]),
+        ),
+        Tally.parse(_number("count", entry["count"], least=0), checksum),
+        _number("uncertain", entry["uncertain"], least=0),
+    )
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a text, not {value!r}")
+    value.encode()  # half a surrogate pair passes through JSON, and through nothing else
+    return value
+
+
+def _number(name: str, value: object, *, least: int = -_LARGEST, largest: int = _LARGEST) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"{name} is a number, not {value!r}")
+    if not least <= value <= largest:
+        raise ValueError(f"{name} is between {least} and {largest}, not {value}")
+    return value
 
 
 def retirement(producer: str, incarnation: str, time_ms: int) -> bytes:
@@ -111,6 +156,6 @@ def decode_retirement(data: bytes) -> tuple[str, int] | None:
         document = json.loads(data)
         if not document.get("retired"):
             return None
-        return str(document["incarnation"]), int(document["time_ms"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+        return _text("incarnation", document["incarnation"]), _number("time_ms", document["time_ms"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

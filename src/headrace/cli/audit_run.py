@@ -151,7 +151,8 @@ def _run_on(auditor: Auditor, every_seconds: float, as_json: bool) -> None:
 def _line(found: PassResult) -> str:
     counts = ", ".join(f"{count} {state}" for state, count in found.counts().items() if count)
     took = duration_text(round(found.seconds * 1000))
-    read = f"{found.records:,} records, {found.events:,} events in {took}"
+    strange = f" and {found.strange:,} records that are none" if found.strange else ""
+    read = f"{found.records:,} records, {found.events:,} events{strange} in {took}"
     return f"pass {found.step}: {read}; {counts or 'no windows'}"
 
 

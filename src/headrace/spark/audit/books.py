@@ -37,6 +37,8 @@ _VERDICT: Final = (
     "tiers map<string, bigint>, document string"
 )
 _COMPACT_EVERY: Final = 50
+#: The last millisecond of which Spark makes a timestamp: it counts microseconds in 64 bits.
+LAST_MS: Final = (2**63 - 1) // 1_000
 
 
 class Standing(NamedTuple):
@@ -113,7 +115,10 @@ class Books:
             for verdict in verdicts
         ]
         rows = self.spark.createDataFrame(lines, _VERDICT)
-        self._append("verdicts", rows.withColumn("window", F.timestamp_millis("window_ms")), step)
+        # A client may have written nanoseconds: no timestamp of Spark's goes so far, and its window has none.
+        within = F.col("window_ms").between(-LAST_MS, LAST_MS)
+        window = F.when(within, F.timestamp_millis("window_ms"))
+        self._append("verdicts", rows.withColumn("window", window), step)
 
     def last_verdicts(self) -> DataFrame:
         """topic, window_ms, and state, document and step of the last of each window."""

@@ -52,6 +52,8 @@ class PassResult:
     #: Offsets that retention had taken away before this audit read them.
     gone: Mapping[Partition, int]
     seconds: float
+    #: Records of the topic of events that are none.
+    strange: int = 0
 
     def counts(self) -> dict[str, int]:
         found = dict.fromkeys((state.value for state in State), 0)
@@ -98,7 +100,8 @@ class Auditor:
         self.books.compact(step)
         gone = {place: span.gone for place, span in wanted.items() if span.gone}
         seconds = time.monotonic() - began
-        return PassResult(step, tuple(found), tuple(new), records, len(news.events), gone, seconds)
+        events, strange = len(news.events), news.strange
+        return PassResult(step, tuple(found), tuple(new), records, events, gone, seconds, strange)
 
     # --- reading ------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from headrace.audit.tally import Cell, Tally
 from headrace.spark import columns
 from headrace.spark.audit import expressions
-from headrace.spark.audit.books import Books
+from headrace.spark.audit.books import LAST_MS, Books
 from headrace.spark.audit.config import AuditConfig, LakeTable
 from headrace.spark.audit.lakes import positions_told
 from headrace.spark.audit.offsets import Range, as_option
@@ -134,7 +134,7 @@ def lake_tier(
     places = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
     limits = spark.createDataFrame(places, "topic string, partition int, limit bigint")
     wanted = spark.createDataFrame(sorted(windows), "topic string, window_ms bigint")
-    first = min(window for _, window in windows)
+    first = max(-LAST_MS, min(LAST_MS, *(window for _, window in windows)))
     within = rows.where(F.col(columns.TIMESTAMP) >= F.timestamp_millis(F.lit(first))).join(
         F.broadcast(limits), [columns.TOPIC, columns.PARTITION]
     )

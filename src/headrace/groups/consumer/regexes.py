@@ -112,6 +112,8 @@ class TopicPatterns:
         if group.regexes_checked_ms < 0:
             return True
         waited_ms = now_ms - group.regexes_checked_ms
+        if waited_ms < 0:
+            return True
         if group.regexes_version != self._topics.version:
             return waited_ms > _LEAST_INTERVAL_MS
         return waited_ms > refresh_interval_ms

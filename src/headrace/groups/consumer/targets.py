@@ -26,9 +26,10 @@ class NewTarget(NamedTuple):
 
 
 def may_compute(group: ConsumerGroup, interval_ms: int, now_ms: int) -> bool:
-    """Not again within the interval, so that members who come together are assigned together."""
+    """Not again within the interval, so that members who come together are assigned together. A time that is
+    still to come was told by another broker's clock, or by one that was put back: it is not waited for."""
     last_ms = group.assignment_timestamp_ms
-    return last_ms == 0 or interval_ms == 0 or now_ms >= last_ms + interval_ms
+    return last_ms == 0 or now_ms < last_ms or now_ms >= last_ms + interval_ms
 
 
 def compute_target(

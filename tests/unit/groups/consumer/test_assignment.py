@@ -106,6 +106,19 @@ def test_without_an_interval_each_change_is_assigned_at_once() -> None:
     assert coordinator.consumers.assignment_epoch == 3
 
 
+def test_a_clock_that_is_behind_the_last_assignment_does_not_put_off_the_next() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")
+    settle(one)
+    coordinator.now_ms -= 60 * INTERVAL_MS
+    loaded = coordinator.failover()
+    one.coordinator = two.coordinator = loaded
+    two.beat()
+    assert loaded.consumers.assignment_epoch == loaded.consumers.epoch == 3
+    settle(one, two)
+    assert (one.count, two.count) == (2, 2)
+
+
 def test_what_a_member_leaves_goes_to_the_others() -> None:
     coordinator = ConsumerCoordinator()
     one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")

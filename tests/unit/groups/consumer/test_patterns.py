@@ -54,6 +54,17 @@ def test_topics_that_come_later_are_found() -> None:
     assert one.partitions == {"ab": {0}}
 
 
+def test_a_clock_that_was_put_back_does_not_hide_new_topics() -> None:
+    topics = Topics(aa=1)
+    coordinator = ConsumerCoordinator(topics=topics)
+    one = Consumer(coordinator, "m1", None, regex="a.*")
+    settle(one)
+    coordinator.now_ms -= 3_600_000
+    topics.put("ab", 1)
+    settle(one)
+    assert one.partitions == {"aa": {0}, "ab": {0}}
+
+
 def test_topics_that_do_not_match_change_nothing() -> None:
     topics = Topics(aa=1)
     coordinator = ConsumerCoordinator(topics=topics)

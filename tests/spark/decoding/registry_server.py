@@ -39,6 +39,10 @@ class RegistryServer:
         """Softly, as a registry does unless it is told to forget."""
         self._subjects[subject][version - 1]["deleted"] = True
 
+    def forget(self, subject: str) -> None:
+        """For good: the next schema of the subject is its first version again, under a new id."""
+        del self._subjects[subject]
+
     def answer(self, target: str) -> tuple[int, object]:
         self.asked.append(target)
         if self.failures:

@@ -30,11 +30,12 @@ def registered(decoding: Decoding) -> Registered:
     asked = client(decoding.registry)
     version = decoding.version or asked.latest_version(decoding.subject)
     reader = _checked(asked, decoding, asked.version(decoding.subject, version))
-    writers = {}
+    writers = {reader.id: reader}
     for subject in (decoding.subject, *decoding.other_subjects):
         for each in asked.versions(subject):
-            schema = _checked(asked, decoding, asked.version(subject, each))
-            writers[schema.id] = schema
+            if (subject, each) != (decoding.subject, version):
+                schema = _checked(asked, decoding, asked.version(subject, each))
+                writers[schema.id] = schema
     return Registered(reader, writers)
 
 

@@ -62,7 +62,8 @@ class RegistryClient:
             self._headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
         #: Without the password, because errors show it.
         self.address = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
-        self._kept: dict[str, RegisteredSchema] = {}
+        #: By id. A version is asked for anew: after a deletion for good, its number goes to another schema.
+        self._kept: dict[int, RegisteredSchema] = {}
         self._lock = threading.Lock()
 
     def versions(self, subject: str) -> list[int]:
@@ -74,22 +75,29 @@ class RegistryClient:
         return int(self._get(f"/subjects/{_quoted(subject)}/versions/latest")["version"])
 
     def version(self, subject: str, version: int) -> RegisteredSchema:
-        return self._schema(f"/subjects/{_quoted(subject)}/versions/{version}?deleted=true")
+        path = f"/subjects/{_quoted(subject)}/versions/{version}?deleted=true"
+        document = self._get(path)
+        return self._known(int(document["id"])) or self._learnt(path, document)
 
     def by_id(self, number: int) -> RegisteredSchema | None:
         """None where the registry does not know it."""
+        known = self._known(number)
+        if known is not None:
+            return known
+        path = f"/schemas/ids/{number}?"
         try:
-            return self._schema(f"/schemas/ids/{number}?", number)
+            return self._learnt(path, self._get(path), number)
         except RegistryRefused as refused:
             if refused.status == 404:
                 return None
             raise
 
-    def _schema(self, path: str, number: int | None = None) -> RegisteredSchema:
+    def _known(self, number: int) -> RegisteredSchema | None:
         with self._lock:
-            if path in self._kept:
-                return self._kept[path]
-        document = self._get(path)
+            return self._kept.get(number)
+
+    def _learnt(self, path: str, document: Any, number: int | None = None) -> RegisteredSchema:
+        """Keeps what the answer to `path` says, under the id that it names if none is given."""
         kind = document.get("schemaType") or "AVRO"
         if kind == "PROTOBUF":
             # As a descriptor, which needs no parser for Protobuf's own language.
@@ -106,7 +114,7 @@ class RegistryClient:
             tuple(references.items()),
         )
         with self._lock:
-            self._kept[path] = found
+            self._kept[found.id] = found
         return found
 
     def _get(self, path: str) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from headrace.spark.decoding.formats import Decoding, Format
+from headrace.spark.decoding.registered import registered
 from headrace.spark.decoding.registry_client import RegistryClient, RegistryRefused, RegistryUnreachable
 from tests.spark.decoding.registry_server import RegistryServer, serve
 
@@ -18,15 +20,50 @@ def registry() -> Iterator[RegistryServer]:
         yield server
 
 
-def test_a_schema_is_asked_for_once(registry: RegistryServer) -> None:
+def test_an_id_is_asked_for_once(registry: RegistryServer) -> None:
     number = registry.register("s", "int")
     client = RegistryClient(registry.url)
     for _ in range(3):
-        assert client.version("s", 1).id == number
         found = client.by_id(number)
         assert found is not None
         assert (found.id, found.type, found.text) == (number, "AVRO", "int")
-    assert len(registry.asked) == 2
+    assert len(registry.asked) == 1
+
+
+def test_a_version_may_become_another_schema(registry: RegistryServer) -> None:
+    client = RegistryClient(registry.url)
+    first = registry.register("s", "int")
+    assert (client.version("s", 1).id, client.version("s", 1).text) == (first, "int")
+    registry.forget("s")
+    second = registry.register("s", "long")
+    assert (client.version("s", 1).id, client.version("s", 1).text) == (second, "long")
+    # What the ids mean was learnt on the way, and stays: records of the first are still there.
+    asked = len(registry.asked)
+    assert [found and found.text for found in map(client.by_id, (first, second))] == ["int", "long"]
+    assert len(registry.asked) == asked
+
+
+def test_a_batch_asks_for_each_version_once(registry: RegistryServer) -> None:
+    for text in ('"int"', '"long"'):
+        registry.register("s", text)
+    asking = Decoding(Format.AVRO, registry=registry.url, subject="s")
+    assert registered(asking).reader.text == '"long"'
+    asked = len(registry.asked)
+    registry.register("s", '"double"')
+    found = registered(asking)
+    assert (found.reader.text, sorted(found.writers)) == ('"double"', [1, 2, 3])
+    # The newest, the list, and three versions.
+    assert len(registry.asked) == asked + 5
+
+
+def test_a_protobuf_descriptor_is_asked_for_once(registry: RegistryServer) -> None:
+    registry.register("s", 'syntax = "proto3"; message M {}', "PROTOBUF")
+    client = RegistryClient(registry.url)
+    for _ in range(3):
+        client.version("s", 1)
+    assert [path for path in registry.asked if "serialized" in path] == [
+        "/subjects/s/versions/1?deleted=true&format=serialized"
+    ]
 
 
 def test_new_versions_are_seen_and_deleted_ones_kept(registry: RegistryServer) -> None:

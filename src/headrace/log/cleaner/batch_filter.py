@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from headrace.config.values import LONG_MAX
 from headrace.core.ports import Buffer
 from headrace.protocol import batch as batches
 from headrace.protocol import record_spans as spans
@@ -68,7 +69,9 @@ def with_records(
     rest = body if len(kept) == header.record_count else _joined(body, bounds, kept)
     changed = header._replace(record_count=len(kept))
     if not header.is_log_append_time:
-        changed = changed._replace(max_timestamp=spans.largest_timestamp(body, starts, header.base_timestamp))
+        largest = spans.largest_timestamp(body, starts, header.base_timestamp)
+        if largest <= LONG_MAX:  # else its producer wrote nonsense, and the header's own is as good
+            changed = changed._replace(max_timestamp=largest)
     if horizon_ms is not None:
         rest = spans.move_base_timestamp(
             rest, spans.read_bounds(rest, len(kept)), horizon_ms - header.base_timestamp

@@ -84,15 +84,15 @@ class _Mapping:
         return False
 
     def _take(self, header: BatchHeader, batch: memoryview, keys: KeyMap) -> None:
+        try:
+            check(batch)  # of markers too: a flipped bit could end the transaction of another producer
+        except CorruptBatch as error:
+            raise CorruptLog(f"offset {header.base_offset} of {self._job.folder}: {error}") from None
         if header.is_control:
             self._met.meet_marker(header, batch)
             return
         if self._met.meet_data(header) or not header.record_count:
             return
-        try:
-            check(batch)
-        except CorruptBatch as error:
-            raise CorruptLog(f"offset {header.base_offset} of {self._job.folder}: {error}") from None
         try:
             opened = open_keys(batch)
         except ClientError:

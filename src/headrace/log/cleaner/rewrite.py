@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from headrace.config.values import LONG_MAX
 from headrace.core.errors import ClientError, CorruptBatch, CorruptLog
 from headrace.core.ports import Buffer, Disk, File
 from headrace.log import files, segments
@@ -167,7 +168,11 @@ class Rewriter:
     # --- one batch ---
 
     def _filter(self, header: BatchHeader, batch: memoryview, ends_here: bool) -> Buffer | None:
-        """What is to be written in its place: itself, another, or nothing. CorruptBatch by its checksum."""
+        """What is to be written in its place: itself, another, or nothing. CorruptBatch by its checksum.
+
+        That comes first: nothing is dropped because of what a flipped bit says.
+        """
+        check(batch)
         stays = ends_here or self._is_last_of_producer(header)
         if header.is_control:
             return self._filter_marker(header, batch, stays)
@@ -176,7 +181,6 @@ class Rewriter:
         if header.record_count == 0:
             return self._without_records(header, batch, stays)
         if header.base_offset >= self._keys.end:
-            check(batch)
             return batch
         if not header.attributes & DELETE_HORIZON_FLAG and self._keys.knows(header.base_offset):
             return self._filter_mapped(header, batch, stays)
@@ -193,7 +197,6 @@ class Rewriter:
     def _without_records(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
         if not stays:
             return None
-        check(batch)
         return batch if header.record_count == 0 else empty_batch(header)
 
     def _filter_mapped(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
@@ -201,14 +204,12 @@ class Rewriter:
         left = self._keys.survivors(header.base_offset, header.last_offset)
         if not left:
             return self._without_records(header, batch, stays)
-        check(batch)
         if len(left) == header.record_count:
             return batch
         _, body = open_batch(batch)
         return with_records(header, body, [at - header.base_offset for at in left], self._job.levels)
 
     def _filter_by_key(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
-        check(batch)
         try:
             opened = open_keys(batch)
         except ClientError:
@@ -235,12 +236,19 @@ class Rewriter:
             return kept, None
         horizon = delete_horizon(opened.header)
         if horizon is None:
-            return kept, self._job.now_ms + self._job.delete_retention_ms
+            return kept, self._new_horizon
         return (values if horizon <= self._job.now_ms else kept), None
 
+    @property
+    def _new_horizon(self) -> int:
+        """A retention may be for ever, but no time is later than the last that a header can say."""
+        return min(self._job.now_ms + self._job.delete_retention_ms, LONG_MAX)
+
     def _filter_marker(self, header: BatchHeader, batch: memoryview, stays: bool) -> Buffer | None:
-        """Markers wait for their horizon like tombstones, once nothing else is left of their transaction."""
-        check(batch)
+        """Markers wait for their horizon like tombstones, once nothing else is left of their transaction.
+
+        One that is the last word of its producer stays whole: its record has the coordinator's epoch.
+        """
         is_void = self._met.meet_marker(header, batch)
         if header.record_count == 0:
             return batch if stays else None
@@ -248,8 +256,7 @@ class Rewriter:
             return batch
         horizon = delete_horizon(header)
         if horizon is not None:
-            return batch if horizon > self._job.now_ms else self._without_records(header, batch, stays)
+            return batch if stays or horizon > self._job.now_ms else None
         _, body = open_batch(batch)
         places = range(header.record_count)
-        new_horizon = self._job.now_ms + self._job.delete_retention_ms
-        return with_records(header, body, places, self._job.levels, horizon_ms=new_horizon)
+        return with_records(header, body, places, self._job.levels, horizon_ms=self._new_horizon)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import struct
+from dataclasses import replace
+
 import pytest
 
 from headrace.core.errors import CorruptLog
 from headrace.log import files
 from headrace.log.cleaner.plan import Limits
 from headrace.log.partition_log import PartitionLog
-from headrace.protocol.batch import CRC_FROM, DELETE_HORIZON_FLAG, BatchHeader, reseal
-from headrace.protocol.records import Record
+from headrace.protocol.batch import CRC_FROM, DELETE_HORIZON_FLAG, BatchHeader, check, reseal
+from headrace.protocol.records import NewRecord, Record, encode_batch
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.cleaner.material import Pair, compacted, mark, new_log, put, run_pass
 from tests.unit.log.invariants import check_invariants
@@ -261,6 +264,73 @@ def test_damage_ends_the_pass_with_the_files_as_they_are(byte: int) -> None:
     assert [path for path in disk.files("/data") if not path.endswith(files.CLEANED)] == before
 
 
+@pytest.mark.parametrize(
+    ("transactional", "byte"), [(False, 60), (True, 50)], ids=["number of records", "producer"]
+)
+def test_a_flipped_bit_does_not_make_a_batch_worthless(transactional: bool, byte: int) -> None:
+    """As one without records, or as one of another producer, which was aborted, it would be dropped."""
+    log = new_log()
+    fields = {"producer_id": 1000, "producer_epoch": 0, "transactional": True} if transactional else {}
+    put(log, (b"a", b"bad"), producer_id=1001, producer_epoch=0, base_sequence=0, transactional=True)
+    kept = put(log, (b"k", b"the only one"), **fields, base_sequence=0 if transactional else -1)
+    if transactional:
+        mark(log, 1000, commit=True)
+    mark(log, 1001, commit=False)
+    log.roll(NOW)
+    segment, disk = log.segments[0], log.directory.disk
+    assert isinstance(disk, SimulatedDisk)
+    found = segment.locate(kept)
+    assert found is not None
+    disk.flip(segment.path(files.LOG), (found.position + byte) * 8)
+    with pytest.raises(CorruptLog, match="offset"):
+        run_pass(log)
+    assert log.segments[0] is segment
+
+
+def test_a_flipped_bit_in_a_marker_is_found_before_anything_is_swapped() -> None:
+    """It would end another producer's transaction, and what that one aborted would count as the latest."""
+    log = new_log()
+    put(log, (b"k", b"committed"), *[(b"z%d" % number, bytes(50)) for number in range(4)])
+    log.roll(NOW)
+    for producer in (1000, 1001):
+        begin(log, producer, (b"a", b"x"))
+    marker = mark(log, 1000, commit=False)
+    put(log, (b"k", b"aborted"), producer_id=1001, producer_epoch=0, base_sequence=1, transactional=True)
+    mark(log, 1001, commit=False)
+    log.roll(NOW)
+    first, disk = log.segments[0], log.directory.disk
+    assert isinstance(disk, SimulatedDisk)
+    found = log.segments[1].locate(marker)
+    assert found is not None
+    disk.flip(log.segments[1].path(files.LOG), (found.position + 50) * 8)
+    log.update_config(replace(log.config, segment_bytes=130))
+    with pytest.raises(CorruptLog, match="offset"):
+        run_pass(log)
+    assert log.segments[0] is first
+
+
+def test_tombstones_may_be_kept_for_ever() -> None:
+    log = new_log(delete_retention_ms=2**63 - 1)
+    put(log, (b"k", b"1"))
+    put(log, (b"k", None))
+    log.roll(NOW)
+    for now_ms in (NOW, NOW + 10_000 * DAY):
+        run_pass(log, 0, now_ms=now_ms)
+    assert left(log) == [(1, b"k", None)]
+
+
+def test_a_batch_with_times_that_no_header_can_say_is_cleaned_all_the_same() -> None:
+    log = new_log()
+    batch = encode_batch([NewRecord(b"1", b"a", NOW), NewRecord(b"1", b"b", NOW + 1)])
+    struct.pack_into(">qq", batch, 27, 2**63 - 1, NOW)
+    reseal(batch, 0, len(batch))
+    log.append_as_leader(batch, check(batch), leader_epoch=0, now_ms=NOW)
+    put(log, (b"a", b"2"))
+    log.roll(NOW)
+    run_pass(log)
+    assert [header.record_count for header, _ in batches(log)] == [1, 1]
+
+
 def test_a_segment_that_would_not_change_is_not_swapped() -> None:
     log = new_log()
     put(log, (b"a", b"1"), (b"b", b"1"))
@@ -327,7 +397,8 @@ def test_a_commit_marker_goes_after_its_last_record() -> None:
     assert [h.base_offset for h, _ in batches(log)] == [2, 3, 4]
 
 
-def test_a_marker_that_is_the_last_word_of_its_producer_stays_as_a_header() -> None:
+def test_a_marker_that_is_the_last_word_of_its_producer_stays() -> None:
+    """Whoever rebuilds the producers from this log must find its epoch, and that of the coordinator."""
     log = new_log()
     mark(log, 5, commit=False, producer_epoch=3)
     put(log, (b"a", b"2"))
@@ -336,7 +407,9 @@ def test_a_marker_that_is_the_last_word_of_its_producer_stays_as_a_header() -> N
         run_pass(log, 0, now_ms=now_ms)
     first = batches(log)[0]
     assert first[0].is_control
-    assert first[1] == []
+    assert len(first[1]) == 1
+    again = open_at(log.directory.disk, "/data", config=compacted())
+    assert [(each.producer_id, each.epoch) for each in again.producers.snapshot()] == [(5, 3)]
 
 
 def test_the_records_of_an_open_transaction_are_not_touched() -> None:

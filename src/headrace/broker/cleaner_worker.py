@@ -69,6 +69,8 @@ def serve(jobs: TextIO, answers: TextIO) -> None:
             _say(answers, json.dumps([FAILED, None, str(error)]))
         except OSError as error:
             _say(answers, json.dumps([FAILED, error.errno, str(error)]))
+        except Exception as error:  # it would come again with every process that is started for this log
+            _say(answers, json.dumps([FAILED, None, repr(error)]))
 
 
 def _say(answers: TextIO, text: str) -> None:

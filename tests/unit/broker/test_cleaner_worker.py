@@ -5,9 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import json
+import struct
 import time
 from pathlib import Path
 
+import pytest
+
+from headrace.broker import cleaner_worker
 from headrace.broker.cleaner_worker import FAILED, GO_ON, STOP, Throttle, serve
 from headrace.log.cleaner.job import (
     CleanedGroup,
@@ -63,9 +67,21 @@ def test_what_fails_is_said_and_does_not_end_it(tmp_path: Path) -> None:
     job = job_in(tmp_path)
     gone = job._replace(folder=str(tmp_path / "gone"))
     damaged = job._replace(sources=(job.sources[0]._replace(size=70), *job.sources[1:]))
-    found = [json.loads(line) for line in answers(job_to_json(gone) + "\n", job_to_json(damaged) + "\n")]
+    found = [json.loads(line) for line in answers(*(job_to_json(each) + "\n" for each in (gone, damaged)))]
     assert found[0][:2] == [FAILED, errno.ENOENT]
     assert found[1][:2] == [FAILED, None]
+
+
+def test_a_mistake_is_said_and_does_not_end_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else it would come again with every process that is started in the place of this one."""
+
+    def clean(*_: object) -> None:
+        raise struct.error("int too large to convert")
+
+    monkeypatch.setattr(cleaner_worker, "clean", clean)
+    (found,) = [json.loads(line) for line in answers(job_to_json(job_in(tmp_path)) + "\n")]
+    assert found[:2] == [FAILED, None]
+    assert "too large" in found[2]
 
 
 def test_jobs_and_steps_travel_unchanged() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headrace.log import files, producer_replay, scan
+from headrace.log.segment import NEVER
 
 if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
@@ -30,6 +31,8 @@ def truncate_to(log: PartitionLog, offset: int) -> None:
     active = log.active_segment
     active.largest_timestamp()
     active.truncate_to(boundary)
+    if active.roll_at == NEVER:  # it was loaded as a sealed one, or is the cleaner's
+        log.resume_clock(active.created_ms)
     log.end_offset = boundary
     log.recovery_point = min(log.recovery_point, boundary)
     log.synced_offset = min(log.synced_offset, boundary)

@@ -10,6 +10,7 @@ from headrace.core.errors import CorruptBatch, OffsetOutOfRange
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.records import encode_batch
+from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import (
     NOW,
     append,
@@ -233,3 +234,17 @@ def test_one_batch_too_many_open_files_lets_the_oldest_go(tmp_path: Path) -> Non
 def test_batch_material_is_checked() -> None:
     batch, header = batch_of(b"a")
     assert header.size == len(batch)
+
+
+def test_a_segment_that_a_cut_makes_the_last_is_full_of_time_as_any_other() -> None:
+    config = topic_config(segment_bytes=400, segment_ms=1000)
+    disk = SimulatedDisk()
+    log = open_at(disk, "/data", config=config)
+    for number in range(12):
+        append(log, b"a%d" % number, b"b" * 20, timestamp=NOW + number)
+    log.close()
+    log = open_at(disk, "/data", config=config, clean=True, recovery_point=log.end_offset)
+    log.truncate_to(log.active_segment.base_offset - 2)
+    last = log.active_segment
+    append(log, b"later", timestamp=NOW + 10_000, now_ms=NOW + 10_000)
+    assert log.active_segment is not last

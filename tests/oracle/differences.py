@@ -244,8 +244,8 @@ _CONFIGURATION = (
         "CreateTopics, DescribeConfigs",
         "min.insync.replicas is an ordinary default",
         "Kafka writes it as a dynamic default of the cluster when eligible leader replicas are switched "
-        "on. In Headrace the controller of a cluster does that; a lone broker goes by its file until somebody "
-        "sets it.",
+        "on. In Headrace the controller of a cluster does that; a lone broker goes by its file until "
+        "somebody sets it.",
         r".* v\d+",
         r".*configs\[min\.insync\.replicas\]\..*|results\[4/\]\.configs\.#",
     ),

@@ -7,7 +7,7 @@ import unicodedata
 from typing import NamedTuple
 
 from headrace.registry import errors, settings
-from headrace.registry.content import Content
+from headrace.registry.content import Content, Reference
 from headrace.registry.decision import Decision
 from headrace.registry.formats import Formats, Parsed
 from headrace.registry.levels import objections
@@ -119,16 +119,35 @@ def _understood(
     state: State, formats: Formats, subject: str, submission: Submission
 ) -> tuple[Parsed, Content]:
     """The schema, and its content as it would be stored."""
-    parsed = formats.parse(state, submission.content)
+    references = tuple(_settled(state, reference) for reference in submission.content.references)
+    given = dataclasses.replace(submission.content, references=references)
+    parsed = formats.parse(state, given)
     text = parsed.text
-    references = submission.content.references
     if submission.normalize or settings.normalizes(state, subject):
         text = parsed.normalized
         references = tuple(sorted(references))
-    return parsed, dataclasses.replace(submission.content, text=text, references=references)
+    return parsed, dataclasses.replace(given, text=text, references=references)
+
+
+def _settled(state: State, reference: Reference) -> Reference:
+    """With the number of a version: what is stored must mean the same when a newer one is the latest.
+
+    Only of what is sent. What other registries have stored is read as it is.
+    """
+    version = reference.version
+    if version == LATEST:
+        living = state.versions(reference.subject)
+        if not living:
+            raise errors.invalid_schema(f'No schema reference found for subject "{reference.subject}"')
+        return reference._replace(version=living[-1].version)
+    if isinstance(version, bool) or not 1 <= version <= _MAX_INT:
+        raise errors.invalid_schema(f"a reference has the number of a version, or -1, not {version!r}")
+    return reference
 
 
 def _check_mode(state: State, subject: str, submission: Submission) -> None:
+    if submission.id is not None and submission.id > _MAX_INT:
+        raise errors.unprocessable(f"An id is at most {_MAX_INT}, not {submission.id}: records hold 32 bits")
     settings.must_be_writable(state, subject)
     mode = settings.mode_of(state, subject)
     if submission.id is not None and mode != settings.IMPORT:
@@ -157,6 +176,8 @@ def _version_for(state: State, subject: str, submission: Submission) -> int:
     following = state.next_version(subject)
     if submission.version is None or submission.version < 1:
         return following
+    if submission.version > _MAX_INT:
+        raise errors.invalid_version(submission.version)
     if submission.id is None and submission.version != following:
         raise errors.unprocessable(f"Version is {submission.version}, the next one would be {following}")
     return submission.version

@@ -13,7 +13,7 @@ from headrace.registry.content import Content, Reference, SchemaType
 from headrace.registry.decision import Decision
 from headrace.registry.errors import RegistryError
 from headrace.registry.formats import Formats
-from headrace.registry.records import decode
+from headrace.registry.records import Entry, SchemaKey, SchemaValue, decode
 from headrace.registry.registering import Submission
 from headrace.registry.state import State
 
@@ -125,6 +125,77 @@ def test_an_id_is_not_given_again_after_all_was_deleted_and_compacted() -> None:
     with pytest.raises(RegistryError) as caught:
         after.content(first.id)
     assert caught.value.code == 40403
+
+
+_ORDER = '{"type":"record","name":"Order","fields":[{"name":"line","type":"Line"}]}'
+
+
+def _line(fields: int) -> str:
+    names = [{"name": f"f{at}", "type": "int", "default": 0} for at in range(fields)]
+    return json.dumps({"type": "record", "name": "Line", "fields": names})
+
+
+def test_a_reference_to_the_latest_means_the_one_that_was_latest_then() -> None:
+    world = _World()
+    for fields in (1, 2, 3):
+        world.register("line", _line(fields))
+    # Deleted softly, it can still be named, but is no longer the latest.
+    world.do(deleting.delete_version(world.state, "line", 3, permanent=False))
+    latest = (Reference("Line", "line", -1),)
+    first = world.register("order", _ORDER, references=latest)
+    assert first.content.references == (Reference("Line", "line", 2),)
+    assert world.register("order", _ORDER, references=latest) == first
+    asked = Submission(Content(SchemaType.AVRO, _ORDER, latest))
+    assert registering.look_up(world.state, world.formats, "order", asked) == first
+    assert registering.compatibility(world.state, world.formats, "order", asked, None) == []
+    assert [entry.id for entry in world.state.referrers("line", 2)] == [first.id]
+    with pytest.raises(RegistryError) as caught:
+        world.do(deleting.delete_version(world.state, "line", 2, permanent=False))
+    assert caught.value.code == 42206
+    world.register("line", _line(4))
+    assert world.state.content(first.id).references == (Reference("Line", "line", 2),)
+    second = world.register("order", _ORDER, references=latest)
+    assert second.id != first.id
+    assert second.content.references == (Reference("Line", "line", 4),)
+
+
+@pytest.mark.parametrize(
+    ("subject", "version"), [("line", 0), ("line", -2), ("line", 2**31), ("line", True), ("nobody", -1)]
+)
+def test_a_reference_to_what_can_be_no_version_is_refused(subject: str, version: int) -> None:
+    world = _World()
+    world.register("line", _line(1))
+    with pytest.raises(RegistryError) as caught:
+        world.register("order", _ORDER, references=(Reference("Line", subject, version),))
+    assert caught.value.code == 42201
+
+
+def test_a_stored_reference_to_the_latest_is_still_read() -> None:
+    world = _World()
+    world.register("line", _line(1))
+    stored = Entry(
+        SchemaKey("order", 1),
+        SchemaValue(9, Content(SchemaType.AVRO, _ORDER, (Reference("Line", "line", -1),))),
+    )
+    world.do(Decision([stored], None))
+    assert world.formats.parse(world.replayed(), world.state.content(9)).text
+
+
+@pytest.mark.parametrize(
+    ("number", "version", "taken"),
+    [(2**31 - 1, 2**31 - 1, True), (2**31, 1, False), (1, 2**31, False)],
+)
+def test_imported_numbers_must_fit_into_the_wire_format(number: int, version: int, taken: bool) -> None:
+    world = _World()
+    world.do(settings.put_mode(world.state, "s", {"mode": "IMPORT"}))
+    brought = Submission(Content(SchemaType.AVRO, '"int"'), id=number, version=version)
+    if taken:
+        entry = world.do(registering.register(world.state, world.formats, "s", brought))
+        assert (entry.id, entry.version) == (number, version)
+    else:
+        with pytest.raises(RegistryError) as caught:
+            registering.register(world.state, world.formats, "s", brought)
+        assert caught.value.status == 422
 
 
 def test_a_schema_in_another_spelling_is_the_same() -> None:

@@ -290,10 +290,12 @@ def test_a_flipped_bit_does_not_make_a_batch_worthless(transactional: bool, byte
 def test_a_flipped_bit_in_a_marker_is_found_before_anything_is_swapped() -> None:
     """It would end another producer's transaction, and what that one aborted would count as the latest."""
     log = new_log()
-    put(log, (b"k", b"committed"), *[(b"z%d" % number, bytes(50)) for number in range(4)])
+    put(log, (b"k", b"committed"))
+    for number in range(4):
+        put(log, (b"z%d" % number, bytes(50)))
     log.roll(NOW)
     for producer in (1000, 1001):
-        begin(log, producer, (b"a", b"x"))
+        begin(log, producer, (b"%d" % producer, b"x"))
     marker = mark(log, 1000, commit=False)
     put(log, (b"k", b"aborted"), producer_id=1001, producer_epoch=0, base_sequence=1, transactional=True)
     mark(log, 1001, commit=False)

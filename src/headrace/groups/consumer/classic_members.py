@@ -235,12 +235,15 @@ def _as_wanted(
     topics: frozenset[str],
     rack_id: str | None,
 ) -> ConsumerMember:
+    """A join says all that the member wants. A pattern and an assignor of the broker it cannot even name."""
     timeout_ms = request.rebalance_timeout_ms
     return member.changed(
         instance_id=request.group_instance_id or member.instance_id,
-        rack_id=rack_id or member.rack_id,
+        rack_id=rack_id or None,
         rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
+        server_assignor=None,
         subscribed_names=topics,
+        subscribed_regex="",
         client_id=client.client_id,
         client_host=client.host,
         classic=_classic_metadata(request),

@@ -137,7 +137,10 @@ def _is_within(owned: Owned | None, held: Held) -> bool:
 def _as_wanted(
     member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client
 ) -> ConsumerMember:
-    """What the request leaves out stays as it is. Nearly all of them leave out everything."""
+    """What the request leaves out stays as it is. Nearly all of them leave out everything. Only who joins
+    says all that it wants: what the process before it wanted, or it itself before it was fenced, is over."""
+    if request.member_epoch == 0:
+        return _as_joined(member, request, client)
     if _says_nothing(request) and _is_from(member, client):
         return member
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
@@ -149,6 +152,22 @@ def _as_wanted(
         server_assignor=member.server_assignor if assignor is None else assignor,
         subscribed_names=member.subscribed_names if names is None else frozenset(names),
         subscribed_regex=member.subscribed_regex if regex is None else regex,
+        client_id=client.client_id,
+        client_host=client.host,
+        classic=None,
+    )
+
+
+def _as_joined(
+    member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, client: Client
+) -> ConsumerMember:
+    return member.changed(
+        instance_id=request.instance_id or member.instance_id,
+        rack_id=request.rack_id,
+        rebalance_timeout_ms=request.rebalance_timeout_ms,
+        server_assignor=request.server_assignor,
+        subscribed_names=frozenset(request.subscribed_topic_names or ()),
+        subscribed_regex=request.subscribed_topic_regex or "",
         client_id=client.client_id,
         client_host=client.host,
         classic=None,

@@ -339,3 +339,19 @@ def test_a_static_member_comes_back_with_the_other_protocol() -> None:
     assert old.partitions == before
     assert two.heartbeat() is ErrorCode.NONE, "nobody else is disturbed"
     assert coordinator.failover().described() == coordinator.described()
+
+
+def test_a_classic_successor_wants_only_what_it_says() -> None:
+    coordinator = ConsumerCoordinator(topics=Topics(aa=1, b=1))
+    modern = Consumer(coordinator, "m1", [], regex="a.*", instance="i", assignor="range", rack="r")
+    other = Consumer(coordinator, "m2", ["aa"])
+    rounds(modern, other)
+    old = ClassicConsumer(coordinator, ["b"], instance="i")
+    old.join_and_sync()
+    rounds(old, other)
+    group = coordinator.consumers
+    member = group.members[old.member_id]
+    assert (member.subscribed_regex, member.server_assignor, member.rack_id) == ("", None, None)
+    assert (group.resolved, group.regex_counts, group.server_assignors) == ({}, {}, {})
+    assert (old.partitions, other.partitions) == ({"b": {0}}, {"aa": {0}})
+    assert lasting(coordinator.failover().consumers) == lasting(group)

@@ -92,6 +92,28 @@ def test_another_pattern_takes_the_place_of_the_first() -> None:
     assert coordinator.consumers.resolved == {}
 
 
+def test_who_joins_again_without_the_pattern_has_given_it_up() -> None:
+    coordinator = ConsumerCoordinator(topics=Topics(a=1, b=1))
+    one = Consumer(coordinator, "m1", None, regex="a")
+    settle(one)
+    one.abandon()
+    one.topics, one.regex = ["b"], None
+    settle(one)
+    assert one.partitions == {"b": {0}}
+    assert coordinator.consumers.resolved == {}
+
+
+def test_what_later_heartbeats_leave_out_stays() -> None:
+    coordinator = ConsumerCoordinator(topics=Topics(a=1, b=1))
+    one = Consumer(coordinator, "m1", ["b"], regex="a", assignor="range")
+    settle(one)
+    one.topics, one.regex, one.assignor = None, None, None
+    one.beat(full=True)
+    settle(one)
+    assert one.partitions == {"a": {0}, "b": {0}}
+    assert coordinator.consumers.members["m1"].server_assignor == "range"
+
+
 def test_a_shared_pattern_stays_until_the_last_member_leaves() -> None:
     coordinator = ConsumerCoordinator(topics=Topics(a=2))
     one, two = (Consumer(coordinator, name, None, regex="a") for name in ("m1", "m2"))

@@ -9,8 +9,10 @@ from tests.unit.groups.consumer.coordinator import (
     SESSION_MS,
     Consumer,
     ConsumerCoordinator,
+    Topics,
     settle,
 )
+from tests.unit.groups.consumer.test_failover import lasting
 
 
 def pair(coordinator: ConsumerCoordinator) -> tuple[Consumer, Consumer]:
@@ -104,6 +106,25 @@ def test_a_member_that_was_away_comes_back_as_itself() -> None:
     two.beat()
     assert two.partitions == before
     assert coordinator.failover().consumers.static_members == {"i1": "m1", "i2": "m2"}
+
+
+def test_the_next_process_wants_only_what_it_says() -> None:
+    coordinator = ConsumerCoordinator(topics=Topics(aa=1, b=1))
+    old = Consumer(coordinator, "m1", [], regex="a.*", instance="i", assignor="range", rack="r")
+    settle(old)
+    old.leave(-2)
+    new = Consumer(coordinator, "m2", ["b"], instance="i")
+    settle(new)
+    assert new.partitions == {"b": {0}}
+    group = coordinator.consumers
+    member = group.members["m2"]
+    assert (member.subscribed_regex, member.server_assignor, member.rack_id) == ("", None, None)
+    assert (group.resolved, group.regex_counts, group.server_assignors) == ({}, {}, {})
+    new.leave(-2)
+    newest = Consumer(coordinator, "m3", None, regex="a.*", instance="i")
+    settle(newest)
+    assert newest.partitions == {"aa": {0}}
+    assert lasting(coordinator.failover().consumers) == lasting(group)
 
 
 def test_the_process_before_is_fenced() -> None:

@@ -298,3 +298,22 @@ def test_all_brokers_go_by_one_minimum_of_replicas(cluster: SimulatedCluster) ->
         broker = running(host)
         cluster.run_until(lambda b=broker: b.store.end == cluster.ensemble.end, 10, "it has followed")  # type: ignore[misc]  # the default binds the loop's broker
         assert broker.image.broker_configs(None)["min.insync.replicas"] == "2"
+
+
+def test_metadata_that_zookeeper_has_lost_stops_no_broker(cluster: SimulatedCluster) -> None:
+    """It came back with an older snapshot: nobody can go on from there, and no data is in danger."""
+    ensemble = cluster.ensemble
+
+    def is_led() -> bool:
+        return any(running(host).controller.in_office for host in cluster.hosts)
+
+    last = ensemble.batches.pop()
+    ensemble.end = last.sequence
+    ensemble.expire_all()
+    cluster.run_until(lambda: not is_led(), 30, "the office is lost")
+    cluster.run_for(30)
+    assert not is_led()
+    assert not any(running(host).failure.done() for host in cluster.hosts)
+    ensemble.batches.append(last)
+    ensemble.end = running(cluster.hosts[0]).store.end
+    cluster.run_until(is_led, 30, "somebody is in office")

@@ -303,6 +303,17 @@ class ClusterNode:
             )
             await asyncio.sleep(1.0)
             return
+        end = await self._coordination.end()
+        if broker.store.end > end:
+            # Nobody can go on from there, whoever takes office. Data flows meanwhile, as without a quorum.
+            broker.log.error(
+                "cannot take office: ZooKeeper has lost metadata that this broker has, as after a restore of an"
+                " older snapshot; stop the brokers and run `headrace cluster recover-metadata`",
+                metadata_end=broker.store.end,
+                zookeeper_end=end,
+            )
+            await asyncio.sleep(1.0)
+            return
         began = broker.loop.time()
         await broker.controller.enter(broker.broker_id, deposing=deposing)
         self._confirmed_at = began

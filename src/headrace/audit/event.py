@@ -10,8 +10,9 @@ An event is one record of the audit topic. Its key is the producer's name, its v
 
 - `incarnation` is new for every start. `sequence` counts its events from 0, so that a lost one is missed and
   one that was stored twice counts once.
-- `counts` are what was acknowledged since the event before. `uncertain` are records that failed in a way
-  which leaves open whether they were stored; the count does not include them.
+- `counts` are what was acknowledged since the event before. What would make a record too large goes into
+  further events, of which only the last moves `complete_until_ms` and may close. `uncertain` are
+  records that failed in a way which leaves open whether they were stored; the count does not include them.
 - `complete_until_ms`: whatever the application handed over before this moment, by this server's clock, is in
   this event or an earlier one. An event without counts is a heartbeat: it moves this.
 - The first event (sequence 0) has no counts: it makes the producer known before its first record. With

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from headrace.audit.checksum import MASK, record_hash
@@ -21,6 +21,10 @@ from headrace.audit.tally import Cell, Tally, window_of
 
 #: How many acknowledged records may wait before they are counted: their bytes are held until then.
 _CROWD: Final = 256
+
+#: How many cells one event tells of. With the longest names of topics that is less than the million bytes
+#: that brokers and clients take for a record.
+_CELLS_AT_MOST: Final = 2_000
 
 Fields = tuple[str, int, int, bytes | None, bytes | None]
 """Topic, partition, timestamp in ms, key, value."""
@@ -52,6 +56,9 @@ class Ledger:
         self._fields = fields
         self._failed = failed or fields
         self._sequence = 0
+        self._complete_until_ms = now_ms
+        #: Whether the last event left something to tell: then another should follow at once.
+        self.has_more = False
         self._counting = threading.Lock()
         self._counts: dict[Cell, list[int]] = {}
         self._uncertain: dict[Cell, int] = {}
@@ -147,7 +154,10 @@ class Ledger:
     # --- telling ------------------------------------------------------------------------------------------
 
     def event(self, now_ms: int, *, closing: bool = False) -> Event:
-        """What there is to tell now. The first event of a ledger is empty; see `headrace.audit.event`."""
+        """What there is to tell now, or as much of it as one event holds; see `has_more`.
+
+        The first event of a ledger is empty; see `headrace.audit.event`.
+        """
         self._begin(now_ms)
         with self._counting:
             # First who is still out, then what has come in: a record that settles between the two is told of
@@ -160,6 +170,9 @@ class Ledger:
             self._count()
             self._count_uncertain(now_ms)
             counts = tuple(self._take())
+        # While something is left to tell, nothing more is complete: another may never come.
+        if not self.has_more:
+            self._complete_until_ms = min(since, default=now_ms)
         sequence, self._sequence = self._sequence, self._sequence + 1
         return Event(
             self.settings.producer,
@@ -168,18 +181,20 @@ class Ledger:
             self.started_ms,
             sequence,
             now_ms,
-            min(since, default=now_ms),
+            self._complete_until_ms,
             round(self.settings.report_seconds * 1000),
             self.settings.window_ms,
             # Who leaves something outstanding behind does not close: nobody will ever tell of it.
-            closing and not since,
+            closing and not since and not self.has_more,
             counts,
         )
 
     def _take(self) -> Iterator[Count]:
-        counts, self._counts = self._counts, {}
-        uncertain, self._uncertain = self._uncertain, {}
-        yield from _reported(counts, uncertain)
+        cells = sorted({*self._counts, *self._uncertain})
+        self.has_more = len(cells) > _CELLS_AT_MOST
+        for cell in cells[:_CELLS_AT_MOST]:
+            count, a, b = self._counts.pop(cell, (0, 0, 0))
+            yield Count(cell, Tally(count, a & MASK, b & MASK), self._uncertain.pop(cell, 0))
 
 
 class _Transaction:
@@ -188,9 +203,3 @@ class _Transaction:
     def __init__(self, began_ms: int) -> None:
         self.began_ms = began_ms
         self.counts: dict[Cell, list[int]] = {}
-
-
-def _reported(counts: Mapping[Cell, list[int]], uncertain: Mapping[Cell, int]) -> Iterator[Count]:
-    for cell in sorted({*counts, *uncertain}):
-        count, a, b = counts.get(cell, (0, 0, 0))
-        yield Count(cell, Tally(count, a & MASK, b & MASK), uncertain.get(cell, 0))

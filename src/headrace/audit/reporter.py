@@ -72,10 +72,12 @@ class Reporter:
             if self.closed:
                 return
             self._last = time.monotonic()
-            event = self.ledger.event(wall_clock_ms(), closing=closing)
             waiting = sorted((self._again.popleft() for _ in range(len(self._again))), key=_by_sequence)
-            for each in (*waiting, event):
+            for each in waiting:
                 self._send(each)
+            self._send(self.ledger.event(wall_clock_ms(), closing=closing))
+            while self.ledger.has_more:
+                self._send(self.ledger.event(wall_clock_ms(), closing=closing))
 
     def after_flush(self) -> None:
         if time.monotonic() - self._last >= _LEAST_SECONDS_BETWEEN:

@@ -110,3 +110,44 @@ def test_sums_stay_within_their_lanes() -> None:
     assert count.tally.count == 10_000
     assert max(count.tally.a, count.tally.b) < 2**64
     assert count.tally == total(Tally(1, *record_hash(None, b"%d" % number, 0)) for number in range(10_000))
+
+
+def _spread(ledger: Ledger) -> dict[Cell, Tally]:
+    """Twelve partitions that were loaded with a day, minute by minute, while nothing could be told."""
+    expected: dict[Cell, Tally] = {}
+    for number in range(12 * 1_440):
+        partition, second = number % 12, number // 12
+        record = fields(number, partition=partition, timestamp=second * _LENGTH_MS)
+        ledger.settled(None, record)
+        expected[Cell("t", partition, second * _LENGTH_MS)] = Tally(
+            1, *record_hash(None, record[4], record[2])
+        )
+    ledger.settled("timed out", fields(0, partition=99))
+    expected[Cell("t", 99, 0)] = Tally()
+    return expected
+
+
+def test_what_is_too_much_for_a_message_is_told_in_several_events() -> None:
+    ledger = new_ledger(100)
+    ledger.event(200)
+    expected = _spread(ledger)
+    events = [ledger.event(300, closing=True)]
+    while ledger.has_more:
+        events.append(ledger.event(300, closing=True))
+    assert counted(events) == expected
+    assert sum(count.uncertain for event in events for count in event.counts) == 1
+    assert [len(event.counts) for event in events] == [2_000] * 8 + [1_281]
+    assert max(len(event.encode()) for event in events) < 1_000_000
+    assert [event.sequence for event in events] == list(range(2, 11))
+    # Whoever dies between two of them has promised nothing of what it was still to tell.
+    assert [event.complete_until_ms for event in events] == [200] * 8 + [300]
+    assert [event.closing for event in events] == [False] * 8 + [True]
+
+
+def test_an_event_of_the_longest_names_fits_into_a_message() -> None:
+    ledger = new_ledger()
+    for number in range(2_000):
+        ledger.settled(None, ("t" * 249, 2**31 - 1 - number, 253_402_300_799_000, None, b""))
+    event = ledger.event(1)
+    assert not ledger.has_more
+    assert len(event.encode()) < 1_000_000

@@ -53,6 +53,19 @@ def test_what_was_not_stored_is_sent_again_under_its_number(caplog: pytest.LogCa
     assert len(channel.stored) == 5
 
 
+def test_what_one_event_does_not_hold_is_told_at_once_and_in_order() -> None:
+    channel = FlakyChannel("take", "take", "fail")
+    told = reporter(channel)
+    told.start()
+    for number in range(4_001):
+        told.ledger.settled(None, ("t", number, 0, None, b""))
+    told.report()
+    assert [(each.sequence, len(each.counts)) for each in channel.stored] == [(0, 0), (1, 2_000), (3, 1)]
+    told.close()
+    assert [each.sequence for each in channel.stored] == [0, 1, 3, 2, 4]
+    assert [each.sequence for each in channel.stored if each.closing] == [4]
+
+
 def test_the_timer_tells_and_stops_with_the_reporter() -> None:
     channel = FlakyChannel()
     told = reporter(channel, every=0.05)

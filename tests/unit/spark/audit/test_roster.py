@@ -106,3 +106,17 @@ def test_who_closed_is_forgotten_after_a_day() -> None:
     people.hear([(event(0, incarnation="two"), 10 * 86_400_000)], LENGTH_MS)
     assert "one" not in people.encode()
     assert people.told_topics == {"t"}
+
+
+def test_who_dies_between_the_events_of_one_report_has_not_told_of_all() -> None:
+    people = Roster()
+    part = event(2)._replace(complete_until_ms=100)
+    heard(people, event(0), event(1), part)
+    (state,) = states(people)
+    assert (state.complete_until_ms, state.fault) == (100, None)
+    # The last one comes before another that is under way: nothing is whole until both are there.
+    people = Roster()
+    heard(people, event(0), event(1), event(3, closing=True))
+    assert [(state.complete_until_ms, state.fault is None) for state in states(people)] == [(100, False)]
+    heard(people, part)
+    assert states(people) == []

@@ -82,6 +82,8 @@ class Joins:
             self._rebalances.dismiss(draft, group, member)
         else:
             self._sessions.forget(group, member_id)
+        # It may have been the last one that the others waited for.
+        self._rebalances.complete_unless_initial(draft, group)
 
     # --- without a member id -----------------------------------------------------------------------------
 

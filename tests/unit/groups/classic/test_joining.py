@@ -295,8 +295,29 @@ class TestTheLargestSize:
         assert after.heartbeat(ids[0], generation) is ErrorCode.REBALANCE_IN_PROGRESS
         joins = [after.join(each) for each in ids]
         assert joins[2].error is ErrorCode.GROUP_MAX_SIZE_REACHED
-        after.advance(REBALANCE_MS)
+        assert [each.answer.generation_id for each in joins[:2]] == [generation + 1] * 2, (
+            "nobody is waited for"
+        )
+        after.assign(joins[:2])
         assert list(after.group.members) == ids[:2]
+
+    def test_an_id_that_was_given_out_and_is_turned_away_is_not_waited_for(self) -> None:
+        coordinator = Coordinator(GroupConfig(group_max_size=2))
+        ids, _ = coordinator.stable_group(1)
+        late = [coordinator.new_id(), coordinator.new_id()]
+        joins = [coordinator.join(late[0]), coordinator.join(ids[0])]
+        assert all(each.is_parked for each in joins)
+        assert coordinator.join(late[1]).error is ErrorCode.GROUP_MAX_SIZE_REACHED
+        assert [each.error for each in joins] == [ErrorCode.NONE] * 2
+
+    def test_the_first_rebalance_still_waits_for_more(self) -> None:
+        coordinator = Coordinator(GroupConfig(group_max_size=1))
+        ids = [coordinator.new_id(), coordinator.new_id()]
+        first = coordinator.join(ids[0])
+        assert coordinator.join(ids[1]).error is ErrorCode.GROUP_MAX_SIZE_REACHED
+        assert first.is_parked
+        coordinator.advance(2 * DELAY_MS)
+        assert first.error is ErrorCode.NONE
 
 
 def test_groups_do_not_disturb_each_other() -> None:

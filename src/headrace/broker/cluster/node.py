@@ -308,7 +308,8 @@ class ClusterNode:
             # Nobody can go on from there, whoever takes office. Data flows meanwhile, as without a quorum.
             broker.log.error(
                 "cannot take office: ZooKeeper has lost metadata that this broker has, as after a restore of"
-                " an older snapshot; stop the brokers and run `headrace cluster recover-metadata`",
+                " an older snapshot; stop the brokers, remove what is below the chroot, and run"
+                " `headrace cluster recover-metadata`",
                 metadata_end=broker.store.end,
                 zookeeper_end=end,
             )

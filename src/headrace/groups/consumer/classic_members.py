@@ -111,13 +111,17 @@ class ClassicMembers:
         now_ms: int,
     ) -> Decision[JoinGroupResponse] | None:
         """A static member is restarted with the classic protocol. If it was the last of the server-side one,
-        the group becomes a classic one. Everybody has the partitions that they had."""
+        the group becomes a classic one. If nothing was about to change, everybody has the partitions that
+        they had. Otherwise the target may name what others have not given up, so a rebalance comes first."""
         others = [member for member in group.members.values() if member is not replaced]
         conversion = self._leaving.conversion
         if not conversion.may_downgrade([*others, wanted]):
             return None
         classic, written = conversion.downgrade(group, [*others, wanted], now_ms)
-        conversion.begin_as_classic(group, now_ms, rebalance=False)
+        at_rest = _wants_the_same(replaced, wanted) and all(
+            member.is_reconciled_to(group.epoch) for member in others
+        )
+        conversion.begin_as_classic(group, now_ms, rebalance=not at_rest)
         return Decision(written, _joined(wanted, classic.generation, classic.protocol_name or ""))
 
     def sync(self, request: SyncGroupRequest, now_ms: int) -> Decision[SyncGroupResponse]:
@@ -182,6 +186,13 @@ class ClassicMembers:
                 f"member {member_id}."
             )
         return group, member, member.classic
+
+
+def _wants_the_same(before: ConsumerMember, after: ConsumerMember) -> bool:
+    return (before.subscribed_names, before.subscribed_regex) == (
+        after.subscribed_names,
+        after.subscribed_regex,
+    )
 
 
 def _joined(member: ConsumerMember, generation: int, protocol: str) -> JoinGroupResponse:

@@ -355,3 +355,34 @@ def test_a_classic_successor_wants_only_what_it_says() -> None:
     assert (group.resolved, group.regex_counts, group.server_assignors) == ({}, {}, {})
     assert (old.partitions, other.partitions) == ({"b": {0}}, {"aa": {0}})
     assert lasting(coordinator.failover().consumers) == lasting(group)
+
+
+def test_what_another_still_holds_is_not_given_to_a_static_member_that_turns_classic() -> None:
+    coordinator = ConsumerCoordinator()
+    two, modern = ClassicConsumer(coordinator), Consumer(coordinator, "m1", instance="i1")
+    lead(two)
+    modern.beat()
+    assert coordinator.consumers.targets["m1"], "it is meant to have what the other has not given up"
+    old = ClassicConsumer(coordinator, instance="i1")
+    old.join()
+    coordinator.advance(0)
+    assert kind(coordinator) is ClassicGroup
+    assert old.sync() is ErrorCode.REBALANCE_IN_PROGRESS
+    assert (old.partitions, two.partitions) == ({}, {"t": {0, 1, 2, 3}})
+    assert coordinator.heartbeat(two.member_id, two.generation) is ErrorCode.ILLEGAL_GENERATION
+    lead(two, old)
+    assert (len(old.partitions["t"]), len(two.partitions["t"])) == (2, 2)
+
+
+def test_a_static_member_that_turns_classic_and_wants_something_else_begins_a_rebalance() -> None:
+    coordinator = ConsumerCoordinator(topics=Topics(t=4, u=2))
+    one, two = ClassicConsumer(coordinator, instance="i1"), ClassicConsumer(coordinator, instance="i2")
+    lead(one, two)
+    modern = Consumer(coordinator, "m1", instance="i1")
+    modern.beat()
+    rounds(two, modern)
+    old = ClassicConsumer(coordinator, ["u"], instance="i1")
+    old.join()
+    coordinator.advance(0)
+    assert kind(coordinator) is ClassicGroup
+    assert old.sync() is ErrorCode.REBALANCE_IN_PROGRESS

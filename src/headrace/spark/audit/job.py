@@ -80,6 +80,7 @@ class Auditor:
         began = time.monotonic()
         config, standing = self.config, self.books.standing()
         step, people = standing.step + 1, roster.decode(standing.roster)
+        events_ms = time.time_ns() // 1_000_000
         news, positions = self._events(standing.positions) if config.with_producers else (NO_NEWS, {})
         told = people.hear(news.events, config.window_ms)
         for incarnation, moment_ms in news.retired:
@@ -91,7 +92,7 @@ class Auditor:
         if records or positions:
             log = self._count(wanted) if records else None
             self.books.enter(log, told, people.encode(), {**positions, **read}, step)
-        picture = self._picture(people, ends, read)
+        picture = self._picture(people, ends, read, events_ms)
         judged = self._judged(picture)
         chosen = plan.windows_to_judge(picture, config.topics, config.since_ms, judged)
         found = [plan.judge(picture, *window, partitions) for window, partitions in chosen.items()]
@@ -134,7 +135,11 @@ class Auditor:
     # --- judging ------------------------------------------------------------------------------------------
 
     def _picture(
-        self, people: roster.Roster, ends: Mapping[Partition, Ends], positions: Mapping[Partition, int]
+        self,
+        people: roster.Roster,
+        ends: Mapping[Partition, Ends],
+        positions: Mapping[Partition, int],
+        events_ms: int,
     ) -> Picture:
         config = self.config
         certified = self.books.last_verdicts().where(F.col("state") == State.CERTIFIED.value)
@@ -147,6 +152,7 @@ class Auditor:
         producers = people.states(config.window_ms, now_ms, config.silent_after_ms)
         return Picture(
             now_ms=now_ms,
+            events_ms=events_ms,
             window_length_ms=config.window_ms,
             lateness_ms=config.lateness_ms,
             told_topics=people.told_topics,

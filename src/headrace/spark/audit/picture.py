@@ -63,6 +63,8 @@ class Picture:
     knew, unless something was lost."""
 
     now_ms: int
+    #: When the events were asked for; what was told after that is not in it.
+    events_ms: int
     window_length_ms: int
     #: How long after the end of a window its records may still be handed to a producer.
     lateness_ms: int

@@ -6,8 +6,9 @@ Three questions, each with its own proof.
 if that was read to its end. Fewer records than told is a loss, at once, whoever else may be silent.
 
 *Is there too much, or something else?* A record may be in the log before its producer has told of it. So this
-can be said only when every producer has told of all that it was given before the log was asked; a producer
-that cannot any more leaves the window incomplete.
+can be said only when every producer has told of all that it was given before the log was asked, and when one
+of which nobody has heard yet has had the time to tell; a producer that cannot tell any more leaves the window
+incomplete.
 
 *Is the window over?* When its end and the time for late records have passed, and every producer says that it
 has told of all until then. A record that comes even later moves all tiers alike, and leads to a new
@@ -141,15 +142,14 @@ def _compare_log(case: _Case, partition: int, blocked: bool) -> None:
         return
     if blocked:
         return
-    # Nobody is blocked, so whoever lives has told of the window; a late record may still be untold.
-    pending = [
-        each.name for each in _living(case) if each.complete_until_ms < read.asked_ms + picture.clock_skew_ms
-    ]
-    if pending:
-        more = f"{found.count - told.count} more" if found.count > told.count else "other records"
-        case.open.append(
-            f"the log of partition {partition} has {more} than told; {pending[0]} may still tell"
-        )
+    more = f"{found.count - told.count} more" if found.count > told.count else "other records"
+    excess = f"the log of partition {partition} has {more} than told"
+    teller = _may_still_tell(case, read)
+    if teller is not None:
+        case.open.append(f"{excess}; {teller} may still tell")
+        return
+    for producer in _untold(case, read):
+        case.incomplete.append(f"{excess}; {producer.name} ended without a last word")
         return
     unsure = picture.uncertain.get(cell, 0) + picture.uncertain.get(case.cell(-1), 0)
     if unsure and found.count - told.count <= unsure:
@@ -168,9 +168,33 @@ def _await_log(case: _Case, partition: int) -> bool:
     return unread > 0
 
 
-def _living(case: _Case) -> Iterator[ProducerState]:
+def _may_still_tell(case: _Case, read: Read) -> str | None:
+    """Who may have written what is read of a cell and not told of, and will tell."""
+    picture = case.picture
+    # Nobody is blocked, so whoever lives has told of the window; a late record may still be untold.
+    for producer in _untold(case, read, living=True):
+        return producer.name
+    # A producer that has just started is in the log before its first event is here, and one that writes to
+    # this topic for the first time is not known to: each is given as long as one that is silent.
+    intervals = [producer.interval_ms for producer in picture.producers if producer.ended_ms is None]
+    patience = max(
+        (patience_ms(interval, picture.silent_after_ms) for interval in intervals),
+        default=picture.silent_after_ms,
+    )
+    if case.due_ms > picture.now_ms or picture.events_ms - read.asked_ms <= patience:
+        return "somebody who is not known yet"
+    return None
+
+
+def _untold(case: _Case, read: Read, *, living: bool = False) -> Iterator[ProducerState]:
+    """Writers to the topic that have not told of all until the log was asked: the living, or the dead, as far
+    as the window is their business."""
     for producer in case.picture.producers:
-        if producer.ended_ms is None and producer.writes_to(case.topic):
+        told = producer.complete_until_ms >= read.asked_ms + case.picture.clock_skew_ms
+        if told or not producer.writes_to(case.topic):
+            continue
+        ended_ms = producer.ended_ms
+        if (ended_ms is None) if living else (ended_ms is not None and case.window_ms < ended_ms):
             yield producer
 
 

@@ -15,6 +15,8 @@ from headrace.spark.audit import plan
 from headrace.spark.audit.picture import LakeTier, Picture, ProducerState, Read
 
 LENGTH_MS = 1_000
+#: More than the half minute that silence is given after the log was asked, and less after PRODUCER was heard.
+NOW_MS = 39_600
 TWO, THREE = Tally(2, 20, 20), Tally(3, 30, 30)
 OTHER_TWO = Tally(2, 21, 20)
 CELL = Cell("t", 0, 0)
@@ -36,7 +38,8 @@ def picture(
     producers: Sequence[ProducerState] = (PRODUCER,),
 ) -> Picture:
     return Picture(
-        now_ms=10_000,
+        now_ms=NOW_MS,
+        events_ms=NOW_MS,
         window_length_ms=LENGTH_MS,
         lateness_ms=500,
         told_topics=frozenset({"t"}),
@@ -130,6 +133,46 @@ def test_more_than_told_is_an_alarm_only_when_everybody_has_told() -> None:
     )
     assert judged(told).state is State.DIFFERENT
     assert judged(picture(log={CELL: Read(THREE, 2, 9_500)}, producers=[])).state is State.DIFFERENT
+
+
+@pytest.mark.parametrize("found", [THREE, OTHER_TWO])
+def test_who_has_just_begun_to_write_is_given_the_time_to_tell(found: Tally) -> None:
+    # Nobody who is known lives. The first records of the next one may be read before its first event is.
+    excess = picture(log={CELL: Read(found, 2, asked_ms=9_600)}, producers=[])
+    assert judged(excess).state is State.OPEN
+    assert "somebody who is not known yet may still tell" in judged(excess).reasons[0]
+    # It is not the end of a long pass that counts: what was told meanwhile was not asked for.
+    assert judged(replace(excess, now_ms=NOW_MS + 10**6)).state is State.OPEN
+    later = replace(excess, now_ms=NOW_MS + 1, events_ms=NOW_MS + 1)
+    assert judged(later).state is State.DIFFERENT
+    # One that is known and writes to the topic for the first time tells with its next report.
+    slow = PRODUCER._replace(interval_ms=60_000, topics=frozenset({"another"}))
+    assert judged(replace(later, producers=[slow])).state is State.OPEN
+    much_later = replace(later, producers=[slow], now_ms=190_000, events_ms=190_000)
+    assert judged(much_later).state is State.DIFFERENT
+
+
+@pytest.mark.parametrize("found", [THREE, OTHER_TWO])
+def test_too_much_is_no_alarm_while_the_window_is_open(found: Tally) -> None:
+    patient = replace(picture(log={CELL: Read(found, 2, 8_000)}), lateness_ms=NOW_MS)
+    assert judged(replace(patient, producers=[])).state is State.OPEN
+
+
+@pytest.mark.parametrize("found", [THREE, OTHER_TWO])
+def test_who_died_after_a_late_record_leaves_it_unknown(found: Tally) -> None:
+    # It had told of the window long since, and was given a late record of it before it was killed.
+    dead = PRODUCER._replace(complete_until_ms=5_000, ended_ms=5_100)
+    follower = PRODUCER._replace(incarnation="two")
+    killed = picture(log={CELL: Read(found, 2, asked_ms=8_000)}, producers=[dead, follower])
+    assert judged(killed).state is State.INCOMPLETE
+    assert "checkout on web-3 ended without a last word" in judged(killed).reasons[0]
+    # It can have had no part in what was read before its last word, nor in windows that began after its end.
+    before = replace(killed, log={CELL: Read(found, 2, asked_ms=4_000)})
+    assert judged(before).state is State.DIFFERENT
+    early = replace(killed, producers=[dead._replace(ended_ms=0), follower])
+    assert judged(early).state is State.DIFFERENT
+    elsewhere = replace(killed, producers=[dead._replace(topics=frozenset({"another"})), follower])
+    assert judged(elsewhere).state is State.DIFFERENT
 
 
 def test_records_of_unknown_fate_are_no_alarm() -> None:

@@ -59,6 +59,22 @@ def test_absent_fields_that_are_not_required_are_null(spark: SparkSession) -> No
     assert row.decoded.asDict() == {"id": 4, "name": None, "at": None, "inner": None, "list": None}
 
 
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (b'{"x":NaN}', 'not JSON: {"x":NaN}'),
+        (b'{"x":"NaN"}', "wrong type for field x: NaN is not double"),
+        (b'{"x":"Infinity"}', "wrong type for field x: Infinity is not double"),
+        (b'{"d":"365"}', "wrong type for field d: 365 is not date"),
+    ],
+)
+def test_a_value_of_another_type_is_not_made_to_fit(spark: SparkSession, value: bytes, reason: str) -> None:
+    good = b'{"x":1.5,"d":"2026-11-15"}'
+    bad, fine = _decoded(_frame(spark, [value, good]), Decoding(Format.JSON, "x double, d date"))
+    assert (bad.decoded, bad.problem) == (None, reason)
+    assert (fine.decoded.x, fine.decoded.d.isoformat(), fine.problem) == (1.5, "2026-11-15", None)
+
+
 def test_a_long_record_is_not_repeated_in_its_reason(spark: SparkSession) -> None:
     [row] = _decoded(_frame(spark, [b"x" * 5000]), Decoding(Format.JSON, _SCHEMA))
     assert row.problem == "not JSON: " + "x" * 57 + "..."

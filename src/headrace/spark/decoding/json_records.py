@@ -21,6 +21,10 @@ _OPTIONS: Final = {
     "columnNameOfCorruptRecord": _REFUSED,
     # Spark takes 'single quotes' by default; no other reader of JSON does.
     "allowSingleQuotes": "false",
+    # NaN is no JSON, and "NaN" is a string: neither is a number.
+    "allowNonNumericNumbers": "false",
+    # Spark would go on to take "365" for a date, as the number of days since 1970.
+    "enableDateTimeParsingFallback": "false",
 }
 _TEXTS: Final = "map<string,string>"
 

@@ -277,6 +277,14 @@ def test_fault_28_a_disk_replaced_under_the_same_broker(make_bed: MakeBed, tmp_p
         load.wait_acknowledged(100)
 
 
+def serves(bed: Testbed, broker_id: int) -> bool:
+    try:
+        bed.cluster.ask(broker_id, TOPIC)
+    except (EOFError, OSError):
+        return False
+    return True
+
+
 def test_fault_28_the_last_of_the_isr_with_an_empty_disk_does_not_lead(
     make_bed: MakeBed, tmp_path: Path
 ) -> None:
@@ -288,6 +296,8 @@ def test_fault_28_the_last_of_the_isr_with_an_empty_disk_does_not_lead(
         bed.cluster.kill(1)
         shutil.rmtree(bed.log_dir(1))
         bed.cluster.restart(1)
+        # Its disk is another one, so it waits until the session of the process before it has ended.
+        eventually(lambda: serves(bed, 1), 30, "it is back")
         time.sleep(3)
         assert bed.cluster.ask(1, TOPIC).partitions[TOPIC, 0].leader != 1, "an empty replica leads"
         bed.heal()

@@ -25,6 +25,12 @@ def _fields(messages: Iterable[Any]) -> Iterator[Fields]:
         yield message.topic(), message.partition(), message.timestamp()[1], message.key(), message.value()
 
 
+def _failed(messages: Iterable[Any]) -> Iterator[Fields]:
+    for topic, partition, timestamp, key, value in _fields(messages):
+        # A record that was given up before its topic was known has none.
+        yield topic, -1 if partition is None else partition, timestamp, key, value
+
+
 class _Channel:
     """Events go out through the producer itself, past its counting."""
 
@@ -74,7 +80,7 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
         # Ours is called first, and calls the application's.
         self._on_delivery = configuration.pop("on_delivery", None)
         super().__init__(configuration)
-        self.audit = Reporter(self.audit_settings, self._channel(configuration), _fields)
+        self.audit = Reporter(self.audit_settings, self._channel(configuration), _fields, _failed)
         self._ledger = self.audit.ledger
         self.audit.start()
         self._at_exit = _close_at_exit(self)

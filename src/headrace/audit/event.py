@@ -115,13 +115,17 @@ def _count(entry: Mapping[str, Any]) -> Count:
     return Count(
         Cell(
             _text("topic", entry["topic"]),
-            # -1: a record that failed before it had a partition.
-            _number("partition", entry["partition"], least=-1, largest=2**31 - 1),
+            _partition(entry["partition"]),
             _number("window_ms", entry["window_ms"]),
         ),
         Tally.parse(_number("count", entry["count"], least=0), checksum),
         _number("uncertain", entry["uncertain"], least=0),
     )
+
+
+def _partition(value: object) -> int:
+    """-1 of a record that failed before it had one; there are producers that say null."""
+    return -1 if value is None else _number("partition", value, least=-1, largest=2**31 - 1)
 
 
 def _text(name: str, value: object) -> str:

@@ -27,7 +27,8 @@ def test_what_is_told_is_read() -> None:
     # Nanoseconds, which somebody wrote where milliseconds belong, are a window too.
     assert decode(_with_count(window_ms=17 * 10**17)).counts[0].cell.window_ms == 17 * 10**17
     # A record of which not even the partition is known.
-    assert decode(_with_count(partition=-1)).counts[0].cell == Cell("t", -1, 0)
+    for nowhere in (-1, None):
+        assert decode(_with_count(partition=nowhere)).counts[0].cell == Cell("t", -1, 0)
     assert decode_retirement(retirement("p", "one", 7)) == ("one", 7)
     assert decode_retirement(_GOOD.encode()) is None
 

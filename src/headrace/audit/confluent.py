@@ -26,9 +26,10 @@ def _fields(messages: Iterable[Any]) -> Iterator[Fields]:
 
 
 def _failed(messages: Iterable[Any]) -> Iterator[Fields]:
-    for topic, partition, timestamp, key, value in _fields(messages):
+    for message in messages:
         # A record that was given up before its topic was known has none.
-        yield topic, -1 if partition is None else partition, timestamp, key, value
+        partition = -1 if message.partition() is None else message.partition()
+        yield message.topic(), partition, message.timestamp()[1], message.key(), message.value()
 
 
 class _Channel:

@@ -70,8 +70,9 @@ brokers at run time, the broker's file, the default. Times in several units (`lo
 - `listeners` and `listener.security.protocol.map` cannot change while the broker runs.
 - `log.retention.ms=0` is refused for all brokers, not only for one.
 - `log.cleaner.threads` may rise by any amount; Kafka refuses more than double at once.
-- `min.insync.replicas` may be set for one broker; Kafka refuses that and stores a value for all brokers when
-  its storage is formatted.
+- `min.insync.replicas` of all brokers is written down by a cluster's first controller, from its file; Kafka
+  does that when its storage is formatted. As with Kafka it can be changed afterwards and not removed, and
+  cannot differ by broker.
 - Where `log.retention.ms` is set at run time, Kafka shows `log.retention.minutes` of the file as not set.
 - `advertised.listeners` is shown as it is in the file, so as not set where the listeners are used.
 - An error has our own words beside Kafka's code.

@@ -74,11 +74,8 @@ class ParquetTable:
         for each in self.files.names(self._commit_files):
             for name in self._commits(each)[-1:]:  # a batch begins when the one before has arrived
                 self._arrive(f"{self._commit_files}/{each}/{name}")
-        for name in self.files.names(self._compactions):  # until then rows are in two files
-            self._finish_compaction(f"{self._compactions}/{name}")
-        for name in self.files.names(self._staging):
-            if name.startswith(f"{writer}-"):
-                self.files.remove(f"{self._staging}/{name}")
+        self._finish_compactions()  # until then rows are in two files
+        self._drop_staged(f"{writer}-")
 
     def append(self, frame: DataFrame, commit: Commit) -> None:
         attempt = f"{commit.writer}-{commit.batch:012d}-{uuid.uuid4().hex[:8]}"
@@ -134,11 +131,18 @@ class ParquetTable:
         self.files.remove(file)
 
     def _finish_compactions(self) -> None:
-        """Of a process that was killed. Only one process maintains a table at a time."""
+        """Of a process that was killed, or of one that is just at it: to do it twice is harmless."""
         for name in self.files.names(self._compactions):
             self._finish_compaction(f"{self._compactions}/{name}")
+
+    def _begin_rewriting(self) -> None:
+        """Only one process rewrites a table at a time: what else is staged was left by one that was killed."""
+        self._finish_compactions()
+        self._drop_staged("compaction-")
+
+    def _drop_staged(self, prefix: str) -> None:
         for name in self.files.names(self._staging):
-            if name.startswith("compaction-"):
+            if name.startswith(prefix):
                 self.files.remove(f"{self._staging}/{name}")
 
     def _frame_of(self, names: Sequence[str]) -> DataFrame:
@@ -148,7 +152,7 @@ class ParquetTable:
 
     def remove(self, keys: DataFrame) -> None:
         """Rewrites what there is: dead letters are few."""
-        self._finish_compactions()
+        self._begin_rewriting()
         names = list(self._data_files())
         if not names:
             return
@@ -158,7 +162,7 @@ class ParquetTable:
         self._rewrite(names, kept.select(*schema.names), 1)
 
     def maintain(self, settings: Maintenance) -> Upkeep:
-        self._finish_compactions()
+        self._begin_rewriting()
         before = self._data_files()
         packing = Packing(settings.small_file_bytes, settings.target_file_bytes, settings.least_files)
         for group in pack(before, packing):

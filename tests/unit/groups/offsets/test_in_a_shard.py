@@ -116,18 +116,23 @@ def test_offsets_outlive_the_members_of_the_other_protocol_too() -> None:
     assert len(loaded.shard.groups) == 0
 
 
-def test_what_is_committed_to_an_empty_consumer_group_has_a_retention_of_its_own() -> None:
-    coordinator = ConsumerCoordinator(CONFIG)
-    member = Consumer(coordinator, "m")
-    member.beat()
-    commit(coordinator, 5, generation=member.epoch, member="m")
-    member.leave()
+def commit_late_and_expire(coordinator: Coordinator | ConsumerCoordinator) -> None:
+    """To a group that has just become empty, when its own retention is nearly over."""
     coordinator.advance(8 * MINUTE)
     commit(coordinator, 7)
     coordinator.advance(9 * MINUTE)
     assert committed(coordinator) == {"t": {0: 7}}
     coordinator.advance(2 * MINUTE)
     assert committed(coordinator) == {}
+
+
+def test_what_is_committed_to_an_empty_consumer_group_has_a_retention_of_its_own() -> None:
+    coordinator = ConsumerCoordinator(CONFIG)
+    member = Consumer(coordinator, "m")
+    member.beat()
+    commit(coordinator, 5, generation=member.epoch, member="m")
+    member.leave()
+    commit_late_and_expire(coordinator)
 
 
 def test_what_is_committed_to_an_empty_classic_group_has_a_retention_of_its_own() -> None:
@@ -135,12 +140,7 @@ def test_what_is_committed_to_an_empty_classic_group_has_a_retention_of_its_own(
     [member], generation = coordinator.stable_group(1)
     commit(coordinator, 5, generation=generation, member=member)
     coordinator.leave((member, None))
-    coordinator.advance(8 * MINUTE)
-    commit(coordinator, 7)
-    coordinator.advance(9 * MINUTE)
-    assert committed(coordinator) == {"t": {0: 7}}
-    coordinator.advance(2 * MINUTE)
-    assert committed(coordinator) == {}
+    commit_late_and_expire(coordinator)
 
 
 def test_members_keep_no_offsets_of_topics_that_they_left() -> None:

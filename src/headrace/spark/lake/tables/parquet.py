@@ -136,7 +136,7 @@ class ParquetTable:
             self._finish_compaction(f"{self._compactions}/{name}")
 
     def _begin_rewriting(self) -> None:
-        """Only one process rewrites a table at a time: what else is staged was left by one that was killed."""
+        """Only one process rewrites a table at a time: what else is staged is of one that was killed."""
         self._finish_compactions()
         self._drop_staged("compaction-")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -15,10 +15,10 @@ from headrace.controller.delta import MetadataDelta
 from headrace.core.errors import CorruptLog, StorageError
 from headrace.core.ids import TopicPartition
 from headrace.metrics.registry import BrokerMetrics
-from headrace.replication.partition import Partition
 from headrace.replication.safeguards import ALL_ON
 from tests.unit.log.material import NOW, append
 from tests.unit.log.test_manager import TOPIC_ID, manager
+from tests.unit.replication.replicas import new_partition
 
 NAME = TopicPartition("orders", 0)
 
@@ -72,7 +72,8 @@ def test_what_a_mistake_left_out_is_looked_at_with_the_next_change(monkeypatch: 
 
 
 def test_a_partition_that_has_come_back_is_not_offline_any_more() -> None:
+    partition = new_partition()
     table = PartitionTable()
-    table.set_offline(NAME, StorageError("damaged"))
-    table.add(cast(Partition, SimpleNamespace(topic_partition=NAME)))
+    table.set_offline(partition.topic_partition, StorageError("damaged"))
+    table.add(partition)
     assert table.offline == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,18 @@ def test_what_is_less_than_the_limit_is_read_whole() -> None:
 
 def test_no_partition_waits_for_the_others() -> None:
     assert within(at(0, 0), at(1_000_000, 1), 10) == at(9, 1)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("quiet", [0, 1, 2])
+def test_a_limit_below_the_number_of_partitions_goes_round(most: int, quiet: int) -> None:
+    """The busy ones grow for ever; one of them has something only now and then."""
+    position, end = at(0, 0, 0, 0), at(1000, 1000, 1000, 1000)
+    end["t", quiet] = 1
+    for number in range(8):
+        end["t", 3] = position["t", 3] + number % 2
+        position = within(position, end, most)
+    assert position["t", quiet] == 1
 
 
 @given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,6 +11,7 @@ import click
 
 from headrace.audit import event
 from headrace.audit.verdict import State, Verdict, window_text
+from headrace.cli import config_file
 from headrace.cli.audit_options import certificates_option, document, moment_ms
 from headrace.cli.completions import complete_topics
 from headrace.cli.options import bootstrap_option, json_option
@@ -19,6 +21,8 @@ from headrace.cli.values import duration_ms, duration_text
 from headrace.client.errors import ClientFailure
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from headrace.spark.audit.config import AuditConfig  # Spark is imported when the command runs
     from headrace.spark.audit.job import Auditor, PassResult
 
@@ -32,7 +36,7 @@ _FAILURES_AT_MOST: Final = 5
     "--state",
     required=True,
     metavar="DIRECTORY",
-    help="Where the audit keeps its tables: a directory or a URL.",
+    help="Where the audit keeps its tables: a directory of this machine, or a URL.",
 )
 @click.option(
     "--lake",
@@ -80,14 +84,12 @@ def run(
     printed as soon as it is sure. `headrace audit report` draws what was found, and `headrace audit wait`
     waits for a window.
     """
-    from headrace.spark import session
-    from headrace.spark.audit.job import Auditor
-
+    session, auditor_for = config_file.imported(_spark_parts, "the audit needs")
     config = _config(topics, chosen)
     spark = session("headrace-audit", master=master, extra={"spark.ui.showConsoleProgress": "false"})
     spark.sparkContext.setLogLevel("ERROR")
     try:
-        auditor = Auditor(spark, config)
+        auditor = auditor_for(spark, config)
         if once:
             found = auditor.run_once()
             _print(found, as_json)
@@ -98,18 +100,27 @@ def run(
         spark.stop()
 
 
+def _spark_parts() -> tuple[Callable[..., SparkSession], type[Auditor]]:
+    from headrace.spark import session
+    from headrace.spark.audit.job import Auditor
+
+    return session, Auditor
+
+
 def _config(topics: tuple[str, ...], chosen: dict[str, Any]) -> AuditConfig:
     from headrace.spark.audit.config import AuditConfig, parse_table
     from headrace.spark.audit.lakes import tables_of
-    from headrace.spark.lake.config import load
+    from headrace.spark.lake.config import load, location_of
 
     lakes = tuple(parse_table(text) for text in chosen["lakes"])
     if chosen["lake_config"] is not None:
         lakes += tables_of(load(chosen["lake_config"]), topics)
+    state = location_of(chosen["state"], Path.cwd())
+    assert state is not None  # the option is required
     return AuditConfig(
         kafka={"bootstrap.servers": chosen["bootstrap"]},
         topics=topics,
-        state=chosen["state"],
+        state=state,
         lakes=lakes,
         window_ms=chosen["window"],
         lateness_ms=chosen["lateness"],

@@ -1,0 +1,49 @@
+"""`headrace audit run` before Spark starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from unittest.mock import Mock
+
+import pytest
+from click.testing import CliRunner
+
+from headrace.cli.main import cli
+from headrace.spark.audit.config import AuditConfig, AuditRefused
+
+_WITHOUT_SPARK = "import sys; sys.modules['pyspark'] = None; from headrace.cli.main import main; main()"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("books", "file://{here}/books"),
+        ("/data/audit/", "file:///data/audit"),
+        ("s3a://b/audit", "s3a://b/audit"),
+    ],
+)
+def test_the_state_is_a_place_that_spark_can_find(
+    said: str, meant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[AuditConfig] = []
+
+    def auditor(_spark: object, config: AuditConfig) -> None:
+        given.append(config)
+        raise AuditRefused("that is enough")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("headrace.spark.sessions.session", Mock())
+    monkeypatch.setattr("headrace.spark.audit.job.Auditor", auditor)
+    CliRunner().invoke(cli, ["audit", "run", "orders", "--state", said])
+    assert [config.state for config in given] == [meant.format(here=tmp_path.resolve())]
+
+
+def test_without_spark_it_is_said_what_to_install() -> None:
+    command = [sys.executable, "-c", _WITHOUT_SPARK, "audit", "run", "orders", "--state", "books"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("error: pyspark")
+    assert line.endswith(" is not installed: the audit needs `pip install 'headrace[spark]'`")

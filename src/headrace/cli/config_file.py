@@ -41,7 +41,7 @@ def imported(find: Callable[[], C], what: str) -> C:
 def write_template(path: Path, template: str, command: str) -> None:
     """A configuration to begin with. An existing file is left alone."""
     try:
-        with path.open("x") as file:
+        with path.open("x", encoding="utf-8") as file:
             file.write(template.format(name=path))
     except FileExistsError:
         raise click.ClickException(f"{path} exists; name another file, or edit that one") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner, Result
 
 from headrace.cli import lake_progress, lake_status
@@ -33,6 +34,15 @@ def test_a_mistake_is_told_with_its_line(tmp_path: Path) -> None:
         result = run(*command, "--config", str(path))
         assert result.exit_code == 1
         assert "lake.toml:4: lake.format: 'dleta' is not known; did you mean delta?" in result.output
+
+
+@pytest.mark.parametrize("part", ["lake", "table"])
+def test_a_file_that_is_not_utf_8_is_told_with_its_line(part: str, tmp_path: Path) -> None:
+    path = tmp_path / "old.toml"
+    path.write_bytes("# caf\u00e9\n".encode() + "[kafka] # caf\u00e9\n".encode("latin-1"))
+    result = CliRunner().invoke(cli, [part, "status", "--config", str(path)])
+    assert result.exit_code == 1
+    assert f"error: {path}:2: byte 0xe9 is not UTF-8; save the file as UTF-8\n" in result.output
 
 
 def test_a_topic_without_a_rule_cannot_be_replayed(tmp_path: Path) -> None:

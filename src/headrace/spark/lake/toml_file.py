@@ -18,9 +18,17 @@ C = TypeVar("C")
 def read(path: Path, refused: type[HeadraceError], *, command: str) -> str:
     """`command` writes a file to begin with."""
     try:
-        return path.read_text()
+        data = path.read_bytes()
     except FileNotFoundError:
         raise refused(f"{path}: there is no such file; `{command}` writes one to begin with") from None
+    try:
+        # TOML is UTF-8, whatever the locale is.
+        return data.decode().replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise refused(
+            f"{path}:{line}: byte {data[error.start]:#04x} is not UTF-8; save the file as UTF-8"
+        ) from None
 
 
 def parse(

@@ -135,6 +135,7 @@ def _judge_partition(
         health.offline.append(partition)
         return
     health.leaders[state.leader] = health.leaders.get(state.leader, 0) + 1
+    least = min(least, len(state.replicas))  # as brokers count: with fewer replicas all of them are needed
     if len(state.isr) < least:
         health.under_min_isr.append(partition)
     elif len(state.isr) == least and expected > least:

@@ -64,6 +64,14 @@ def test_the_verdict_is_the_worst_that_holds() -> None:
     assert (judged.verdict, judged.dead) == ("degraded", [3])
 
 
+def test_a_partition_with_fewer_replicas_than_the_minimum_needs_all_of_them() -> None:
+    """As the brokers see it: min.insync.replicas=2 does not make a topic of one replica unwritable."""
+    judged = health.judge(seen((1, [1], [1]), (2, [2], [2])))
+    assert judged.under_min_isr == []
+    assert judged.at_min_isr == []
+    assert judged.verdict == "healthy"
+
+
 def test_a_replica_on_its_way_is_not_missed() -> None:
     observed = seen((1, [1, 2, 3], [1, 2]))
     moving = {p(0): Reassignment([1, 2, 3], [3], [])}

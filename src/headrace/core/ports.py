@@ -30,6 +30,15 @@ class Random(Protocol):
     def randbytes(self, n: int) -> bytes: ...
 
 
+class SyncFailed(OSError):
+    """A sync that failed. Whatever its number says, what was written before may be gone: systems report
+    there, with ENOSPC among others, what they could not write, and give up its pages."""
+
+    @classmethod
+    def of(cls, error: OSError) -> SyncFailed:
+        return cls(error.errno, error.strerror, error.filename)
+
+
 class File(Protocol):
     """One open file. Every call is positioned: a file has no cursor to share."""
 
@@ -46,7 +55,7 @@ class File(Protocol):
     def truncate(self, size: int) -> None: ...
 
     def sync(self) -> None:
-        """fdatasync. After it returns, the content survives a power loss."""
+        """fdatasync. After it returns, the content survives a power loss. SyncFailed if it cannot be."""
         ...
 
     def close(self) -> None: ...
@@ -88,7 +97,7 @@ class Disk(Protocol):
     def remove_tree(self, path: str) -> None: ...
 
     def sync_dir(self, path: str) -> None:
-        """Makes creations, renames and removals inside `path` durable."""
+        """Makes creations, renames and removals inside `path` durable. SyncFailed if it cannot be."""
         ...
 
     def size(self, path: str) -> int: ...

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from headrace.core.errors import StorageError
 from headrace.core.ids import TopicPartition
-from headrace.core.ports import Disk, File
+from headrace.core.ports import Disk, File, SyncFailed
 
 if TYPE_CHECKING:
     from headrace.log.segment_chain import SegmentChain
@@ -33,7 +33,7 @@ _ADVICE: Final = {
 }
 
 _NOTHING_LOST: Final = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EACCES)
-"""What could not be written was refused, and what was written before is untouched."""
+"""Except of a sync: what could not be written was refused, and what was written before is untouched."""
 
 
 class HoldsFile(Protocol):
@@ -98,7 +98,8 @@ class LogDirectory:
         is_first = self.failure is None
         if is_first:
             self.failure = failure  # before anything else is tried with a disk that may hang
-        if not self.may_have_lost and error.errno not in _NOTHING_LOST:
+        is_loss = isinstance(error, SyncFailed) or error.errno not in _NOTHING_LOST
+        if is_loss and not self.may_have_lost:
             # Also of one that is offline: a disk that was full is synced when the broker stops.
             self.may_have_lost = True
             if self._on_loss is not None:

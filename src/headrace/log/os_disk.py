@@ -7,7 +7,7 @@ import resource
 import shutil
 from collections.abc import Sequence
 
-from headrace.core.ports import Buffer
+from headrace.core.ports import Buffer, SyncFailed
 
 
 def descriptor_limit() -> int:
@@ -57,7 +57,10 @@ class OsFile:
         os.ftruncate(self._descriptor, size)
 
     def sync(self) -> None:
-        os.fdatasync(self._descriptor)
+        try:
+            os.fdatasync(self._descriptor)
+        except OSError as error:
+            raise SyncFailed.of(error) from error
 
     def close(self) -> None:
         descriptor, self._descriptor = self._descriptor, -1
@@ -73,7 +76,7 @@ class OsFile:
 
 
 class OsDisk:
-    """Paths are given to the system as they are; every error is its OSError."""
+    """Paths are given to the system as they are; every error is its OSError, that of a sync a SyncFailed."""
 
     __slots__ = ()
 
@@ -106,6 +109,8 @@ class OsDisk:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            raise SyncFailed.of(error) from error
         finally:
             os.close(descriptor)
 

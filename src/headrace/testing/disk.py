@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
-from headrace.core.ports import Buffer
+from headrace.core.ports import Buffer, SyncFailed
 
 SECTOR_BYTES: Final = 512
 _NO_LIMIT: Final = 1 << 60
@@ -163,7 +163,11 @@ class SimulatedFile:
         content.modified_ms = self._disk.now_ms
 
     def sync(self) -> None:
-        self._use("sync").sync()
+        try:
+            content = self._use("sync")
+        except OSError as error:
+            raise SyncFailed.of(error) from error
+        content.sync()
 
     def close(self) -> None:
         self._generation = -1
@@ -299,7 +303,10 @@ class SimulatedDisk:
         folder.drop(name)
 
     def sync_dir(self, path: str) -> None:
-        self.meet_faults("sync_dir", path)
+        try:
+            self.meet_faults("sync_dir", path)
+        except OSError as error:
+            raise SyncFailed.of(error) from error
         self._folder(path).sync()
 
     def size(self, path: str) -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
-from headrace.core.ports import Disk
+from headrace.core.ports import Disk, SyncFailed
 from headrace.log.os_disk import OsDisk
-from headrace.testing.disk import SimulatedDisk
+from headrace.testing.disk import Fault, SimulatedDisk
 
 
 @pytest.fixture(params=["os", "simulated"])
@@ -125,3 +127,19 @@ def test_space_is_reported(disk: Disk, root: str) -> None:
 def test_times_are_milliseconds(disk: Disk, root: str) -> None:
     disk.open(f"{root}/a", create=True).close()
     assert disk.modified_ms(f"{root}/a") >= 0
+
+
+def test_a_sync_that_fails_says_so(tmp_path: Path) -> None:
+    """Its number alone does not: ENOSPC of a write has lost nothing."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(SyncFailed) as caught:
+        OsDisk().open(str(tmp_path / "pipe")).sync()
+    assert caught.value.errno == errno.EINVAL
+    disk = SimulatedDisk()
+    disk.make_dirs("/data")
+    disk.faults = [Fault("sync", "/data", errno.ENOSPC), Fault("sync_dir", "/data", errno.ENOSPC)]
+    with pytest.raises(SyncFailed) as caught:
+        disk.open("/data/a", create=True).sync()
+    assert caught.value.errno == errno.ENOSPC
+    with pytest.raises(SyncFailed):
+        disk.sync_dir("/data")

@@ -21,6 +21,8 @@ _AIM: Final = 0.95
 _PARTITIONS: Final = 16
 #: No guess goes further from the last one: it rests on what was seen before it.
 _LEAP: Final = 4.0
+#: So many offsets before its end a log is sampled last: some of them can be markers of transactions.
+_TAIL: Final = 16
 #: Of each partition, where nobody knows how large records are: few enough for any of them.
 _BLIND: Final = 100
 
@@ -67,9 +69,9 @@ def fill(
     total = sum(backlog.values())
     if not first:
         return _unseen(begin, end, most_bytes, known)
-    most = _most(
-        total * most_bytes * _AIM / _all(begin, end, {each: one.density for each, one in first.items()})
-    )
+    whole = _all(begin, end, {each: one.density for each, one in first.items()})
+    # No more than there is: the next guess lies in proportion to this one.
+    most = min(total, _most(total * most_bytes * _AIM / whole))
     below, above = (0, 0.0), (0, 0.0)
     found: Filled | None = None
     for _ in range(_ROUNDS):
@@ -77,11 +79,11 @@ def fill(
         size = _size(begin, guess, first, take)
         if size <= most_bytes:
             found, below = Filled(guess, size), (most, size)
-            if most >= total or size >= most_bytes * _ENOUGH:
+            if most == total or size >= most_bytes * _ENOUGH:
                 return found
         else:
             above = (most, size)
-        most = _next(below, above, most_bytes * _AIM)
+        most = min(total, _next(below, above, most_bytes * _AIM))
     return found or Filled(within(begin, end, most), _AIM * most_bytes)
 
 
@@ -111,21 +113,29 @@ def _size(begin: Offsets, guess: Offsets, first: dict[Partition, Sample], take: 
     densities = {}
     for each, sample in first.items():
         if guess[each] > begin[each]:
-            densities[each] = _between(sample, guess[each], take(each, guess[each])) / (
-                guess[each] - begin[each]
-            )
+            last = _last(each, guess[each], sample, take)
+            densities[each] = _between(sample, guess[each], last) / (guess[each] - begin[each])
     return _all(begin, guess, densities or {each: sample.density for each, sample in first.items()})
 
 
+def _last(partition: Partition, end: int, first: Sample, take: TakeSample) -> Sample | None:
+    """From `end` on; where the log ends there, from a little before it, so that both ends are seen."""
+    last = take(partition, end)
+    if last is not None or end <= first.end:
+        return last
+    return take(partition, max(first.end, end - _TAIL))
+
+
 def _between(first: Sample, end: int, last: Sample | None) -> float:
-    """Bytes from where the first sample begins to where the last one does."""
+    """Bytes from where the first sample begins to `end`."""
     if last is None:
         return (end - first.begin) * first.density
     if end < first.end:
         # The first goes too far. What it has too much is seen by the last; all of it, if both end together.
         # That can be more than there was, where the last sees larger records: then it is as one offset.
         return max(first.density, first.bytes - (first.end - end) * last.density)
-    return first.bytes + (end - first.end) * (first.density + last.density) / 2
+    unseen = (last.begin - first.end) * (first.density + last.density) / 2
+    return first.bytes + unseen + (end - last.begin) * last.density
 
 
 def _all(begin: Offsets, end: Offsets, densities: dict[Partition, float]) -> float:

@@ -74,15 +74,48 @@ def test_batches_come_near_the_limit(
     log = Log([size(index) for index in range(4000)], batch_bytes)
     found = batches(log, 400_000)
     assert all(low <= each / 400_000 <= high for each in found[:-1]), found
+    assert found[-1] / 400_000 <= high, found
     assert log.fetches <= 4 * len(found)
+
+
+@pytest.mark.parametrize("count", range(200, 2000, 100))
+@pytest.mark.parametrize(
+    "size",
+    [lambda index: 100 + index, lambda index: 100 + 10 * index, lambda index: 2100 - index],
+    ids=["growing", "growing fast", "shrinking"],
+)
+def test_a_batch_that_reaches_the_end_of_the_log_comes_near_the_limit_too(
+    size: Callable[[int], int], count: int
+) -> None:
+    found = batches(Log([size(index) for index in range(count)]), 400_000)
+    assert all(each / 400_000 <= 1.1 for each in found), found
+
+
+@pytest.mark.parametrize("large", [600, 5_000])
+@pytest.mark.parametrize("small", [100, 640, 1_000, 3_000])
+def test_large_records_behind_small_ones_do_not_come_all_at_once(small: int, large: int) -> None:
+    """Twice the limit at most: between the samples records are taken to grow evenly."""
+    found = batches(Log([100] * small + [100_000] * large), 8_000_000)
+    assert all(each / 8_000_000 <= 2 for each in found), found
+
+
+@pytest.mark.parametrize("many", [1, 3])
+def test_a_log_that_ends_with_markers_of_transactions_is_sampled_before_them(many: int) -> None:
+    class Marked(Log):
+        def take(self, partition: tuple[str, int], offset: int) -> Sample | None:
+            return super().take(partition, offset) if offset < len(self.sizes) - many else None
+
+    found = batches(Marked([100 + index for index in range(1_500)] + [0] * many), 400_000)
+    assert all(each / 400_000 <= 1.1 for each in found), found
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_sizes_without_order_are_met_on_average(seed: int) -> None:
     chance = random.Random(seed)
     log = Log([50 + int(chance.lognormvariate(5, 1)) for _ in range(20_000)])
-    found = [each / 500_000 for each in batches(log, 500_000)[:-1]]
+    *found, last = [each / 500_000 for each in batches(log, 500_000)]
     assert all(0.6 <= each <= 1.5 for each in found), found
+    assert last <= 1.5
     assert 0.8 <= sum(found) / len(found) <= 1.1
 
 

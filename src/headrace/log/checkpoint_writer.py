@@ -90,15 +90,14 @@ class DirectoryCheckpoints:
             for partition in gone:
                 self._lowered[partition] = None
                 self._cuts[partition] = self._cuts.get(partition, 0) + 1
-            if not gone.isdisjoint(self.clean_offsets):
-                rest = {known: at for known, at in self.clean_offsets.items() if known not in gone}
-                self._write_clean_offsets(rest)
-            if not gone.isdisjoint(self.recovery_points):
-                rest = {known: at for known, at in self.recovery_points.items() if known not in gone}
-                self._write_recovery_points(rest)
-            if not gone.isdisjoint(self.log_start_offsets):
-                rest = {known: at for known, at in self.log_start_offsets.items() if known not in gone}
-                self._write_log_starts(rest)
+            for known, write in (
+                (self.clean_offsets, self._write_clean_offsets),
+                (self.recovery_points, self._write_recovery_points),
+                (self.log_start_offsets, self._write_log_starts),
+                (self.high_watermarks, self._write_high_watermarks),
+            ):
+                if not known.keys().isdisjoint(gone):  # it looks at the few, not at all that are known
+                    write({partition: at for partition, at in known.items() if partition not in gone})
 
     def write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
         with self._lock:
@@ -114,9 +113,10 @@ class DirectoryCheckpoints:
 
     def write_high_watermarks(self, offsets: dict[TopicPartition, int]) -> None:
         with self._lock:
-            if offsets != self.high_watermarks:
-                self._write(checkpoints.HIGH_WATERMARKS, offsets)
-                self.high_watermarks = offsets
+            for partition, lowered in self._lowered.items():
+                if lowered is None:  # deleted since: its successor has committed nothing yet
+                    offsets.pop(partition, None)
+            self._write_high_watermarks(offsets)
 
     def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetTicket:
         """Everything below `offset` is compacted. To be run once what the cleaner has swapped is in place."""
@@ -156,6 +156,11 @@ class DirectoryCheckpoints:
         if offsets != self.log_start_offsets:
             self._write(checkpoints.LOG_START_OFFSETS, offsets)
             self.log_start_offsets = offsets
+
+    def _write_high_watermarks(self, offsets: dict[TopicPartition, int]) -> None:
+        if offsets != self.high_watermarks:
+            self._write(checkpoints.HIGH_WATERMARKS, offsets)
+            self.high_watermarks = offsets
 
     def _write_clean_offsets(self, offsets: dict[TopicPartition, int]) -> None:
         if offsets != self.clean_offsets:

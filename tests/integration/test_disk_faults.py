@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
+from headrace.client import health
+from headrace.client.cluster import Cluster as Client
 from headrace.core.errors import CorruptLog, StorageError
 from headrace.log import retention
 from headrace.log.partition_log import PartitionLog
@@ -75,6 +77,55 @@ def test_metadata_is_not_begun_anew_while_a_directory_is_missing(tmp_path: Path)
     (tmp_path / "unplugged").rename(first)
     with Cluster(properties, directory=tmp_path) as cluster:
         assert "t" in admin(cluster.bootstrap).list_topics(timeout=10).topics
+
+
+@pytest.mark.parametrize("in_its_place", ["a file", "an empty mount point"])
+def test_what_a_missing_disk_holds_is_offline_and_not_begun_anew(tmp_path: Path, in_its_place: str) -> None:
+    """It is the only copy: an empty one would be served as if nothing had been written, and take writes."""
+    properties, (first, second) = two_directories(tmp_path)
+    with Cluster(properties, directory=tmp_path) as cluster:
+        create(cluster.bootstrap, "t", 4)
+        healthy, lost = partition_in(cluster, first), partition_in(cluster, second)
+        send_all(cluster.bootstrap, "t", [b"kept"], partition=lost)
+    second.rename(tmp_path / "unplugged")
+    if in_its_place == "a file":
+        second.write_text("a file where the directory was")
+    else:
+        second.mkdir()
+    with Cluster(properties, directory=tmp_path) as cluster:
+        cluster.restart()  # nor is it forgotten by the next start
+        (outcome,) = send(cluster.bootstrap, "t", [b"x"], partition=lost)
+        assert outcome is not None
+        assert outcome.code() in (KafkaError.KAFKA_STORAGE_ERROR, KafkaError._MSG_TIMED_OUT)
+        send_all(cluster.bootstrap, "t", [b"x"], partition=healthy)
+        seen = cluster.run(health_of(cluster.bootstrap))
+        assert ("t", lost) in seen.offline
+        assert ("t", healthy) not in seen.offline
+        assert sorted(cluster.call(lambda: list(cluster.broker.partitions.offline))) == sorted(seen.offline)
+        assert not list(tmp_path.glob(f"[ab]/t-{lost}"))
+        create(cluster.bootstrap, "later", 2)
+        send_all(cluster.bootstrap, "later", [b"x"], partition=1)
+    second.unlink() if second.is_file() else shutil.rmtree(second)
+    (tmp_path / "unplugged").rename(second)
+    with Cluster(properties, directory=tmp_path) as cluster:
+        assert [message.value() for message in read(cluster.bootstrap, "t", 1, partition=lost)] == [b"kept"]
+
+
+async def health_of(bootstrap: str) -> health.Health:
+    async with Client(bootstrap) as client:
+        return health.judge(await health.gather(client))
+
+
+def test_a_directory_that_fails_while_the_broker_runs_is_seen_in_its_health(tmp_path: Path) -> None:
+    properties, (first, second) = two_directories(tmp_path)
+    with Cluster(properties, directory=tmp_path) as cluster:
+        create(cluster.bootstrap, "t", 4)
+        healthy, lost = partition_in(cluster, first), partition_in(cluster, second)
+        assert cluster.run(health_of(cluster.bootstrap)).verdict == "healthy"
+        fail(cluster, second, errno.EIO)
+        seen = cluster.run(health_of(cluster.bootstrap))
+        assert ("t", lost) in seen.offline
+        assert ("t", healthy) not in seen.offline
 
 
 def crashed_copy(cluster: Cluster, to: Path) -> Path:

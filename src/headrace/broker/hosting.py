@@ -7,7 +7,7 @@ said to that one: an epoch belongs to the process that was given it (rule 11).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -38,6 +38,8 @@ class Hosting:
         self._late = LateOpenings(broker, self.host, self._is_said_to_us)
         self._room: int | None = None
         """How many new logs may still be made in this call; None if it does not matter how long it takes."""
+        self.missing: Mapping[tuple[UUID, int], StorageError] = {}
+        """Logs that are not to be made anew (topic id, partition): they may be on a disk that is not here."""
 
     def start(self) -> None:
         """Host everything that the metadata assigns to this broker, then follow its changes."""
@@ -159,6 +161,7 @@ class Hosting:
                 except StorageError as error:
                     broker.log.error("partition offline", partition=str(name), error=str(error))
                     broker.partitions.set_offline(name, error)
+                    broker.dispatcher.forget_answers()
                     continue
                 partition = Partition(
                     name,
@@ -188,6 +191,8 @@ class Hosting:
                     f"{log.path} holds another topic of the same name (id {log.topic_id}, not {topic_id}):"
                     " move it away, then restart the broker"
                 )
+        elif (topic_id, name.partition) in self.missing:
+            raise StorageError(str(self.missing[topic_id, name.partition]))
         else:
             log = logs.create(name, topic_id, self._broker.clock.wall_ms())
         log.update_config(config)
@@ -257,6 +262,7 @@ class Hosting:
             if partition.log.directory is directory:
                 partition.resign()
                 broker.replicas.unfollow(partition)
+        broker.dispatcher.forget_answers()
 
     def stop(self) -> None:
         """Open no more."""

@@ -40,6 +40,13 @@ class PartitionTable:
     def offline(self) -> Mapping[TopicPartition, StorageError]:
         return self._offline
 
+    def is_offline(self, topic: str, index: int) -> bool:
+        """Whether it should be served here and cannot be."""
+        partition = self.find(topic, index)
+        if partition is None:
+            return TopicPartition(topic, index) in self._offline
+        return not partition.log.directory.is_online
+
     def find(self, topic: str, index: int) -> Partition | None:
         partitions = self._topics.get(topic)
         return None if partitions is None else partitions.get(index)

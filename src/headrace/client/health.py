@@ -56,7 +56,7 @@ class Health(NamedTuple):
     view: ClusterView
     partitions: int
     offline: list[TopicPartition]
-    """Without a leader: neither written nor read."""
+    """Without a leader, or with one that cannot serve it: neither written nor read."""
     under_min_isr: list[TopicPartition]
     """Writes with acks=all are refused."""
     at_min_isr: list[TopicPartition]
@@ -131,7 +131,7 @@ def _judge_partition(
     expected = len(state.replicas) - (len(moving.adding) if moving else 0)
     if len(state.isr) < expected:
         health.under_replicated.append(partition)
-    if state.leader < 0:
+    if state.leader < 0 or state.leader in state.offline:
         health.offline.append(partition)
         return
     health.leaders[state.leader] = health.leaders.get(state.leader, 0) + 1

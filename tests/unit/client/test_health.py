@@ -72,6 +72,17 @@ def test_a_partition_with_fewer_replicas_than_the_minimum_needs_all_of_them() ->
     assert judged.verdict == "healthy"
 
 
+def test_a_leader_whose_log_cannot_be_served_is_none() -> None:
+    """A lone broker leads what its missing disk holds: nobody else could."""
+    observed = seen((1, [1], [1]), (1, [1], [1]))
+    (topic,) = observed.topics
+    topic.partitions[1] = topic.partitions[1]._replace(offline=[1])
+    judged = health.judge(observed)
+    assert judged.offline == [p(1)]
+    assert judged.leaders[1] == 1
+    assert judged.verdict == "offline"
+
+
 def test_a_replica_on_its_way_is_not_missed() -> None:
     observed = seen((1, [1, 2, 3], [1, 2]))
     moving = {p(0): Reassignment([1, 2, 3], [3], [])}

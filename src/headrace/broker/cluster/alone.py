@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.cluster import description
+from headrace.broker.missing_logs import find_missing
 from headrace.controller.brokers import BrokerDescription
 from headrace.core.errors import HeadraceError, StorageError
 from headrace.core.ids import NO_BROKER, BrokerEpoch
@@ -40,17 +41,19 @@ class LoneNode:
             description.forget(broker.disk, directory.path)
         broker.controller.on_resign(self._on_resign)
         await broker.controller.enter(broker.broker_id)
-        self.broker_epoch = await broker.controller.register_alone(self._describe())
+        missing = find_missing(broker.image, broker.broker_id, broker.logs)
+        self.broker_epoch = await broker.controller.register_alone(self._describe(missing.directories))
+        broker.hosting.missing = missing.partitions
         broker.hosting.start()
 
-    def _describe(self) -> BrokerDescription:
+    def _describe(self, missing: tuple[UUID, ...]) -> BrokerDescription:
         broker = self._broker
         return BrokerDescription(
             broker_id=broker.broker_id,
             incarnation_id=UUID(bytes=broker.random.randbytes(16), version=4),
             endpoints=broker.endpoints,
             rack=broker.config.broker_rack,
-            directories=tuple(directory.uuid for directory in broker.logs.online()),
+            directories=(*(directory.uuid for directory in broker.logs.online()), *missing),
             features=broker.supported_features,
         )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.allowed_operations import ON_TOPIC
 from headrace.broker.api import Api, Call
+from headrace.broker.offline_replicas import offline_replicas
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -91,7 +92,7 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> DescribeTopicPa
         isr_nodes=list(topic.isr(index)),
         eligible_leader_replicas=list(exceptional.elr),
         last_known_elr=list(exceptional.last_known_elr),
-        offline_replicas=[replica for replica in replicas if not broker.is_alive(replica)],
+        offline_replicas=offline_replicas(broker, topic, index, replicas),
     )
 
 

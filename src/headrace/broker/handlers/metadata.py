@@ -16,6 +16,7 @@ from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators import internal_topics
 from headrace.broker.errors import code_of
+from headrace.broker.offline_replicas import offline_replicas
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import NO_BROKER, NO_TOPIC_ID
@@ -172,7 +173,7 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> MetadataRespons
         leader_epoch=topic.leader_epochs[index],
         replica_nodes=list(replicas),
         isr_nodes=list(topic.isr(index)),
-        offline_replicas=[replica for replica in replicas if not broker.is_alive(replica)],
+        offline_replicas=offline_replicas(broker, topic, index, replicas),
     )
 
 

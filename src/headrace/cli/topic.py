@@ -179,13 +179,13 @@ def trim(name: str, target: str, partition: tuple[int, ...], bootstrap: str, as_
         chosen = await _chosen(cluster, name, partition)
         return await admin.delete_records(cluster, await resolve_starts(cluster, chosen, start))
 
-    _print_firsts(with_cluster(bootstrap, operation), as_json)
+    _print_firsts(name, with_cluster(bootstrap, operation), as_json)
 
 
-def _print_firsts(firsts: dict[TopicPartition, int], as_json: bool) -> None:
+def _print_firsts(name: str, firsts: dict[TopicPartition, int], as_json: bool) -> None:
     rows = [(partition.partition, first) for partition, first in sorted(firsts.items())]
     if as_json:
-        print_json([{"partition": index, "earliest": first} for index, first in rows])
+        print_json([{"topic": name, "partition": index, "earliest": first} for index, first in rows])
     else:
         print_table(("PARTITION", "EARLIEST"), rows)
 
@@ -207,7 +207,10 @@ def show_offsets(name: str, partition: tuple[int, ...], bootstrap: str, as_json:
     rows = [(key.partition, first, last, last - first) for key, (first, last) in sorted(result.items())]
     if as_json:
         print_json(
-            [{"partition": index, "earliest": first, "latest": last} for index, first, last, _ in rows]
+            [
+                {"topic": name, "partition": index, "earliest": first, "latest": last}
+                for index, first, last, _ in rows
+            ]
         )
     else:
         print_table(("PARTITION", "EARLIEST", "LATEST", "OFFSETS"), rows)

@@ -129,9 +129,13 @@ def test_offsets_and_trim(run: Run, topic: str) -> None:
     run("topic", "trim", topic, "--to", "2", "-p", "1")
     assert run("consume", topic, "-e").stdout == "c\n"
     assert json.loads(run("topic", "trim", topic, "--to", "end", "--json").stdout)[1] == {
+        "topic": topic,
         "partition": 1,
         "earliest": 3,
     }
+    assert json.loads(run("topic", "offsets", topic, "-p", "1", "--json").stdout) == [
+        {"topic": topic, "partition": 1, "earliest": 3, "latest": 3}
+    ]
     assert run("consume", topic, "-e").stdout == ""
 
 

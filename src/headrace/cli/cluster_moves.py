@@ -13,6 +13,7 @@ from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.throttles import Move
 from headrace.controller.balancing import Racks, Replicas, plan_drain, plan_leaders_away, plan_rebalance
+from headrace.core.errors import InvalidReplicationFactor
 from headrace.core.ids import TopicPartition
 
 Planner = Callable[[Mapping[TopicPartition, Replicas], Racks], Mapping[TopicPartition, Replicas]]
@@ -51,7 +52,10 @@ def drain(
             raise ClientFailure(f"there is no broker {broker}", "`headrace cluster status` shows them")
         if leaders_only:
             return plan_leaders_away(partitions, racks, (broker,))
-        return plan_drain(partitions, racks, (broker,))
+        try:
+            return plan_drain(partitions, racks, (broker,))
+        except InvalidReplicationFactor as error:
+            raise ClientFailure(str(error), "start another broker first") from None
 
     _plan_and_perform(planner, plan, throttle, at_once, no_wait, bootstrap, as_json)
 

@@ -45,6 +45,12 @@ def _resource(topic: str | None, broker: int | None, broker_default: bool) -> Re
     return Resource(ResourceType.BROKER, "" if broker is None else str(broker))
 
 
+def _options_of(resource: Resource) -> str:
+    if resource.type is ResourceType.TOPIC:
+        return f"--topic {resource.name}"
+    return f"--broker {resource.name}" if resource.name else "--broker-default"
+
+
 @config.command("list")
 @_target_options
 @click.option("--changed", is_flag=True, help="Only what differs from the built-in default.")
@@ -81,7 +87,8 @@ def get(
     for name in names:
         if name not in found:
             raise ClientFailure(
-                f"{resource.words} has no setting {name}", "`headrace config list` shows all of them"
+                f"{resource.words} has no setting {name}",
+                f"`headrace config list {_options_of(resource)}` shows all of them",
             )
     if as_json:
         _print([found[name] for name in names], resource, as_json)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from headrace.client.errors import Unreachable
 from headrace.core.errors import HeadraceError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,6 +38,16 @@ def imported(find: Callable[[], C], what: str) -> C:
         return find()
     except ModuleNotFoundError as error:
         raise SparkMissing(f"{error.name} is not installed: {what} `pip install 'headrace[spark]'`") from None
+
+
+@contextmanager
+def brokers_of(path: Path) -> Iterator[None]:
+    """They are named in the file: these commands have no option for others, so no hint may speak of one."""
+    try:
+        yield
+    except Unreachable as error:
+        error.hint = f'start one with `headrace up`, or change "bootstrap.servers" below [kafka] in {path}'
+        raise
 
 
 def write_template(path: Path, template: str, command: str) -> None:

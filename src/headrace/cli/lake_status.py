@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.cli.config_file import brokers_of
 from headrace.cli.lake_options import config_option, load_config
 from headrace.cli.options import json_option, watch_options, with_cluster
 from headrace.cli.render import is_terminal, print_json, print_json_line, print_table
@@ -56,7 +57,8 @@ def status(config_path: Path, watch: bool, interval: float, as_json: bool) -> No
                 sys.stdout.flush()
                 await asyncio.sleep(interval)
 
-    with_cluster(config.bootstrap, operation)
+    with brokers_of(config_path):
+        with_cluster(config.bootstrap, operation)
 
 
 def check_reachable(config: LakeConfig, section: str = "lake") -> None:

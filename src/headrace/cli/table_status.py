@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.cli.config_file import brokers_of
 from headrace.cli.lake_status import check_reachable
 from headrace.cli.lake_status import row as topic_row
 from headrace.cli.options import json_option, watch_options, with_cluster
@@ -59,7 +60,8 @@ def status(config_path: Path, watch: bool, interval: float, as_json: bool) -> No
             sys.stdout.flush()
             await asyncio.sleep(interval)
 
-    with_cluster(config.bootstrap, operation)
+    with brokers_of(config_path):
+        with_cluster(config.bootstrap, operation)
 
 
 def _document(found: TableStatus) -> dict[str, object]:

@@ -151,8 +151,12 @@ def test_topic_settings(run: Run, topic: str) -> None:
     assert "-K DELIMITER" in refused.stderr
     run("config", "unset", "--topic", topic, "retention.ms")
     assert run("config", "get", "--topic", topic, "retention.ms").stdout == "604800000\n"
-    assert "no setting nope" in run("config", "get", "--topic", topic, "nope", code=1).stderr
-    assert run("config", "set", "--topic", topic, "retention.ms=soon", code=1).stderr.startswith("error: ")
+    unknown = run("config", "get", "--topic", topic, "nope", code=1).stderr
+    assert "no setting nope" in unknown
+    assert f"hint: `headrace config list --topic {topic}` shows all of them" in unknown
+    refused = run("config", "set", "--topic", topic, "retention.ms=soon", code=1)
+    assert refused.stderr.startswith("error: ")
+    assert "hint: `headrace config list --topic NAME` or `--broker ID` shows" in refused.stderr
 
 
 def test_broker_settings(run: Run) -> None:
@@ -161,6 +165,9 @@ def test_broker_settings(run: Run) -> None:
     run("config", "set", "--broker-default", "log.retention.ms=777")
     assert run("config", "get", "--broker", "1", "log.retention.ms").stdout == "777\n"
     assert "777" in run("config", "list", "--broker-default").stdout
+    for whose in (("--broker", "1"), ("--broker-default",)):
+        unknown = run("config", "get", *whose, "nope", code=1).stderr
+        assert f"hint: `headrace config list {' '.join(whose)}` shows all of them" in unknown
     run("config", "unset", "--broker-default", "log.retention.ms")
     assert "there is no broker 9" in run("config", "list", "--broker", "9", code=1).stderr
 

@@ -12,6 +12,7 @@ from headrace.cli.main import cli
 from headrace.spark.lake.config import load
 from headrace.spark.lake.progress import TopicProgress
 from headrace.spark.lake.status import LakeStatus, PartitionStatus, TopicStatus
+from tests.broker_process import free_port
 
 
 def run(*arguments: str) -> Result:
@@ -43,6 +44,23 @@ def test_a_file_that_is_not_utf_8_is_told_with_its_line(part: str, tmp_path: Pat
     result = CliRunner().invoke(cli, [part, "status", "--config", str(path)])
     assert result.exit_code == 1
     assert f"error: {path}:2: byte 0xe9 is not UTF-8; save the file as UTF-8\n" in result.output
+
+
+@pytest.mark.parametrize(
+    ("part", "rest"),
+    [
+        ("lake", '[lake]\nlocation = "x"\n[[topics]]\nname = "a"\n'),
+        ("table", '[store]\nlocation = "x"\n[[tables]]\ntopic = "a"\nkey = "string"\n'),
+    ],
+)
+def test_brokers_that_are_away_are_named_in_the_file(part: str, rest: str, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.toml"
+    path.write_text(f'[kafka]\n"bootstrap.servers" = "127.0.0.1:{free_port()}"\n{rest}')
+    result = CliRunner().invoke(cli, [part, "status", "--config", str(path)])
+    assert result.exit_code == 1
+    assert result.output.splitlines()[1] == (
+        f'hint: start one with `headrace up`, or change "bootstrap.servers" below [kafka] in {path}'
+    )
 
 
 def test_a_topic_without_a_rule_cannot_be_replayed(tmp_path: Path) -> None:

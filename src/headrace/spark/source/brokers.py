@@ -75,6 +75,10 @@ class Brokers:
             if (told := topic_id(described)) is not None
         }
 
+    def missing(self) -> set[str]:
+        """Topics that do not exist."""
+        return set(self._wish.topics) - set(self._described())
+
     def partitions(self) -> list[tuple[str, int]]:
         described = self._described()
         missing = sorted(set(self._wish.topics) - set(described))

@@ -7,14 +7,28 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
 from pyspark.sql import SparkSession
 
+from headrace.spark.kafka_client import cause
 from headrace.spark.source.filling import Sample
 from headrace.spark.source.limits import Partition
 from headrace.spark.source.options import Wish
 
 _SAMPLE_BYTES: Final = 64 * 1024
 _WAIT_MS: Final = 2_000
+#: For the first question, before which the client has to find the brokers.
+_END_WAIT_MS: Final = 10_000
+#: Errors of Kafka's client about a topic or records that went meanwhile; the last one, because it asks again
+#: and again for a topic that is not there.
+_GONE: Final = frozenset(
+    (
+        "NoOffsetForPartitionException",
+        "OffsetOutOfRangeException",
+        "UnknownTopicOrPartitionException",
+        "TimeoutException",
+    )
+)
 _ALL: Final = 1_000_000
 
 
@@ -30,11 +44,18 @@ class Sampler:
         self._last: dict[Partition, Sample] = {}
 
     def take(self, partition: Partition, offset: int) -> Sample | None:
-        """None at the end of a partition, and where nothing came in time."""
+        """None at the end of a partition, where nothing came in time, and where the records are gone: what is
+        to be done then is decided where offsets are compared, not here.
+        """
         known = self._last.get(partition)
         if known is not None and known.begin == offset:
             return known
-        sample = self._taken(partition, offset)
+        try:
+            sample = self._taken(partition, offset)
+        except Py4JJavaError as error:
+            if cause(error)[0] not in _GONE:
+                raise
+            return None
         if sample is not None:
             self._last[partition] = sample
         return sample
@@ -48,7 +69,8 @@ class Sampler:
             self._open()
         java = self._partition(*partition)
         self._consumer.assign(self._list(java))
-        if offset >= int(self._consumer.endOffsets(self._consumer.assignment()).get(java)):
+        ends = self._consumer.endOffsets(self._consumer.assignment(), self._end_patience)
+        if offset >= int(ends.get(java)):
             return None
         self._consumer.seek(java, offset)
         before = float(self._read.metricValue())
@@ -84,6 +106,7 @@ class Sampler:
         self._partition = self._jvm.org.apache.kafka.common.TopicPartition
         self._list = self._jvm.java.util.Collections.singletonList
         self._patience = self._jvm.java.time.Duration.ofMillis(_WAIT_MS)
+        self._end_patience = self._jvm.java.time.Duration.ofMillis(_END_WAIT_MS)
 
     def close(self) -> None:
         if self._consumer is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
@@ -79,7 +79,9 @@ class TopicStream:
             self._target = latest
         if latest == position and self._memory.passage is None:
             return position
-        earliest = self._offsets(self._reader.fetchEarliestOffsets())
+        earliest = self._unless_gone(self._reader.fetchEarliestOffsets)
+        if earliest is None:
+            return position
         view = plan.View(latest, earliest, self._brokers.topic_ids())
         step = plan.step(self._memory, position, view, self._wish.on_loss)
         self._remember(step.memory)
@@ -88,18 +90,20 @@ class TopicStream:
         return self._limited(position, earliest, latest)
 
     def _asked_latest(self, position: Offsets) -> Offsets | None:
-        """None while a topic is not there, and that is to be waited for.
-
-        A new leader may not know yet how far it is. Where an end lies before the position, the connector asks
-        again for some seconds.
+        """A new leader may not know yet how far it is. Where an end lies before the position, the connector
+        asks again for some seconds.
         """
         known = self._connector.deserializeOffset(offsets_json(position)).partitionToOffsets()
+        return self._unless_gone(lambda: self._reader.fetchLatestOffsets(self._some(known)))
+
+    def _unless_gone(self, ask: Callable[[], Any]) -> Offsets | None:
+        """None while a topic is not there, and that is to be waited for. It may go before any question."""
         try:
-            found = self._reader.fetchLatestOffsets(self._some(known))
+            found = ask()
         except Py4JJavaError as error:
             if not is_gone(error):
                 raise
-            missing = set(self._wish.topics) - set(self._brokers.topic_ids())
+            missing = self._brokers.missing()
             if self._wish.on_loss == "fail":
                 raise plan.RecordsLost(plan.gone(missing)) from None
             if not self._waits:

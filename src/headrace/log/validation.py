@@ -125,12 +125,19 @@ class AppendRules:
         changed = batch
         if self.codec is not None and header.compression != self.codec:
             try:
-                changed = recompress(batch, self.codec, self.level)
+                changed = recompress(batch, self.codec, self.level, max_bytes=self.opened_bytes)
             except CorruptBatch as error:
                 raise InvalidRecord(f"the records cannot be read: {error}") from None
+            except InvalidRecord as error:  # they are not decoded: only their size can be wrong
+                raise MessageTooLarge(str(error)) from None
         if self.log_append_time:
             stamp_log_append_time(changed, 0, len(changed), now_ms)
         header = read_header(changed)
+        if header.size > self.max_message_bytes:
+            raise MessageTooLarge(
+                f"a batch of {header.size} bytes after recompression, max.message.bytes is "
+                f"{self.max_message_bytes}"
+            )
         if header.size > self.segment_bytes:
             raise BatchLargerThanSegment(
                 f"a batch of {header.size} bytes after recompression, segment.bytes is {self.segment_bytes}"

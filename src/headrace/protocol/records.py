@@ -283,7 +283,8 @@ def rebuild_batch(
 def recompress(
     batch: Buffer, codec: int, level: int | None = None, *, at: int = 0, max_bytes: int = DEFAULT_MAX_BYTES
 ) -> bytearray:
-    """The same batch under another codec. The records are opened but not decoded."""
+    """The same batch under another codec. The records are opened but not decoded: InvalidRecord only if they
+    are more than `max_bytes`."""
     header, body = open_batch(batch, at, max_bytes=max_bytes)
     attributes = (header.attributes & ~batches.COMPRESSION_MASK) | int(codec)
     return seal(header._replace(attributes=attributes), compress(codec, body, level))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,22 @@ def test_batches_are_recompressed_where_the_topic_asks(
     assert append(
         log, b"a" * 100, b"b", compression=sent, producer_id=3, producer_epoch=1, base_sequence=0
     ).duplicate
+
+
+@pytest.mark.parametrize("length", [99_000, 200_000, 30_000_000])
+@pytest.mark.parametrize("wanted", ["uncompressed", "snappy"])
+def test_a_batch_is_within_its_limit_after_recompression_too(
+    tmp_path: Path, wanted: str, length: int
+) -> None:
+    """As in Kafka, whose clients split a batch that is too large, but give one up that is invalid."""
+    log = log_with(tmp_path, compression_type=wanted, max_message_bytes=100_000)
+    batch, header = batch_of(b"a" * length, compression=Compression.ZSTD)
+    assert header.size < 2000
+    fits = length < 100_000 or (wanted == "snappy" and length < 1_000_000)
+    with nullcontext() if fits else pytest.raises(errors.MessageTooLarge):
+        log.append_as_leader(batch, header, leader_epoch=0, now_ms=NOW)
+    assert log.end_offset == fits
+    assert log.size_bytes <= 100_000
 
 
 def test_records_that_cannot_be_opened_are_the_clients_fault(tmp_path: Path) -> None:

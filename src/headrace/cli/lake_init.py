@@ -17,25 +17,37 @@ _TEMPLATE = """\
 [lake]
 format = "delta"                       # delta, iceberg or parquet
 location = "lake"                      # a directory or URL; each table is a directory in it
-# namespace = "lake"                   # of Iceberg's tables; catalog = "iceberg" is the default
+# catalog = "iceberg"                  # Spark's name of the catalog in which Iceberg's tables are
+# namespace = "lake"                   # of Iceberg's tables
 # state = "lake-state"                 # checkpoints; below the location unless it is set
 # trigger = "10s"                      # how often a batch begins
+# discover = "30s"                     # how often new topics are looked for
 # start = "earliest"                   # or latest, where nothing is loaded yet
-# max_records_per_batch = 10000000
+# max_records_per_batch = 10000000     # a batch that was not over is read again after a kill
+# min_partitions = 8                   # more tasks for a batch than the topic has partitions
+# parallel_topics = 4                  # how many topics are loaded at a time with --once
 # on_data_loss = "stop"                # or continue, where retention was faster than the lake
 
 [[topics]]
-pattern = ".*"                         # or name = "orders"; names come before patterns
+pattern = ".*"                         # a regular expression for whole names; none that begin with _
+# name = "orders"                      # instead of a pattern; names come before patterns
 # table = "{{topic}}"                    # the table's name
+# dead_letters = "{{table}}_dead_letters"   # the table of records that cannot be decoded
 # format = "json"                      # json, avro or protobuf give typed columns; bytes keeps the value
-# schema = "id bigint, total double"   # or schema_file, or registry = "http://127.0.0.1:8081"
+# schema = "id bigint, total double"   # of json; Avro's schema, or the text of a .proto file
+# schema_file = "orders.avsc"          # instead of schema; .pb, .desc and .binpb are compiled Protobuf
+# registry = "http://127.0.0.1:8081"   # instead of both: values are in Confluent's wire format
 # subject = "{{topic}}-value"            # of the registry: which schema the columns follow
+# version = 3                          # of the subject; without it the columns follow the latest
 # other_subjects = ["shop.Order"]      # further ones that have schemas of the topic's records
+# message = "shop.Order"               # of Protobuf: which one, if the schema has several
+# keep_value = true                    # the bytes too, beside the typed columns
 
 [maintenance]                          # without this section nothing is compacted or expired
-every = "1h"
+every = "1h"                           # while `headrace lake run` goes on
 small_file = "32MB"                    # smaller ones are put together ...
 target_file = "128MB"                  # ... up to this size
+# least_files = 8                      # fewer small ones than this are left alone
 keep = "7d"                            # how long old versions can be read
 
 [spark]                                # settings of the session; master and jars without "spark."

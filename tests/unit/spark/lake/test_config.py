@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,19 @@ def test_the_template_is_a_configuration() -> None:
     assert config.location == "file:///somewhere/lake"
     assert config.maintenance is not None
     assert config.maintenance.keep_seconds == 7 * 86_400
+
+
+@pytest.mark.parametrize(
+    ("heading", "needed"),
+    [("[lake]", 'location = "x"'), ("[[topics]]", 'name = "a"'), ("[maintenance]", 'every = "1h"')],
+)
+def test_the_template_has_every_key(heading: str, needed: str) -> None:
+    others = {"[lake]": _KAFKA + _TOPIC, "[[topics]]": _LAKE, "[maintenance]": _LAKE + _TOPIC}
+    with pytest.raises(LakeConfigError, match="unknown key; there are ") as refused:
+        read(f"{others[heading]}{heading}\n{needed}\nzzzz = 1\n")
+    known = str(refused.value).partition("there are ")[2].split(", ")
+    (section,) = (part for part in _TEMPLATE.split("\n\n") if part.startswith(heading))
+    assert sorted(re.findall(r"^(?:# )?(\w+) = ", section, re.MULTILINE)) == known
 
 
 def test_everything_can_be_said() -> None:

@@ -18,6 +18,7 @@ from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.consumer_group_bounds import check_consumer_groups
+from headrace.config.kraft_file import check_quorum
 from headrace.config.listeners import Listener
 from headrace.config.property import Property, Status, UpdateMode
 from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
@@ -104,6 +105,8 @@ class BrokerConfig(
         config.__dict__.update(_addresses(config))
         config.__dict__["inter_broker_listener"] = _inter_broker_listener(config)
         config.__dict__["zookeeper"] = parse_zookeeper_connect(config.zookeeper_connect)
+        if config.zookeeper is None:
+            warnings.extend(_quorum(config, mapping))
         config.__dict__.update(_directories(config, warnings))
         _check_together(config)
         warnings.extend(_exposure(config))
@@ -215,6 +218,13 @@ def _inter_broker_listener(config: BrokerConfig) -> Listener:
     raise ConfigError(
         f"inter.broker.listener.name={wanted}: other brokers are told of no such listener; use one of {names}"
     )
+
+
+def _quorum(config: BrokerConfig, mapping: Mapping[str, str]) -> list[str]:
+    addresses = (*config.listeners, *(config.advertised_listeners or ()))
+    reserved = {name.upper() for name in config.controller_listener_names}
+    warning = check_quorum(mapping, config.broker_id, addresses, reserved)
+    return [] if warning is None else [warning]
 
 
 def _not_reserved(items: tuple[str, ...], reserved: set[str]) -> tuple[str, ...]:

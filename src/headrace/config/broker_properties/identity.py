@@ -29,7 +29,7 @@ class IdentityProperties:
         "process.roles",
         (),
         "Accepted so that a Kafka file can be used as it is. Every broker can be the controller here, so the "
-        "value changes nothing.",
+        "value changes nothing. A controller.quorum of others is refused while zookeeper.connect is not set.",
         allowed=("broker", "controller"),
     )
     zookeeper_connect = optional_text(

@@ -27,11 +27,9 @@ def broker(path: str, override: dict[str, str]) -> int:
 
     When it serves, it prints one line on standard output: `ready bootstrap=HOST:PORT`.
     """
-    from headrace.config.properties_file import parse_properties
+    from headrace.config.properties_file import read_properties
 
-    with open(path, encoding="utf-8") as file:
-        properties = parse_properties(file.read())
-    return serve({**properties, **override})
+    return serve({**read_properties(path), **override})
 
 
 def serve(properties: dict[str, str]) -> int:

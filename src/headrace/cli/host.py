@@ -51,9 +51,9 @@ def host(path: str, brokers: str, override: dict[str, str], print_only: bool) ->
     """
     from headrace.broker.local_cluster import host_properties
     from headrace.broker.supervisor import BrokerSpec, run_supervisor, write_properties
-    from headrace.config.properties_file import parse_properties
+    from headrace.config.properties_file import read_properties
 
-    base = {**parse_properties(Path(path).read_text(encoding="utf-8")), **override}
+    base = {**read_properties(path), **override}
     derived = host_properties(base, _count(brokers), socket.gethostname())
     if print_only:
         for properties in derived:

@@ -15,6 +15,25 @@ _BLANKS = " \t\f"
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
 
+def read_properties(path: str) -> dict[str, str]:
+    with open(path, "rb") as file:
+        content = file.read()
+    try:
+        return parse_properties(decode(content))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def decode(content: bytes) -> str:
+    """UTF-8 if it can be, with or without a mark at its beginning; else Latin-1, as Java reads such files."""
+    if b"\0" in content:
+        raise ConfigError("this is neither UTF-8 nor Latin-1; save it as UTF-8")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return content.decode("latin-1")
+
+
 def parse_properties(text: str) -> dict[str, str]:
     properties: dict[str, str] = {}
     for number, line in _logical_lines(text):

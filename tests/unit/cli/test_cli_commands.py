@@ -255,7 +255,10 @@ def test_the_data_of_one_broker_does_not_become_a_cluster(tmp_path: Path) -> Non
 
 def test_the_brokers_of_a_host_can_be_looked_at_before_they_run(tmp_path: Path) -> None:
     file = tmp_path / "server.properties"
-    file.write_text("broker.id=10\nlisteners=PLAINTEXT://:9092\nlog.dirs=/data\nzookeeper.connect=zk:2181\n")
+    text = (
+        "# für alle\nbroker.id=10\nlisteners=PLAINTEXT://:9092\nlog.dirs=/data\nzookeeper.connect=zk:2181\n"
+    )
+    file.write_text(text, encoding="latin-1")  # as Java's tools write it
     result = run("host", "--config", str(file), "--brokers", "2", "--override", "broker.rack=r1", "--print")
     assert result.exit_code == 0
     second = dict(line.split("=", 1) for line in result.stdout.strip().split("\n\n")[1].splitlines())
@@ -267,3 +270,14 @@ def test_the_brokers_of_a_host_can_be_looked_at_before_they_run(tmp_path: Path) 
         "broker.rack": "r1",
     }
     assert run("host", "--config", str(file), "--brokers", "some").exit_code == 2
+
+
+@pytest.mark.parametrize("command", ["broker", "host"])
+def test_a_file_that_is_no_text_is_refused_in_one_line(tmp_path: Path, command: str) -> None:
+    file = tmp_path / "server.properties"
+    file.write_text("broker.id=10\n", encoding="utf-16")
+    result = run(command, "--config", str(file))
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"error: {file}: ")
+    assert "save it as UTF-8" in result.stderr
+    assert "Traceback" not in result.stderr

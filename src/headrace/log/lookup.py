@@ -2,20 +2,31 @@
 
 Only then is one batch opened, to find the record. A batch whose inside cannot be read answers for itself
 with its header: its first offset and its largest timestamp. So a bad inside never stops a look-up.
+
+A look-up runs on the loop. Headers may claim more than their batches hold, and what they speak of may be
+deleted: how many batches are opened and looked at for one answer has a limit, after which the headers are
+believed, or the largest time so far is the answer.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.core.errors import ClientError
 from headrace.core.ports import File
 from headrace.log import scan, segments
 from headrace.log.segment import Segment
-from headrace.protocol.batch import BatchHeader
+from headrace.protocol.batch import HEADER_SIZE, BatchHeader, read_header
 
 if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
+
+
+MAX_OPENED: Final = 16
+"""Batches, in one segment for the first record of a time, in all for the largest time."""
+MAX_WALKED: Final = 10_000
+"""Headers that are compared for the largest time: a few hundredths of a second."""
 
 
 class TimestampOffset(NamedTuple):
@@ -42,21 +53,29 @@ def _first_at_or_after(
     if first is None:
         return None
     file = segment.file()
+    opened = 0
     for position, header in scan.headers(file, first.position, segment.size):
         if header.base_offset >= limit:
             return None
         if header.max_timestamp >= timestamp and header.last_offset >= log.log_start_offset:
-            found = _in_batch(log, file, position, header, timestamp)
+            opened += 1
+            found = _in_batch(log, file, position, header, timestamp, may_open=opened <= MAX_OPENED)
             if found is not None and found.offset < limit:
                 return found
     return None
 
 
 def _in_batch(
-    log: PartitionLog, file: File, position: int, header: BatchHeader, timestamp: int
+    log: PartitionLog,
+    file: File,
+    position: int,
+    header: BatchHeader,
+    timestamp: int,
+    *,
+    may_open: bool = True,
 ) -> TimestampOffset | None:
     start = log.log_start_offset
-    if not header.is_log_append_time:
+    if may_open and not header.is_log_append_time:
         try:
             for record in segments.records_at(file, position, header):
                 if record.timestamp >= timestamp and record.offset >= start:
@@ -64,42 +83,97 @@ def _in_batch(
             return None
         except ClientError:
             pass
-    return TimestampOffset(max(header.base_offset, start), header.max_timestamp, header.leader_epoch)
+    return _as_claimed(log, header)
 
 
 def max_timestamp_offset(log: PartitionLog, limit: int) -> TimestampOffset | None:
-    candidates = (segment for segment in log.segments if segment.base_offset < limit and segment.size)
+    candidates = _visible(log, limit)
     best = max(candidates, key=Segment.largest_timestamp, default=None)
     if best is None or best.largest_timestamp() < 0:
         return None
-    found = _first_at_or_after(log, best, best.largest_timestamp(), limit)
-    return _largest_visible(log, limit) if found is None else found
+    found = _largest_as_told(log, best, limit)
+    return _largest_visible(log, candidates, limit) if found is None else found
 
 
-def _largest_visible(log: PartitionLog, limit: int) -> TimestampOffset | None:
-    """The slow way, for when the largest timestamp of all lies below the log start or above the limit."""
+def _visible(log: PartitionLog, limit: int) -> list[Segment]:
+    """The segments that are not altogether below the log start or above the limit."""
+    found = log.segments
+    ends = [segment.base_offset for segment in found[1:]] + [log.end_offset]
+    return [
+        segment
+        for segment, end in zip(found, ends, strict=True)
+        if segment.size and segment.base_offset < limit and end > log.log_start_offset
+    ]
+
+
+def _largest_as_told(log: PartitionLog, segment: Segment, limit: int) -> TimestampOffset | None:
+    """The record with the largest time of a segment, which knows its batch; None if it may not be seen."""
+    largest = segment.largest_timestamp()
+    at = segment.locate(segment.max_timestamp_offset)
+    if at is None or at.last_offset < log.log_start_offset:
+        return None
+    file = segment.file()
+    header = read_header(file.pread(HEADER_SIZE, at.position))
+    if header.max_timestamp < largest:
+        return None
+    found = _in_batch(log, file, at.position, header, largest)
+    return found if found is not None and found.offset < limit else None
+
+
+def _largest_visible(log: PartitionLog, candidates: list[Segment], limit: int) -> TimestampOffset | None:
+    """The slow way, for when the largest timestamp of all lies below the log start or above the limit, or is
+    only claimed. Segments and batches come with what they claim, the largest first, until no claim is left
+    that is larger than what was found."""
     best: TimestampOffset | None = None
-    for segment in log.segments:
-        if segment.base_offset >= limit or not segment.size:
-            continue
-        for position, header in scan.headers(segment.file(), 0, segment.size):
-            if header.last_offset < log.log_start_offset or header.next_offset > limit:
+    walked = opened = 0
+    for segment in sorted(candidates, key=Segment.largest_timestamp, reverse=True):
+        if walked >= MAX_WALKED or (best is not None and best.timestamp > segment.largest_timestamp()):
+            break
+        claims = _claims(log, segment, limit, MAX_WALKED - walked)
+        walked += len(claims)
+        for position, header in sorted(claims, key=lambda claim: -claim[1].max_timestamp):
+            if best is not None and best.timestamp > header.max_timestamp:
+                break
+            if (
+                best is not None
+                and best.timestamp == header.max_timestamp
+                and best.offset < header.base_offset
+            ):
                 continue
-            if best is None or header.max_timestamp > best.timestamp:
-                found = _largest_in_batch(log, segment.file(), position, header)
-                if found is not None and (best is None or found.timestamp > best.timestamp):
-                    best = found
+            opened += 1
+            found = _largest_in_batch(log, segment.file(), position, header, may_open=opened <= MAX_OPENED)
+            if found is not None and (best is None or _is_better(found, best)):
+                best = found
     return best if best is not None and best.timestamp >= 0 else None
 
 
+def _is_better(found: TimestampOffset, best: TimestampOffset) -> bool:
+    return (found.timestamp, -found.offset) > (best.timestamp, -best.offset)
+
+
+def _claims(log: PartitionLog, segment: Segment, limit: int, most: int) -> list[tuple[int, BatchHeader]]:
+    """Where the batches are that may be seen, and their headers."""
+    first = segment.locate(log.log_start_offset)
+    if first is None:
+        return []
+    found = scan.headers(segment.file(), first.position, segment.size)
+    return [claim for claim in islice(found, most) if claim[1].next_offset <= limit]
+
+
 def _largest_in_batch(
-    log: PartitionLog, file: File, position: int, header: BatchHeader
+    log: PartitionLog, file: File, position: int, header: BatchHeader, *, may_open: bool
 ) -> TimestampOffset | None:
+    if not may_open:
+        return _as_claimed(log, header)
     try:
         records = segments.records_at(file, position, header)
         visible = [record for record in records if record.offset >= log.log_start_offset]
     except ClientError:
-        start = max(header.base_offset, log.log_start_offset)
-        return TimestampOffset(start, header.max_timestamp, header.leader_epoch)
+        return _as_claimed(log, header)
     best = max(visible, key=lambda record: record.timestamp, default=None)
     return None if best is None else TimestampOffset(best.offset, best.timestamp, header.leader_epoch)
+
+
+def _as_claimed(log: PartitionLog, header: BatchHeader) -> TimestampOffset:
+    start = max(header.base_offset, log.log_start_offset)
+    return TimestampOffset(start, header.max_timestamp, header.leader_epoch)

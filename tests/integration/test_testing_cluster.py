@@ -78,6 +78,14 @@ def test_a_wrong_property_is_named(tmp_path: Path) -> None:
         Cluster({"num.partitions": "none"}, directory=tmp_path).start()
 
 
+@pytest.mark.parametrize("brokers", [1, 3])
+def test_an_unknown_property_is_refused_and_not_passed_over(brokers: int) -> None:
+    cluster = Cluster({"num.partitons": "3"}, brokers=brokers)
+    with pytest.raises(ConfigError, match=r"num\.partitons; did you mean num\.partitions"):
+        cluster.start()
+    assert not cluster.directory
+
+
 def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
     with Cluster(directory=tmp_path), pytest.raises(HeadraceError, match=str(tmp_path)):
         Cluster(directory=tmp_path).start()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, Self
 
 from headrace.config import listeners as addresses
@@ -144,7 +144,7 @@ def _under_current_names(mapping: Mapping[str, str], warnings: list[str]) -> dic
     for name, text in mapping.items():
         current = ALIASES.get(name, name)
         if current not in BROKER_PROPERTIES:
-            warnings.append(_unknown(name))
+            warnings.append(f"unknown property {name} is ignored{_hint(name)}")
         elif current != name and current in mapping:
             warnings.append(f"{name} is another name of {current}, which is also set and counts")
         else:
@@ -152,9 +152,16 @@ def _under_current_names(mapping: Mapping[str, str], warnings: list[str]) -> dic
     return given
 
 
-def _unknown(name: str) -> str:
+def require_known(names: Iterable[str]) -> None:
+    """For those who would rather stop than go on without a property. Raises ConfigError."""
+    for name in names:
+        if ALIASES.get(name, name) not in BROKER_PROPERTIES:
+            raise ConfigError(f"unknown property {name}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
     near = nearest(name, [*BROKER_PROPERTIES, *ALIASES])
-    return f"unknown property {name} is ignored" + (f"; did you mean {near}?" if near else "")
+    return f"; did you mean {near}?" if near else ""
 
 
 def nearest(name: str, known: list[str]) -> str | None:

@@ -19,7 +19,7 @@ from typing import Any, Self, TypeVar
 
 from headrace.broker.broker import Broker
 from headrace.broker.main import ReadyInfo, RunningBroker
-from headrace.config.broker import BrokerConfig
+from headrace.config.broker import BrokerConfig, require_known
 from headrace.core.errors import HeadraceError
 from headrace.network.event_loop import BrokerEventLoop
 from headrace.testing.process_cluster import ProcessCluster
@@ -84,6 +84,8 @@ class Cluster:
         return self._processes
 
     def start(self) -> Self:
+        """ConfigError for a property that is wrong or unknown: in a test a slip of the pen is no warning."""
+        require_known(self._properties)
         if not self._directory:
             self._directory = tempfile.mkdtemp(prefix="headrace-test-")
         if self._brokers > 1:

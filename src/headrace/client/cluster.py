@@ -15,6 +15,7 @@ from headrace.client.connection import CONNECT_TIMEOUT, REQUEST_TIMEOUT, Answer,
 from headrace.client.errors import (
     ClientFailure,
     ConnectionLost,
+    LogOffline,
     NotAKafkaBroker,
     Refused,
     TimedOut,
@@ -199,6 +200,16 @@ class Cluster:
             groups.setdefault(await self.leader(partition), []).append(partition)
         return groups
 
+    def is_offline(self, partition: TopicPartition) -> bool:
+        """Whether the metadata names the leader among the replicas that nobody can use: a broker that is
+        alone and lacks a disk. In a cluster another would lead, or nobody."""
+        topic = self._topics.get(partition.topic)
+        return topic is not None and any(
+            entry.leader_id in entry.offline_replicas
+            for entry in topic.partitions
+            if entry.partition_index == partition.partition
+        )
+
     def forget(self, topic: str | None = None) -> None:
         """What is cached is old: ask again before the next use."""
         if topic is None:
@@ -238,7 +249,9 @@ class Cluster:
             try:
                 return await attempt()
             except (ConnectionLost, TimedOut, Unreachable, Refused) as error:
-                if isinstance(error, Refused) and error.code not in RETRIABLE:
+                if isinstance(error, LogOffline) or (
+                    isinstance(error, Refused) and error.code not in RETRIABLE
+                ):
                     raise
                 if isinstance(error, (Unreachable, NotAKafkaBroker)) and not self._brokers:
                     raise

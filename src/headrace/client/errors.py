@@ -47,3 +47,8 @@ class Refused(ClientFailure):
     def __init__(self, code: int, text: str, hint: str = "") -> None:
         super().__init__(text, hint)
         self.code = code
+
+
+class LogOffline(Refused):
+    """The leader cannot serve its log and the metadata says so: nobody else will lead instead, and asking
+    again does not help before somebody has looked at its disks."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
+from headrace.client.errors import LogOffline
 from headrace.client.refusals import refusal_of_leader
 from headrace.core.ids import TopicPartition
 from headrace.protocol.messages.list_offsets_request import (
@@ -59,7 +60,10 @@ async def list_offsets(
                 for entry in topic.partitions:
                     partition = TopicPartition(topic.name, entry.partition_index)
                     if entry.error_code:
-                        raise refusal_of_leader(entry.error_code, f"partition {partition}")
+                        error = refusal_of_leader(entry.error_code, f"partition {partition}")
+                        if cluster.is_offline(partition):
+                            raise LogOffline(error.code, str(error), error.hint)
+                        raise error
                     found[partition] = FoundOffset(entry.offset, entry.timestamp, entry.leader_epoch)
 
     await cluster.retried(ask_the_rest)

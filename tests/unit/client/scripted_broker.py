@@ -34,6 +34,8 @@ class ScriptedBroker:
         }
         self.topics: dict[str, int] = {}
         self.leader = 0
+        self.offline: tuple[int, ...] = ()
+        """Replicas of every partition that nobody can use."""
         self.ranges: dict[int, tuple[int, int]] = {}
         self.requests: list[Message] = []
         self.port = 0
@@ -118,7 +120,11 @@ class ScriptedBroker:
             name=name,
             partitions=[
                 MetadataResponsePartition(
-                    partition_index=index, leader_id=self.leader, replica_nodes=[0], isr_nodes=[0]
+                    partition_index=index,
+                    leader_id=self.leader,
+                    replica_nodes=[0],
+                    isr_nodes=[0],
+                    offline_replicas=list(self.offline),
                 )
                 for index in range(self.topics[name])
             ],

@@ -157,6 +157,21 @@ async def test_what_does_not_pass_is_raised() -> None:
         assert len(broker.seen(ListOffsetsRequest)) == 1
 
 
+async def test_a_log_that_its_only_leader_cannot_serve_is_not_waited_for() -> None:
+    """It needs a person, and what a person sees meanwhile is nothing."""
+    storage_error = 56
+    async with (
+        ScriptedBroker({ListOffsetsRequest: offsets_after([storage_error] * 10_000)}) as broker,
+        Cluster(broker.address) as cluster,
+    ):
+        broker.topics["t"] = 1
+        broker.offline = (0,)
+        async with asyncio.timeout(5):
+            with pytest.raises(Refused, match="the disk under partition t-0 failed"):
+                await list_offsets(cluster, {TopicPartition("t", 0): LATEST})
+        assert len(broker.seen(ListOffsetsRequest)) == 1
+
+
 async def test_trying_again_ends() -> None:
     async with (
         ScriptedBroker({ListOffsetsRequest: offsets_after([6] * 10_000)}) as broker,

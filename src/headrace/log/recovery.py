@@ -226,7 +226,10 @@ class _Loader:
             )
 
     def _checked(self, segment: Segment, size: int) -> scan.CheckedWalk:
-        """A gap before the last batch, as compaction leaves it, is confirmed by where the next one begins."""
+        """A gap before the last batch, as compaction leaves it, is confirmed by where the next one begins.
+
+        Which epoch it begins in is known from the epochs' file, or else from the segments before.
+        """
         following = [each.base_offset for each in self.segments if each.base_offset > segment.base_offset]
         return scan.CheckedWalk(
             segment.file(),
@@ -235,6 +238,7 @@ class _Loader:
             segment.base_offset,
             confirmed=None if self.foreign else max(self.recovery_point, min(following, default=0)),
             highest=segment.highest_offset,
+            epoch=self.epochs.epoch_of(segment.base_offset),
         )
 
     def _walk(self, segment: Segment) -> bool:

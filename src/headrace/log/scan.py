@@ -101,6 +101,7 @@ class CheckedWalk:
     Offset and leader epoch lie outside the checksum. So a batch is only given out when the next one agrees
     with it: if one jumps ahead and the next falls back, the jump is the fault. A jump of the very last batch,
     which no other can confirm, is a fault if it leads beyond `confirmed`, an end that is known otherwise.
+    `epoch` is the one in which the first batch should be; -1 if that is not known.
     Without `confirmed` the log is another program's: its jumps and epochs are as they are.
     """
 
@@ -115,12 +116,13 @@ class CheckedWalk:
         *,
         confirmed: int | None = None,
         highest: int | None = None,
+        epoch: int = -1,
     ) -> None:
         self._file = file
         self._end = end
         self._confirmed = confirmed
         self._highest = highest
-        self._epoch = -1
+        self._epoch = epoch
         self.position = position
         """Everything before it has been found whole, and given out."""
         self.next_offset = next_offset
@@ -133,8 +135,7 @@ class CheckedWalk:
             if held is not None:
                 at, before, _ = held
                 if not self._follows(found[1], before):
-                    jumped = before.base_offset > self.next_offset or before.leader_epoch > self._epoch
-                    if not jumped:
+                    if not self._jumped(found[1], before):
                         yield self._give(held)
                         at = found[0]
                     self.fault = Fault(at, "offset or leader epoch does not fit the batches around it")
@@ -154,6 +155,12 @@ class CheckedWalk:
         if header.base_offset < before.next_offset:
             return False
         return self._confirmed is None or header.leader_epoch >= before.leader_epoch
+
+    def _jumped(self, header: BatchHeader, before: BatchHeader) -> bool:
+        """`header` falls back behind `before`: whether `before` is the wrong one, and had jumped ahead."""
+        if header.base_offset < before.next_offset:
+            return before.base_offset > self.next_offset
+        return 0 <= self._epoch < before.leader_epoch
 
     def _jumps_beyond(self, last: BatchHeader, confirmed: int) -> bool:
         return last.base_offset != self.next_offset and last.next_offset > confirmed

@@ -122,6 +122,59 @@ def test_a_fault_drops_the_segments_behind_it() -> None:
     assert values_of(read_records(again)) == numbers(again.end_offset)
 
 
+EPOCH_BIT_1 = 15 * 8 + 1
+"""In the header of a batch: it makes a 3 of a 1, and the other way round."""
+
+
+def three_batches(*epochs: int) -> tuple[SimulatedDisk, PartitionLog]:
+    """Five records each, all in one segment, not synced."""
+    disk = SimulatedDisk()
+    log = open_at(disk, "/data")
+    for epoch in epochs:
+        append(log, *[b"x"] * 5, leader_epoch=epoch)
+    disk.kill()
+    return disk, log
+
+
+@pytest.mark.parametrize("epochs_are_known", [True, False])
+def test_damage_to_the_second_batch_leaves_the_first(epochs_are_known: bool) -> None:
+    """Its epoch falls back behind that of the first: which of the two is wrong, the epochs' file knows."""
+    disk, log = three_batches(3, 3, 3)
+    disk.flip(path_of(0, ".log"), 8 * log.active_segment.size // 3 + EPOCH_BIT_1)
+    if not epochs_are_known:
+        disk.remove(log.epochs.path)
+    again = open_at(disk, "/data")
+    assert (again.end_offset, again.epochs.entries) == (5, [(3, 0)])
+
+
+def test_a_first_batch_whose_epoch_is_not_the_known_one_is_cut_off() -> None:
+    disk, _ = three_batches(1, 1, 1)
+    disk.flip(path_of(0, ".log"), EPOCH_BIT_1)
+    assert open_at(disk, "/data").end_offset == 0
+
+
+def test_damage_behind_the_first_batch_of_a_segment_leaves_it() -> None:
+    """The segments before tell which epoch it may have."""
+    disk = SimulatedDisk()
+    log = open_at(disk, "/data")
+    append(log, *[b"x"] * 5, leader_epoch=3)
+    log.roll(NOW)
+    for _ in range(3):
+        append(log, *[b"x"] * 5, leader_epoch=3)
+    disk.kill()
+    disk.flip(path_of(5, ".log"), 8 * log.active_segment.size // 3 + EPOCH_BIT_1)
+    disk.remove(log.epochs.path)
+    assert open_at(disk, "/data").end_offset == 10
+
+
+def test_an_offset_that_falls_back_leaves_the_first_batch_of_an_epoch() -> None:
+    """An epoch begins with it, but its offset is the one that had to come."""
+    disk, log = three_batches(2, 3, 3)
+    size = log.active_segment.size // 3
+    disk.flip(path_of(0, ".log"), 8 * (2 * size + 7) + 3)  # offset 10 becomes 2
+    assert open_at(disk, "/data").end_offset == 10
+
+
 def test_a_hole_between_unsynced_segments_ends_the_log() -> None:
     disk, log = written()
     second = log.segments[1]

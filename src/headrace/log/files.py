@@ -18,6 +18,8 @@ DELETED: Final = ".deleted"
 CLEANED: Final = ".cleaned"
 SWAP: Final = ".swap"
 TEMPORARY: Final = ".tmp"
+JUMP: Final = ".jump"
+"""An empty file that says by its name where a batch behind a gap begins and ends."""
 SEGMENT_SUFFIXES: Final = (LOG, INDEX, TIME_INDEX, TXN_INDEX)
 
 EPOCHS: Final = "leader-epoch-checkpoint"
@@ -27,6 +29,7 @@ STRAY_DIRECTORY: Final = "-stray"
 """A partition that the metadata does not know: kept, not served. Its name parses as no partition."""
 
 _NUMBERED: Final = re.compile(r"(\d{20})(\.[a-z]+)(\.[a-z]+)?\Z", re.ASCII)
+_JUMP: Final = re.compile(r"(\d{20})-(\d{20})\.jump\Z", re.ASCII)
 _DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})\Z", re.ASCII)
 
 
@@ -38,6 +41,16 @@ def parse_numbered(name: str) -> tuple[int, str, str] | None:
     """(offset, suffix, second suffix or empty) of a name such as `00000000000000000042.log.deleted`."""
     found = _NUMBERED.match(name)
     return None if found is None else (int(found[1]), found[2], found[3] or "")
+
+
+def jump_name(base_offset: int, next_offset: int) -> str:
+    return f"{numbered(base_offset)}-{numbered(next_offset)}{JUMP}"
+
+
+def parse_jump(name: str) -> tuple[int, int] | None:
+    """(base offset, next offset) of the batch that a name such as `jump_name` makes it speaks of."""
+    found = _JUMP.match(name)
+    return None if found is None else (int(found[1]), int(found[2]))
 
 
 def parse_directory(name: str) -> TopicPartition | None:

@@ -19,6 +19,7 @@ class LogFolder:
         "_unsynced_paths",
         "closed",
         "directory",
+        "jumps",
         "path",
         "snapshot_offsets",
         "topic_partition",
@@ -36,6 +37,8 @@ class LogFolder:
         self.topic_partition = topic_partition
         self.snapshot_offsets = list(snapshot_offsets)
         """Of the snapshots of producers, ascending."""
+        self.jumps: tuple[tuple[int, int], ...] = ()
+        """(base offset, next offset) of batches behind a gap whose place is noted in the folder."""
         self._unsynced_paths: list[str] | None = None
         """Small files to sync, and a sign that the folder itself has changed; None: nothing has."""
         self._expired_files: list[tuple[int, str]] | None = None
@@ -58,6 +61,26 @@ class LogFolder:
         self.note_folder_changed()
         assert self._unsynced_paths is not None
         self._unsynced_paths.append(path)
+
+    # --- batches behind a gap ---
+
+    def note_jump(self, base_offset: int, next_offset: int, ends: tuple[int, ...]) -> None:
+        """Say where the batch is that comes next, behind a gap, or that the log is about to be cut to.
+
+        No checksum covers where a batch begins, so one behind a gap is believed after a crash if the next
+        one agrees. For the last of all it is this note: written before the batch, synced with it, and never
+        rewritten. Of the older notes those are kept that a log may come to end with: at one of `ends`.
+        """
+        self.drop_jumps([jump for jump in self.jumps if jump[1] not in ends])
+        self.jumps = (*self.jumps, (base_offset, next_offset))
+        path = f"{self.path}/{files.jump_name(base_offset, next_offset)}"
+        self.directory.disk.open(path, create=True).close()
+        self.note_folder_changed()
+
+    def drop_jumps(self, gone: Sequence[tuple[int, int]]) -> None:
+        for jump in gone:
+            self.remove_file(f"{self.path}/{files.jump_name(jump[0], jump[1])}")
+        self.jumps = tuple([jump for jump in self.jumps if jump not in gone])
 
     # --- what is removed ---
 

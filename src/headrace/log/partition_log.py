@@ -135,6 +135,8 @@ class PartitionLog(SegmentChain):
             try:
                 if checked and begin_at is not None:
                     truncation.truncate_fully_and_start_at(self, begin_at)
+                if checked:
+                    self._note_gap(checked)
                 if len(checked) > 1 and self._holds_all(checked, now_ms):
                     # One write for all of them. What a crash leaves of it is cut back to a whole batch.
                     segment, (last_at, last) = self._active, checked[-1]
@@ -167,6 +169,14 @@ class PartitionLog(SegmentChain):
             expected, epoch = header.next_offset, header.leader_epoch
             at += header.size
         return checked
+
+    def _note_gap(self, checked: list[tuple[int, BatchHeader]]) -> None:
+        """The last batch may lie behind a gap, as compaction leaves it at the leader's. See `note_jump`."""
+        last = checked[-1][1]
+        before = checked[-2][1].next_offset if len(checked) > 1 else self.end_offset
+        if last.base_offset != before:
+            ends = (self.end_offset, self.synced_offset, self._flush_offset)
+            self.note_jump(last.base_offset, last.next_offset, ends)
 
     def _append_checked(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         segment = self._active

@@ -11,6 +11,7 @@ what it had promised. That is CorruptLog, and the files stay as they are, unless
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -85,12 +86,24 @@ class _Loader:
         self.snapshots = leftovers.offsets_of(names, files.SNAPSHOT)
         self.aborting = leftovers.offsets_of(names, files.TXN_INDEX)
         """Base offsets of the segments with an index of aborted transactions."""
+        self.jumps = self._noted_jumps(names)
         self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
         self.end_offset = log_start_offset
         self.has_epochs = self.epochs.load()
         self.trusted = False
         self.was_empty = not any(segment.size for segment in self.segments) and not self.epochs.entries
         """Nothing was ever kept of it, so nothing of it has to be made durable: there may be thousands."""
+
+    def _noted_jumps(self, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
+        """Where batches behind a gap are. What was said of those that others follow has had its time."""
+        noted = []
+        for name in names:
+            jump = files.parse_jump(name) if name.endswith(files.JUMP) else None
+            if jump is not None and jump[1] >= self.recovery_point:
+                noted.append(jump)
+            elif jump is not None:
+                leftovers.remove(self.disk, f"{self.path}/{name}")
+        return tuple(noted)
 
     def _segment(self, base_offset: int) -> Segment:
         segment = Segment(
@@ -239,6 +252,7 @@ class _Loader:
             confirmed=None if self.foreign else max(self.recovery_point, min(following, default=0)),
             highest=segment.highest_offset,
             epoch=self.epochs.epoch_of(segment.base_offset),
+            jumps=self.jumps,
         )
 
     def _walk(self, segment: Segment) -> bool:
@@ -303,6 +317,8 @@ class _Loader:
             topic_id=self._topic_id(),
             snapshot_offsets=self.snapshots,
         )
+        log.jumps = self.jumps
+        log.drop_jumps([jump for jump in log.jumps if jump[1] > log.end_offset])
         log.resume_clock(self.now_ms)
         if self.trusted and self.snapshots and self.snapshots[-1] == self.end_offset:
             log.closed_at = self.end_offset

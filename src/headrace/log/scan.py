@@ -6,7 +6,7 @@ recovery and for bytes that another program wrote.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -100,12 +100,23 @@ class CheckedWalk:
 
     Offset and leader epoch lie outside the checksum. So a batch is only given out when the next one agrees
     with it: if one jumps ahead and the next falls back, the jump is the fault. A jump of the very last batch,
-    which no other can confirm, is a fault if it leads beyond `confirmed`, an end that is known otherwise.
-    `epoch` is the one in which the first batch should be; -1 if that is not known.
+    which no other can confirm, is a fault if it leads beyond `confirmed`, an end that is known otherwise, and
+    is not one of the `jumps`, (base offset, next offset), that were noted. `epoch` is the one in which the
+    first batch should be; -1 if that is not known.
     Without `confirmed` the log is another program's: its jumps and epochs are as they are.
     """
 
-    __slots__ = ("_confirmed", "_end", "_epoch", "_file", "_highest", "fault", "next_offset", "position")
+    __slots__ = (
+        "_confirmed",
+        "_end",
+        "_epoch",
+        "_file",
+        "_highest",
+        "_noted",
+        "fault",
+        "next_offset",
+        "position",
+    )
 
     def __init__(
         self,
@@ -117,12 +128,14 @@ class CheckedWalk:
         confirmed: int | None = None,
         highest: int | None = None,
         epoch: int = -1,
+        jumps: Collection[tuple[int, int]] = (),
     ) -> None:
         self._file = file
         self._end = end
         self._confirmed = confirmed
         self._highest = highest
         self._epoch = epoch
+        self._noted = jumps
         self.position = position
         """Everything before it has been found whole, and given out."""
         self.next_offset = next_offset
@@ -146,8 +159,9 @@ class CheckedWalk:
                 return
             held = found
         if held is not None:
-            if self._confirmed is not None and self._jumps_beyond(held[1], self._confirmed):
-                self.fault = Fault(held[0], f"offset {held[1].base_offset} instead of {self.next_offset}")
+            last = held[1]
+            if self._confirmed is not None and last.next_offset > self._confirmed and self._jumps(last):
+                self.fault = Fault(held[0], f"offset {last.base_offset} instead of {self.next_offset}")
                 return
             yield self._give(held)
 
@@ -159,11 +173,14 @@ class CheckedWalk:
     def _jumped(self, header: BatchHeader, before: BatchHeader) -> bool:
         """`header` falls back behind `before`: whether `before` is the wrong one, and had jumped ahead."""
         if header.base_offset < before.next_offset:
-            return before.base_offset > self.next_offset
+            return self._jumps(before)
         return 0 <= self._epoch < before.leader_epoch
 
-    def _jumps_beyond(self, last: BatchHeader, confirmed: int) -> bool:
-        return last.base_offset != self.next_offset and last.next_offset > confirmed
+    def _jumps(self, header: BatchHeader) -> bool:
+        """Whether it lies behind a gap that was not noted."""
+        if header.base_offset == self.next_offset:
+            return False
+        return (header.base_offset, header.next_offset) not in self._noted
 
     def _give(self, found: tuple[int, BatchHeader, memoryview]) -> tuple[int, BatchHeader, memoryview]:
         at, header, _ = found

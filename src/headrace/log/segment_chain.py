@@ -38,6 +38,7 @@ class SegmentChain(LogFolder):
     __slots__ = (
         "_active",
         "_bases",
+        "_flush_offset",
         "_roll_bytes",
         "_rules",
         "_unsynced",
@@ -94,6 +95,8 @@ class SegmentChain(LogFolder):
         """Sealed segments that are not yet synced."""
         self.dirty_since_ms = NOT_DIRTY
         self.flush_in_progress = False
+        self._flush_offset = recovery_point
+        """What the last flush that was begun is to make durable."""
         self.truncations = 0
         """A flush that was taken before a truncation must not move the recovery point past it."""
         self.closed_at = -1
@@ -255,6 +258,7 @@ class SegmentChain(LogFolder):
         self.dirty_since_ms = NOT_DIRTY
         self.directory.dirty.pop(self, None)
         self.flush_in_progress = True
+        self._flush_offset = self.end_offset
         return FlushTicket(self, self.directory.disk, open_files, paths, directories)
 
     def flushed(self, ticket: FlushTicket) -> None:

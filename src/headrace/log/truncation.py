@@ -23,6 +23,7 @@ def truncate_to(log: PartitionLog, offset: int) -> None:
         truncate_fully_and_start_at(log, min(offset, log.log_start_offset))
         return
     log.truncations += 1
+    _note_end(log, boundary)
     if boundary < log.recovery_point:
         log.recovery_point = boundary
         log.directory.lower_checkpoints(log.topic_partition, boundary, log.log_start_offset)
@@ -37,6 +38,7 @@ def truncate_to(log: PartitionLog, offset: int) -> None:
     log.recovery_point = min(log.recovery_point, boundary)
     log.synced_offset = min(log.synced_offset, boundary)
     log.drop_snapshots(above=log.end_offset)
+    log.drop_jumps([jump for jump in log.jumps if jump[1] > boundary])
     log.epochs.truncate_from_end(log.end_offset)
     log.latest_epoch = log.epochs.latest
     producer_replay.rebuild(
@@ -66,6 +68,19 @@ def _batch_boundary(log: PartitionLog, offset: int) -> int:
     return end
 
 
+def _note_end(log: PartitionLog, boundary: int) -> None:
+    """If the batch that will be the last lies behind a gap, nothing may be left after it to confirm it."""
+    segment = next((each for each in reversed(log.segments) if each.base_offset < boundary), None)
+    last = None if segment is None else segment.locate(boundary - 1)
+    if segment is None or last is None or last.base_offset == segment.base_offset:
+        return
+    before = segment.locate(last.base_offset - 1)
+    if before is not None and before.base_offset == last.base_offset:
+        if (last.base_offset, boundary) not in log.jumps:
+            log.note_jump(last.base_offset, boundary, tuple(end for _, end in log.jumps))
+        log.directory.disk.sync_dir(log.path)
+
+
 def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     log.truncations += 1
     log.recovery_point = log.synced_offset = offset
@@ -73,6 +88,7 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     while log.segments:
         log.drop_last()
     log.drop_snapshots(above=-1)
+    log.drop_jumps(log.jumps)
     log.epochs.clear()
     log.latest_epoch = log.epochs.latest
     log.producers.clear(offset)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.hosting import high_watermarks
 from headrace.core.errors import HeadraceError, StorageError
+from headrace.log.partition_log import PartitionLog
+from headrace.replication.replica import Role
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 TICK_SECONDS: Final = 1.0
+RAISED_SECONDS: Final = 0.1
+"""From a log start that was raised to its checkpoint: others that come meanwhile share it."""
 PARTITIONS_PER_TURN: Final = 50
 """Between two turns of the loop, so that thousands of partitions do not hold up a produce."""
 
@@ -23,16 +27,24 @@ class Maintenance:
         self._task: asyncio.Task[None] | None = None
         self._due: dict[str, float] = {}
         self._checkpointing = asyncio.Lock()
+        self._soon: asyncio.Task[None] | None = None
+        """The checkpoint of log starts that were raised."""
 
     def start(self) -> None:
         self._task = asyncio.ensure_future(self._run())
+        for directory in self._broker.logs.directories:
+            directory.on_raised = self._checkpoint_soon
 
     async def stop(self) -> None:
         async with self._checkpointing:  # no ticket may be in a thread when the logs are closed
-            if self._task is not None:
-                self._task.cancel()
-                await asyncio.wait([self._task])
-                self._task = None
+            for directory in self._broker.logs.directories:
+                directory.on_raised = lambda: None
+            tasks = [task for task in (self._task, self._soon) if task is not None]
+            self._task = None
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks)
 
     async def _run(self) -> None:
         broker = self._broker
@@ -94,6 +106,30 @@ class Maintenance:
         async with self._checkpointing:
             for ticket in broker.logs.take_checkpoint(high_watermarks(broker)):
                 await broker.loop.run_in_executor(None, ticket.run)
+                self._report_starts(ticket.done())
+
+    def _checkpoint_soon(self) -> None:
+        if self._soon is None:
+            self._soon = asyncio.ensure_future(self._checkpoint_raised())
+
+    async def _checkpoint_raised(self) -> None:
+        broker = self._broker
+        try:
+            while any(directory.raised for directory in broker.logs.online()):
+                await asyncio.sleep(RAISED_SECONDS)
+                await self.checkpoint()
+        except Exception as error:  # it comes again with the next one, or with the clock
+            broker.log.error("the checkpoint of log starts failed", error=repr(error), exc_info=error)
+        finally:
+            self._soon = None
+
+    def _report_starts(self, logs: Iterable[PartitionLog]) -> None:
+        """Followers tell their leaders what is deleted for good, for whoever waits for it there."""
+        broker = self._broker
+        for log in logs:
+            partition = broker.partitions.find(*log.topic_partition)
+            if partition is not None and partition.log is log and partition.role == Role.FOLLOWER:
+                broker.replicas.follow(partition)
 
     async def _remove_files(self) -> None:
         broker = self._broker

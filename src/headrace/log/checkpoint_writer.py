@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from threading import Lock
 
 from headrace.core.ids import TopicPartition
@@ -55,7 +55,7 @@ class DirectoryCheckpoints:
         self.clean_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.CLEAN_OFFSETS}")
 
     def take(
-        self, logs: Iterable[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
+        self, logs: Sequence[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
     ) -> CheckpointTicket:
         recovery: dict[TopicPartition, int] = {}
         starts: dict[TopicPartition, int] = {}
@@ -67,9 +67,13 @@ class DirectoryCheckpoints:
                 starts[partition] = log.log_start_offset
             if high_watermarks is not None and partition in high_watermarks:
                 marks[partition] = high_watermarks[partition]
+        raised = [log for log in logs if log in self.directory.raised]
+        self.directory.raised.clear()
         with self._lock:
             self._lowered.clear()
-        return CheckpointTicket(self, recovery, starts, marks if high_watermarks is not None else None)
+        return CheckpointTicket(
+            self, recovery, starts, marks if high_watermarks is not None else None, raised
+        )
 
     def lower(self, partition: TopicPartition, recovery_point: int, log_start: int) -> None:
         """Durably, before the log is cut. OSError if that cannot be done."""
@@ -173,9 +177,9 @@ class DirectoryCheckpoints:
 
 
 class CheckpointTicket:
-    """Offsets as they were on the loop, to be written by a thread."""
+    """Offsets as they were on the loop, to be written by a thread: `run`. All else belongs to the loop."""
 
-    __slots__ = ("_owner", "_recovery", "_starts", "_watermarks")
+    __slots__ = ("_owner", "_raised", "_recovery", "_starts", "_watermarks")
 
     def __init__(
         self,
@@ -183,7 +187,9 @@ class CheckpointTicket:
         recovery: dict[TopicPartition, int],
         starts: dict[TopicPartition, int],
         watermarks: dict[TopicPartition, int] | None,
+        raised: Sequence[PartitionLog] = (),
     ) -> None:
+        self._raised = [(log, log.log_start_offset, log.truncations) for log in raised]
         self._owner = owner
         self._recovery = recovery
         self._starts = starts
@@ -199,6 +205,17 @@ class CheckpointTicket:
                 owner.write_high_watermarks(self._watermarks)
         except OSError as error:
             raise owner.directory.fail(error, "write its checkpoint") from error
+
+    def done(self) -> list[PartitionLog]:
+        """After `run` returned: the logs with a higher start that is durable now."""
+        higher = []
+        for log, start, truncations in self._raised:
+            if truncations == log.truncations:
+                log.durable_start = max(log.durable_start, start)
+                higher.append(log)
+            if log.durable_start < log.log_start_offset and not log.closed:
+                self._owner.directory.raised[log] = None
+        return higher
 
 
 class CleanOffsetTicket:

@@ -54,7 +54,9 @@ class LogDirectory:
         "lower_checkpoints",
         "max_open",
         "may_have_lost",
+        "on_raised",
         "path",
+        "raised",
         "uuid",
     )
 
@@ -79,6 +81,10 @@ class LogDirectory:
         self._lent: deque[HoldsFile] = deque()
         self.dirty: dict[SegmentChain, None] = {}
         """Logs with something that is not synced, as they came. (A set is ordered by addresses in memory.)"""
+        self.raised: dict[SegmentChain, None] = {}
+        """Logs whose start was raised, which a restart would not find yet."""
+        self.on_raised: Callable[[], None] = _nobody_asks
+        """Called when another one is among them: a checkpoint is wanted soon."""
         self.lock: File | None = None
         self.lower_checkpoints: Callable[[TopicPartition, int, int], None] = _no_checkpoint
         """Called with the new recovery point and log start before a log is cut below those on the disk."""
@@ -108,6 +114,10 @@ class LogDirectory:
             self._on_failure(self, failure)
         return failure
 
+    def note_raised(self, log: SegmentChain) -> None:
+        self.raised[log] = None
+        self.on_raised()
+
     def unlock(self) -> None:
         if self.lock is not None:
             self.lock.close()
@@ -132,3 +142,7 @@ class LogDirectory:
 
 def _no_checkpoint(partition: TopicPartition, recovery_point: int, log_start: int) -> None:
     """A log that is opened by itself, without a manager, has no checkpoint to lower."""
+
+
+def _nobody_asks() -> None:
+    """A log that is opened by itself, without a broker, has its start written when somebody wants it."""

@@ -339,14 +339,15 @@ class PartitionLog(SegmentChain):
     def delete_records_before(self, offset: int) -> int:
         """Move the log start up to `offset`; retention removes the segments. The log start that holds now.
 
-        The caller checks that `offset` is not above the high watermark, and writes the log-start checkpoint
-        before it answers: until then a crash brings the records back.
+        The caller checks that `offset` is not above the high watermark, and tells nobody before the log-start
+        checkpoint was written (`durable_start`): until then a crash brings the records back.
         """
         self.require_open()
         if offset > self.end_offset:
             raise self._out_of_range(offset)
         if offset > self.log_start_offset:
             self.raise_log_start(offset)
+            self.directory.note_raised(self)
         return self.log_start_offset
 
     def enforce_retention(self, now_ms: int, high_watermark: int) -> int:

@@ -71,5 +71,6 @@ def _remove(log: PartitionLog, count: int, now_ms: int) -> int:
     if start > log.log_start_offset:
         log.raise_log_start(start)
     log.drop_leading(count, now_ms)
+    log.durable_start = max(log.durable_start, log.segments[0].base_offset)
     log.drop_snapshots(before=log.segments[0].base_offset)
     return count

@@ -45,6 +45,7 @@ class SegmentChain(LogFolder):
         "closed_at",
         "config",
         "dirty_since_ms",
+        "durable_start",
         "end_offset",
         "epochs",
         "flush_in_progress",
@@ -83,6 +84,8 @@ class SegmentChain(LogFolder):
         self.epochs = epochs
         self.producers = producers
         self.log_start_offset = log_start_offset
+        self.durable_start = log_start_offset
+        """The log start that a restart would find: it follows the other with the next checkpoint."""
         self.end_offset = end_offset
         self.recovery_point = recovery_point
         self.synced_offset = recovery_point
@@ -352,5 +355,6 @@ class SegmentChain(LogFolder):
         """Let go of every descriptor and do nothing more: the directory is offline, or the log is deleted."""
         self.closed = True
         self.directory.dirty.pop(self, None)
+        self.directory.raised.pop(self, None)
         for segment in self.segments:
             segment.release()

@@ -93,7 +93,7 @@ def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
     log.latest_epoch = log.epochs.latest
     log.producers.clear(offset)
     log.end_offset = offset
-    log.log_start_offset = offset
+    log.log_start_offset = log.durable_start = offset
     log.add_segment(offset, 0)
     _sync_folder(log)
 

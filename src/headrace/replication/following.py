@@ -30,7 +30,10 @@ _BASE_OFFSET: Final = Struct(">q")
 
 
 class FetchPosition(NamedTuple):
-    """What a fetch says of one partition. An answer is applied only while it still holds."""
+    """What a fetch says of one partition. An answer is applied only while it still holds.
+
+    The log start is the durable one: who deleted records is told when no replica would bring them back.
+    """
 
     fetch_offset: int
     current_leader_epoch: int
@@ -86,7 +89,7 @@ class Following:
             log.end_offset,
             self.leader_epoch,
             log.latest_epoch if self._reconciles else NO_EPOCH,
-            log.log_start_offset,
+            log.durable_start,
         )
 
     def apply(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> FetchOutcome:

@@ -58,3 +58,61 @@ def test_a_checkpoint_that_was_taken_before_a_deletion_does_not_bring_a_high_wat
     for ticket in tickets:
         ticket.run()
     assert high_watermarks_of_successor(logs, disk) == {OTHER: 7}
+
+
+# --- log starts that were raised ---
+
+
+def test_a_raised_log_start_is_durable_with_its_checkpoint() -> None:
+    disk = SimulatedDisk()
+    logs = with_ten_records(disk)
+    log, directory = logs.get(PARTITION), logs.directories[0]
+    asked: list[int] = []
+    directory.on_raised = lambda: asked.append(log.log_start_offset)
+    log.delete_records_before(4)
+    assert (asked, list(directory.raised), log.durable_start) == ([4], [log], 0)
+    (ticket,) = logs.take_checkpoint({})
+    log.delete_records_before(6)
+    ticket.run()
+    assert ticket.done() == [log]
+    assert (log.durable_start, list(directory.raised)) == (4, [log])
+    logs.release()
+    disk.kill()
+    after = manager(disk)
+    after.open_all(NOW)
+    assert (after.get(PARTITION).log_start_offset, after.get(PARTITION).durable_start) == (4, 4)
+
+
+def test_a_checkpoint_from_before_a_cut_makes_nothing_durable() -> None:
+    logs = with_ten_records(SimulatedDisk())
+    log = logs.get(PARTITION)
+    log.delete_records_before(8)
+    (ticket,) = logs.take_checkpoint({})
+    log.truncate_fully_and_start_at(2)
+    append(log, *[b"c"] * 10)
+    log.delete_records_before(9)
+    ticket.run()
+    assert ticket.done() == []
+    assert (log.durable_start, list(log.directory.raised)) == (2, [log])
+    (ticket,) = logs.take_checkpoint({})
+    ticket.run()
+    assert ticket.done() == [log]
+    assert (log.durable_start, list(log.directory.raised)) == (9, [])
+
+
+def test_segments_that_are_gone_need_no_checkpoint() -> None:
+    logs = with_ten_records(SimulatedDisk())
+    log = logs.get(PARTITION)
+    log.roll(NOW)
+    append(log, b"d")
+    log.delete_records_before(10)
+    assert log.durable_start == 0
+    log.enforce_retention(NOW, 11)
+    assert log.durable_start == 10
+
+
+def test_a_log_that_is_deleted_waits_for_no_checkpoint() -> None:
+    logs = with_ten_records(SimulatedDisk())
+    logs.get(PARTITION).delete_records_before(4)
+    logs.delete([PARTITION], NOW)
+    assert not logs.directories[0].raised

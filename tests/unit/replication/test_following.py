@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.core.errors import StorageError
+from headrace.log.checkpoint_writer import DirectoryCheckpoints
 from headrace.protocol.error_codes import ErrorCode
 from headrace.replication.following import FetchOutcome, FetchPosition
 from headrace.replication.partition import Partition
@@ -214,6 +215,25 @@ def test_a_follower_deletes_what_its_leader_deleted(leader: Partition, follower:
     assert follower.log.log_start_offset == 2
     apply(follower, high_watermark=3, log_start=9)
     assert follower.log.log_start_offset == 3, "nothing that is not committed"
+
+
+def test_a_follower_reports_a_log_start_that_a_restart_would_find(
+    leader: Partition, follower: Partition
+) -> None:
+    """Whoever deleted the records is told that they are gone when every replica has said so."""
+    for value in (b"a", b"b", b"c"):
+        append(leader, value)
+    copy(leader, follower)
+    copy(leader, follower)
+    leader.delete_records_before(2)
+    copy(leader, follower)
+    position = follower.fetch_position()
+    assert position is not None
+    assert (follower.log.log_start_offset, position.log_start_offset) == (2, 0)
+    ticket = DirectoryCheckpoints(follower.log.directory).take([follower.log], None)
+    ticket.run()
+    assert ticket.done() == [follower.log]
+    assert follower.fetch_position() == position._replace(log_start_offset=2)
 
 
 def test_a_log_may_begin_inside_a_batch(leader: Partition, follower: Partition) -> None:

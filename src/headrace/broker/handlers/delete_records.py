@@ -1,7 +1,8 @@
 """DeleteRecords: raise the log start of partitions; whole segments below it are removed.
 
 Versions 0-2. 2: flexible. Offset -1 means up to the high watermark. The answer comes when every replica that
-is alive has deleted them too, or says REQUEST_TIMED_OUT: they are gone here, and will be elsewhere.
+is alive has deleted them too, so that no crash brings them back, or says REQUEST_TIMED_OUT: they are gone
+here, and will be elsewhere.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ async def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> D
         (topic.name, [_Deletion(broker, topic.name, asked) for asked in topic.partitions])
         for topic in request.topics
     ]
-    # What was answered must hold after a crash: the new log starts go to disk first.
+    # What was answered must hold after a crash: the new log starts go to disk first, here and at the
+    # followers, which report them only then.
     await broker.maintenance.checkpoint()
     for _, each in deletions:
         for deletion in each:

@@ -73,6 +73,24 @@ def test_a_batch_that_fails_is_not_committed(headrace: BrokerProcess, sink: Fall
     assert committed(headrace.bootstrap, sink.topic, sink.topic, 1) == [9]
 
 
+def test_a_batch_that_fails_is_not_repeated_with_records_of_a_topic_made_anew(
+    headrace: BrokerProcess, sink: Falling
+) -> None:
+    sink.fails_at = 1
+    with pytest.raises(StreamingQueryException, match="the sink has fallen"):
+        sink(max_records=4)
+    delete(headrace.bootstrap, sink.topic)
+    create(headrace.bootstrap, sink.topic)
+    send(headrace.bootstrap, sink.topic, [Sent(f"new{index:02}") for index in range(20)])
+    with pytest.raises(StreamingQueryException, match="was deleted and made anew"):
+        sink()
+    del sink.batches[1]
+    sink(on_loss="earliest")
+    assert [len(each) for each in sink.batches.values()] == [4, 0, 0, 20]
+    assert sink.batches[3] == [f"new{index:02}" for index in range(20)]
+    assert committed(headrace.bootstrap, sink.topic, sink.topic, 1) == [20]
+
+
 @pytest.mark.parametrize("choice", ["earliest", "latest"])
 def test_a_passage_that_fails_is_made_again(headrace: BrokerProcess, sink: Falling, choice: str) -> None:
     sink()

@@ -122,6 +122,28 @@ def step(memory: Memory, position: Offsets, view: View, on_loss: OnLoss) -> Step
     return Step(Memory(ids, way), _through(position, way))
 
 
+def again(
+    begin: Offsets, end: Offsets, view: View, known: Mapping[str, str], on_loss: OnLoss
+) -> tuple[Offsets, Offsets]:
+    """What is still there of a batch that an earlier run has planned: nothing of a topic that was made anew,
+    since what has these offsets now is not what the batch was to read, and nothing behind the end of a log.
+    Tasks pass over what was removed. Where the stream goes on is for the step behind the batch.
+
+    Raises RecordsLost where records are gone and nobody has chosen to go on.
+    """
+    found = [loss for loss in losses(begin, view, known) if loss.kind == "removed"]
+    found += [loss for loss in losses(end, view, known) if loss.kind != "removed"]
+    if found and on_loss == "fail":
+        raise RecordsLost(complaint(found))
+    anew = {loss.topic for loss in found if loss.kind == "anew"}
+    ends = {
+        each: max(begin.get(each, 0), min(at, view.latest.get(each, at)))
+        for each, at in end.items()
+        if each[0] not in anew
+    }
+    return {each: at for each, at in begin.items() if each in ends}, ends
+
+
 def losses(position: Offsets, view: View, known: Mapping[str, str]) -> list[Loss]:
     """A partition that the brokers do not name just now is not lost: they may be behind."""
     anew = {topic for topic, old in known.items() if topic in view.ids and view.ids[topic] != old}

@@ -49,6 +49,9 @@ class TopicStream:
         self._target: Offsets | None = None
         """Where a query ends that reads what is there."""
         self._planned: Offsets | None = None
+        self._repeats = True
+        """Until this run has planned a batch itself, one that is read was planned by an earlier run."""
+        self._repeated: tuple[Offsets, Offsets] | None = None
         self._waits = False
         self._batch_bytes: float | None = None
         self._density: float | None = None
@@ -70,6 +73,7 @@ class TopicStream:
     # --- where a batch ends
 
     def following(self, position: Offsets) -> Offsets:
+        self._repeats = False
         self._is_done(position)
         latest = self._asked_latest(position)
         if latest is None:
@@ -146,10 +150,33 @@ class TopicStream:
         self._is_done(begin)
         self._planned = end
         way = self._memory.passage
-        if way is None or not way.is_before(begin):
+        if way is not None and way.is_before(begin):
+            ends = {each: at for each, at in end.items() if not way.skips(each, begin, end)}
+            return {each: at for each, at in begin.items() if each in ends}, ends
+        if not self._repeats:
             return begin, end
-        ends = {each: at for each, at in end.items() if not way.skips(each, begin, end)}
-        return {each: at for each, at in begin.items() if each in ends}, ends
+        # Kept, because Spark asks again where a frame is used twice.
+        self._repeated = self._repeated or self._again(begin, end)
+        return self._repeated
+
+    def _again(self, begin: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
+        """Spark repeats a batch without asking where it ends. So nobody has compared since the last run."""
+        latest = self._asked_latest(end)
+        earliest = None if latest is None else self._unless_gone(self._reader.fetchEarliestOffsets)
+        if latest is None or earliest is None:
+            # Nobody tells any offsets then, but ids are told of the topics that are there.
+            latest, earliest, missing = {}, {}, self._brokers.missing()
+        else:
+            missing = set()
+        there = {each: at for each, at in end.items() if each[0] not in missing}
+        view = plan.View(latest, earliest, self._brokers.topic_ids())
+        found = plan.again(begin, there, view, self._memory.ids, self._wish.on_loss)
+        if found != (begin, end):
+            _log.warning(
+                "%s: records of the batch that is repeated are gone: instead of %s to %s, reading %s to %s",
+                self.name, begin, end, *found,
+            )  # fmt: skip
+        return found
 
     def _is_done(self, offsets: Offsets) -> None:
         memory = self._memory

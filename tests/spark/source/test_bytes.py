@@ -8,9 +8,11 @@ from pathlib import Path
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 
+from headrace.spark.source.options import Wish
+from headrace.spark.source.sizes import Sampler
 from tests.broker_process import BrokerProcess
 from tests.spark.connector.topics import Sent, create, hand_over, send
-from tests.spark.source.queries import Job
+from tests.spark.source.queries import Job, remove_before
 
 
 def batch_bytes(job: Job, most: int) -> list[int]:
@@ -59,3 +61,19 @@ def test_a_record_larger_than_the_limit_comes_alone(
     topic = create(headrace.bootstrap, new_topic())
     send(headrace.bootstrap, topic, [Sent("x" * 50_000) for _ in range(3)])
     assert batch_bytes(Job(spark, headrace.bootstrap, topic, tmp_path), 10_000) == [50_000] * 3
+
+
+def test_records_that_are_gone_give_no_sample(
+    spark: SparkSession, broker: BrokerProcess, new_topic: Callable[[], str]
+) -> None:
+    topic = create(broker.bootstrap, new_topic())
+    send(broker.bootstrap, topic, [Sent("x" * 100) for _ in range(9)])
+    remove_before(broker.bootstrap, topic, 5)
+    sampler = Sampler(spark, Wish((topic,), {"bootstrap.servers": broker.bootstrap}))
+    try:
+        assert sampler.take((topic, 0), 4) is None
+        found = sampler.take((topic, 0), 5)
+        assert found is not None
+        assert (found.begin, found.end) == (5, 9)
+    finally:
+        sampler.close()

@@ -75,15 +75,11 @@ def test_pipelined_produces_keep_their_bytes_and_their_order(synced: Cluster) ->
     assert [record.value for _, records in stored for record in records] == values
 
 
-def test_a_fetch_that_waits_is_answered_by_the_next_record_and_before_later_requests() -> None:
+def test_a_fetch_that_waits_is_answered_by_the_next_record() -> None:
     with Cluster() as cluster, Wire(port_of(cluster)) as reader, Wire(port_of(cluster)) as writer:
         make_topic(writer, "awaited")
         fetch = fetch_request("awaited", min_bytes=1, max_wait_ms=20_000).to_bytes(FETCH_BY_NAME)
-        metadata = MetadataRequest(topics=[]).to_bytes(METADATA_VERSION)
-        reader.socket.sendall(
-            request_frame(ApiKey.FETCH, FETCH_BY_NAME, 1, fetch)
-            + request_frame(ApiKey.METADATA, METADATA_VERSION, 2, metadata)
-        )
+        reader.socket.sendall(request_frame(ApiKey.FETCH, FETCH_BY_NAME, 1, fetch))
         reader.socket.settimeout(0.3)
         with pytest.raises(TimeoutError):
             reader.socket.recv(1)
@@ -92,6 +88,28 @@ def test_a_fetch_that_waits_is_answered_by_the_next_record_and_before_later_requ
         answer = FetchResponse.from_bytes(reader.receive_body(ApiKey.FETCH, FETCH_BY_NAME, 1), FETCH_BY_NAME)
         stored = whole_batches(bytes(answer.responses[0].partitions[0].records or b""))
         assert [record.value for _, records in stored for record in records] == [b"at last"]
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one packet", "one after the other"])
+def test_a_fetch_that_waits_does_not_hold_up_what_is_sent_behind_it(together: bool) -> None:
+    """Answers are in order. Each task of Spark that reads to the end of a log would lose half a second."""
+    with Cluster() as cluster, Wire(port_of(cluster)) as reader:
+        make_topic(reader, "awaited")
+        fetch = fetch_request("awaited", min_bytes=1, max_wait_ms=20_000).to_bytes(FETCH_BY_NAME)
+        metadata = MetadataRequest(topics=[]).to_bytes(METADATA_VERSION)
+        frames = [
+            request_frame(ApiKey.FETCH, FETCH_BY_NAME, 1, fetch),
+            request_frame(ApiKey.METADATA, METADATA_VERSION, 2, metadata),
+        ]
+        reader.socket.settimeout(10)
+        if together:
+            reader.socket.sendall(b"".join(frames))
+        else:
+            reader.socket.sendall(frames[0])
+            time.sleep(0.05)
+            reader.socket.sendall(frames[1])
+        answer = FetchResponse.from_bytes(reader.receive_body(ApiKey.FETCH, FETCH_BY_NAME, 1), FETCH_BY_NAME)
+        assert not answer.responses[0].partitions[0].records
         reader.receive_body(ApiKey.METADATA, METADATA_VERSION, 2)
 
 

@@ -94,6 +94,20 @@ async def test_a_waiting_consumer_is_woken_by_the_high_watermark(server: Server)
     assert not server.partition._readers
 
 
+async def test_a_consumer_with_a_question_behind_its_fetch_waits_for_a_moment_only(server: Server) -> None:
+    """Yet not for none: two fetches that are always under way would chase each other."""
+    answer = ask(server, wait_ms=10_000)
+    assert isinstance(answer, Pending)
+    assert answer.on_overtaken is not None
+    answer.on_overtaken()
+    answer.on_overtaken()
+    await asyncio.sleep(0)
+    assert answer.parts is None
+    await asyncio.sleep(0.05)
+    assert data_of(answer).records == b""
+    assert not server.partition._readers
+
+
 async def test_a_consumer_waits_for_as_many_bytes_as_it_asked_for(server: Server) -> None:
     server.append()
     size = server.partition.log.size_bytes

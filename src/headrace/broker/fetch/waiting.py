@@ -52,6 +52,14 @@ class WaitingFetches:
             late.pop(fetch, None)
         return True
 
+    def hasten(self, fetch: WaitingFetch, slot: int) -> int:
+        """Its time is over with the next slot: not at once, so that a peer that always has two of them under
+        way is not answered in a circle as fast as the network goes."""
+        if fetch not in self._members or slot <= int(self._loop.time() * SLOTS_PER_SECOND) + 1:
+            return slot
+        self.discard(fetch, slot)
+        return self.add(fetch, 0.0)
+
     def _expire(self, slot: int) -> None:
         for fetch in self._slots.pop(slot, {}):
             fetch.finish()
@@ -78,9 +86,11 @@ class WaitingFetch:
         self._due = False
         self.pending = Pending(exclusive=True)
         self.pending.on_abandon = self._leave
-        if interest.as_replica:
-            # A follower with something new to ask for says so by sending it behind this one.
-            self.pending.on_overtaken = self._hurry
+        # A follower with something new to ask for says so by sending it behind this one. A consumer has a
+        # question that is more urgent to it than this: each task of Spark that reads to the end of a log asks
+        # for the log's offsets behind the fetch that its client has sent ahead. Answers are in order, so it
+        # would stand still for all of `fetch.max.wait.ms`.
+        self.pending.on_overtaken = self._hurry if interest.as_replica else self._hasten
         if interest.waiting is not None:
             interest.waiting.finish()  # the same session over another connection: the old one is dead
         interest.waiting = self
@@ -94,6 +104,9 @@ class WaitingFetch:
 
     def _hurry(self) -> None:
         self.on_more(self._missing_bytes)
+
+    def _hasten(self) -> None:
+        self._slot = self._waiting.hasten(self, self._slot)
 
     def finish(self) -> None:
         if self._leave():

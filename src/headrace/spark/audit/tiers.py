@@ -17,17 +17,16 @@ from headrace.spark.audit.config import AuditConfig, LakeTable
 from headrace.spark.audit.lakes import positions_told
 from headrace.spark.audit.offsets import Range, as_option
 from headrace.spark.audit.picture import LakeTier, Partition, Read
+from headrace.spark.connector import reader_settings
 
 _CELL: Final = ("topic", "partition", "window_ms")
 
 
 def read_range(spark: SparkSession, kafka: Mapping[str, str], wanted: Mapping[Partition, Range]) -> DataFrame:
     """The records of these offsets, as the connector gives them; only committed ones."""
-    reader = spark.read.format("kafka")
-    for name, value in kafka.items():
-        reader = reader.option(f"kafka.{name}", value)
     return (
-        reader.option("kafka.isolation.level", "read_committed")
+        spark.read.format("kafka")
+        .options(**reader_settings({**kafka, "isolation.level": "read_committed"}))
         .option("subscribe", ",".join(sorted({topic for topic, _ in wanted})))
         .option("startingOffsets", as_option({place: span.start for place, span in wanted.items()}))
         .option("endingOffsets", as_option({place: span.end for place, span in wanted.items()}))

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from headrace.core.errors import HeadraceError
+from headrace.spark.connector import reader_settings
 from headrace.spark.decoding.formats import Decoding
 from headrace.spark.lake.config import LakeConfig, TopicRule
 
@@ -81,10 +82,8 @@ def _refuse_mixed_tables(found: list[Route]) -> None:
 
 
 def reader_options(config: LakeConfig, topic: str, starting: str | None = None) -> dict[str, str]:
-    """For Spark's connector. Only committed records are loaded unless the user says otherwise."""
-    options = {f"kafka.{name}": value for name, value in config.kafka.items()}
-    options.setdefault("kafka.isolation.level", "read_committed")
-    options |= {
+    """For Spark's connector."""
+    options = reader_settings(config.kafka) | {
         "subscribe": topic,
         "includeHeaders": "true",
         "startingOffsets": starting or config.start,

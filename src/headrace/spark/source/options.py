@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final, Literal, get_args
 
 from headrace.core.errors import HeadraceError
+from headrace.spark.connector import reader_settings
 
 #: What to do when records that were not read are gone, or a topic was deleted and made anew.
 OnLoss = Literal["fail", "earliest", "latest"]
@@ -72,8 +73,7 @@ class Wish:
 
     def connector(self) -> dict[str, str]:
         """For Spark's connector, but for where to begin and to end."""
-        options = {f"kafka.{name}": value for name, value in self.client.items()}
-        options |= {
+        options = reader_settings(self.client) | {
             "subscribe": ",".join(self.topics),
             "includeHeaders": "true",
             "failOnDataLoss": str(self.on_loss == "fail").lower(),

@@ -18,6 +18,7 @@ from statistics import median
 
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryListener
 
 from bench import apache_kafka
 from bench.broker import Broker
@@ -26,7 +27,6 @@ from bench.topics import Topics
 from headrace.spark import session
 from headrace.spark.lake import job
 from headrace.spark.lake.config import LakeConfig, TopicRule
-from headrace.spark.lake.job import Lake
 
 RECORDS = 20
 CASES = ((1, 1), (10, 1), (100, 1), (1, 100), (1, 1000))
@@ -56,6 +56,35 @@ def driver_mb(spark: SparkSession) -> tuple[float, float]:
     return heap, pages * 4096 / 1e6
 
 
+class Planning(StreamingQueryListener):
+    """How long Spark planned each batch that had records: which offsets there are, and what is to be done."""
+
+    def __init__(self) -> None:
+        self.milliseconds: list[int] = []
+
+    def onQueryStarted(self, event: object) -> None:  # noqa: N802  # Spark's name
+        pass
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802  # Spark's name
+        spent = event.progress.durationMs
+        if event.progress.numInputRows:
+            self.milliseconds.append(spent.get("queryPlanning", 0) + spent.get("latestOffset", 0))
+
+    def onQueryIdle(self, event: object) -> None:  # noqa: N802  # Spark's name
+        pass
+
+    def onQueryTerminated(self, event: object) -> None:  # noqa: N802  # Spark's name
+        pass
+
+    def wait_for(self, batches: int) -> None:
+        """Listeners are told a little later."""
+        until = time.monotonic() + 30
+        while len(self.milliseconds) < batches:
+            if time.monotonic() > until:
+                raise SystemExit(f"told of {len(self.milliseconds)} batches instead of {batches}")
+            time.sleep(0.1)
+
+
 def measure(
     spark: SparkSession, broker: Broker, directory: Path, table_format: str, topics: int, partitions: int
 ) -> dict[str, float | str]:
@@ -68,18 +97,13 @@ def measure(
         location=f"file://{directory}/{prefix}",
         state=f"file://{directory}/{prefix}/_headrace",
     )
-    planning: dict[str, float] = {}
-
-    def told(lake: Lake) -> None:
-        for name, topic in lake.loading.items():
-            last = topic.query.lastProgress if topic.query is not None else None
-            if last is not None:
-                spent = json.loads(last.json)["durationMs"]
-                planning[name] = spent.get("queryPlanning", 0) + spent.get("latestOffset", 0)
-
+    planning = Planning()
+    spark.streams.addListener(planning)
     began = time.monotonic()
-    job.run(spark, config, once=True, told=told)
+    job.run(spark, config, once=True)
     seconds = time.monotonic() - began
+    planning.wait_for(topics)
+    spark.streams.removeListener(planning)
     heap, resident = driver_mb(spark)
     return {
         "format": table_format,
@@ -87,7 +111,7 @@ def measure(
         "partitions": partitions,
         "seconds": round(seconds, 2),
         "seconds_per_topic": round(seconds / topics, 3),
-        "planning_ms": round(median(planning.values())) if planning else -1,
+        "planning_ms": round(median(planning.milliseconds)),
         "driver_heap_mb": round(heap),
         "driver_resident_mb": round(resident),
     }

@@ -97,7 +97,7 @@ class Copying:
             .writeStream.format(sink)
             .option("kafka.bootstrap.servers", self._bootstrap)
             .option("topic", topic)
-            .option("checkpointLocation", str(self._directory / topic))
+            .option("checkpointLocation", str(self._directory / "checkpoints" / self._target / topic))
             .trigger(availableNow=True)
         )
         before, broker_before, began = self._spark_cpu(), cpu_seconds(self._broker.pid), time.monotonic()

@@ -41,7 +41,7 @@ def draw(comparisons: Sequence[Comparison], path: Path, caption: str) -> None:
     for (rows, title), (axis,) in zip(panels, axes, strict=True):
         _panel(axis, rows, title)
     axes[-1][0].set_xlabel("Headrace relative to Apache Kafka 4.3.1 (Kafka = 1)")
-    figure.legend(handles=_legend(), loc="outside upper center", ncols=6, frameon=False, fontsize=9)
+    figure.legend(handles=legend(), loc="outside upper center", ncols=6, frameon=False, fontsize=9)
     figure.supxlabel(caption, fontsize=8, color="#555555")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
@@ -74,7 +74,7 @@ def _panel(axis: Any, rows: Sequence[Comparison], title: str) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def _legend() -> list[Any]:
+def legend() -> list[Any]:
     patch, line = matplotlib.patches.Patch, matplotlib.lines.Line2D
     return [
         patch(color=COLOURS["met"], label="target met"),

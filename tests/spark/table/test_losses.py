@@ -15,10 +15,15 @@ from headrace.spark.table.config import TableConfig
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.plan import NeedsRebuild, table_state
 from headrace.spark.table.rebuild import rebuild
+from headrace.spark.table.tables.delta import KeyedDeltaTable
 from tests.broker_process import BrokerProcess
 from tests.spark.connector.topics import create
 from tests.spark.source.queries import delete
 from tests.spark.table.conftest import PLAIN, Record, TablesUnderTest, order
+
+
+class Killed(Exception):
+    pass
 
 
 def totals(tables: TablesUnderTest, config: TableConfig) -> dict[str | bytes, int]:
@@ -26,20 +31,48 @@ def totals(tables: TablesUnderTest, config: TableConfig) -> dict[str | bytes, in
     return {row.key if isinstance(row.key, str) else bytes(row.key): row.total for row in rows}
 
 
+def letters(tables: TablesUnderTest, config: TableConfig) -> list[tuple[int, bytes]]:
+    return [(row.offset, bytes(row.value)) for row in tables.rows(config, "orders_dead_letters")]
+
+
+def kill_before_the_merge(
+    tables: TablesUnderTest, config: TableConfig, batch: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In step 2, when its dead letters are there already."""
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    frame = tables.frame(batch, config.tables[0].topic)
+    with monkeypatch.context() as patched:
+        patched.setattr(KeyedDeltaTable, "merge", die)
+        with pytest.raises(Killed):
+            tables.loader(config).load(frame, 2, tables.opened(config))
+
+
 def test_a_lost_checkpoint_a_lost_table_another_key_and_another_topic(
-    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+    spark: SparkSession,
+    headrace: BrokerProcess,
+    new_topic: Callable[[], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     topic, more = create(headrace.bootstrap, new_topic()), 'on_data_loss = "continue"'
     tables = TablesUnderTest(spark, tmp_path, "delta")
     config = tables.config(PLAIN.format(topic=topic), headrace.bootstrap, more)
     tables.produce(headrace.bootstrap, topic, [(b"a", order("ada", 1)), (b"b", order("bob", 2))])
     tables.run(config)
-    tables.produce(headrace.bootstrap, topic, [(b"b", None), (b"a", order("cy", 4)), (b"bad", b"{")])
+    second = [(b"b", None), (b"a", order("cy", 4)), (b"bad", b"{")]
+    tables.produce(headrace.bootstrap, topic, second)
+    batch: list[Record] = [(0, offset, key, value) for offset, (key, value) in enumerate(second, 2)]
+    kill_before_the_merge(tables, config, batch, monkeypatch)
+    assert letters(tables, config) == [(4, b"{")]  # past what the table has
     files = LocalFiles()
     state = table_state(config.store, config.tables[0])
     files.remove(Lineage(files, state).checkpoint(0).directory)
     tables.run(config)
     assert totals(tables, config) == {"a": 4}
+    assert letters(tables, config) == [(4, b"{")]
 
     files.remove(f"{config.store.location}/orders")
     jvm: Any = spark._jvm

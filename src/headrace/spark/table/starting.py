@@ -88,13 +88,15 @@ def _same_topic(lineage: Lineage, spec: TableSpec, rebuilt: int, found: str | No
 
 
 def _offsets(begin: Offsets, opened: Opened) -> str | None:
-    """Behind what is there. All up to a partition's largest offset was taken in, or is a dead letter."""
+    """Behind what is there. All up to a partition's largest offset was taken in, or is a dead letter.
+
+    Dead letters do not tell how far the table is. They come before it: a driver that is killed in between
+    leaves letters of a batch that the table has not. And they may be of a topic that was there before. To
+    read some of them once more changes nothing.
+    """
     if opened.main.schema() is None:
-        return None  # dead letters of a table that is gone say nothing of the next one
-    following: Offsets = {}
-    for table in (opened.main, opened.dead):
-        for place, offset in _following(table, opened.spec).items():
-            following[place] = max(following.get(place, 0), offset)
+        return None
+    following = _following(opened.main, opened.spec)
     if not begin and not following:
         return None
     topic = opened.spec.topic
@@ -104,8 +106,6 @@ def _offsets(begin: Offsets, opened: Opened) -> str | None:
 
 def _following(table: Table, spec: TableSpec) -> Offsets:
     """As many rows as there are partitions come to the driver."""
-    if table.schema() is None:
-        return {}
     rows = table.read().filter(sf.col(columns.TOPIC) == spec.topic)
     largest = rows.groupBy(columns.PARTITION).agg((sf.max(columns.OFFSET) + 1).alias("following"))
     return {(spec.topic, int(row[columns.PARTITION])): int(row["following"]) for row in largest.collect()}

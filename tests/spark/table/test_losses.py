@@ -86,11 +86,14 @@ def test_a_lost_checkpoint_a_lost_table_another_key_and_another_topic(
     delete(headrace.bootstrap, topic)
     create(headrace.bootstrap, topic)
     # More than the old one had: no offset tells that it is another.
-    tables.produce(headrace.bootstrap, topic, [(b"new", order("ada", each)) for each in range(9)])
+    made = [(b"new", order("ada", each)) for each in range(9)]
+    made[4] = (b"worse", b"[")  # where the old one had a dead letter
+    tables.produce(headrace.bootstrap, topic, made)
     with pytest.raises(LoadFailed, match=r"deleted and made anew.*headrace table rebuild orders"):
         tables.run(config)
     assert totals(tables, config) == {"a": 4}
     rebuild(spark, other, "orders")
+    assert letters(tables, config) == [(4, b"[")]
     tables.produce(headrace.bootstrap, topic, [(b"newer", order("bob", 9))])
     tables.run(other)
     assert totals(tables, other) == {b"new": 8, b"newer": 9}

@@ -113,6 +113,11 @@ def dead_letters(judged: Judged) -> DataFrame:
     return shaping.dead_letters(judged.frame.withColumn(columns.KEY, sf.col(RAW_KEY)))
 
 
+def readable(judged: Judged) -> DataFrame:
+    """Where the records are that the table can have."""
+    return judged.frame.filter(sf.col(PROBLEM).isNull()).select(*columns.IDENTITY)
+
+
 class Counts(NamedTuple):
     """Keys, not records: of several records of one key in a batch the last counts."""
 

@@ -11,9 +11,13 @@ from headrace.spark.table.config import TableSpec
 from headrace.spark.table.plan import NeedsRebuild
 
 
+def is_another(known: str | None, found: str | None) -> bool:
+    """Only where both are known: one that is not there just now, or of which nobody noted the id, is not."""
+    return known is not None and found is not None and known != found
+
+
 def check_topic(spec: TableSpec, known: str | None, found: str | None) -> None:
-    """A topic that is not there just now is not another one."""
-    if known is not None and found is not None and known != found:
+    if is_another(known, found):
         raise NeedsRebuild(
             f"topic {spec.topic} was deleted and made anew: {spec.name} has rows of the old one, and its "
             f"offsets mean nothing in the new one. Run `headrace table rebuild {spec.name}`"

@@ -20,13 +20,13 @@ from headrace.core.errors import HeadraceError
 from headrace.spark import columns
 from headrace.spark.lake import broker, locks
 from headrace.spark.lake.checkpoint import Offsets, offsets_json
-from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.files import files_for
 from headrace.spark.lake.plan import reader_options
 from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes
-from headrace.spark.table.config import TableConfig, TableSpec
+from headrace.spark.table.config import TableConfig
+from headrace.spark.table.identity import is_another
 from headrace.spark.table.lineage import Lineage
 from headrace.spark.table.loader import add_letters, kept
 from headrace.spark.table.opened import Opened
@@ -63,12 +63,12 @@ def rebuild(
         ends = broker.ends(spark, store.kafka, spec.topic, indexes)
         lineage = Lineage(files_for(store.state, spark), table_state(store, spec))
         opened = Opened(spark, store, spec)
-        lineage.settle(last_step(opened.main))
+        before = lineage.topic_id(lineage.settle(last_step(opened.main)))
         step = opened.last_of_all() + 1
         begin = {(spec.topic, index): end for index, end in ends.items()}
         lineage.prepare(step, begin, definition(spec), made_from)
         told(f"{name}: reading {spec.topic}")
-        counts = _replace(spark, store, opened, step, begin, told)
+        counts = _replace(opened, step, begin, told, anew=is_another(before, made_from))
         lineage.settle(step)
         told(f"{name}: deriving {', '.join(derived_definitions(spec)) or 'nothing'}")
         opened.derive(list(derived_definitions(spec)), step)
@@ -77,43 +77,45 @@ def rebuild(
 
 
 def _replace(
-    spark: SparkSession,
-    store: LakeConfig,
-    opened: Opened,
-    step: int,
-    ends: Offsets,
-    told: Callable[[str], None],
+    opened: Opened, step: int, ends: Offsets, told: Callable[[str], None], *, anew: bool
 ) -> changes.Counts:
+    """`anew`: the topic is another than the one that table and dead letters are from."""
     spec = opened.spec
-    route = route_of(store, spec, step)
-    shaped = changes.shape(_topic(spark, store, spec, ends), spec, route)
+    route = route_of(opened.store, spec, step)
+    shaped = changes.shape(_topic(opened, ends), spec, route)
     judged = changes.judge(shaped, follow(shaped.incoming, shaped.incoming), spec)
     with kept(changes.last_of_each_key(judged, spec)) as last:
         counts = changes.count(last)
         told(f"{spec.name}: writing {counts.upserts:,} rows")
-        letters = changes.dead_letters(judged)
+        if anew:
+            _remove_letters(opened)  # their offsets would pass for those of the new one
         if counts.bad:
             # Before the table's commit: a record is in one of the two, whenever this is cut off.
             # A writer of its own: one that was cut off had this step too, and perhaps fewer letters. Those
             # that are there are left out anyway.
-            add_letters(letters, opened.dead, Commit(f"rebuild-{uuid.uuid4()}", 0))
+            add_letters(changes.dead_letters(judged), opened.dead, Commit(f"rebuild-{uuid.uuid4()}", 0))
         rows = changes.good(last).filter(~sf.col(changes.DELETED)).drop(changes.DELETED)
         opened.main.replace(rows, step)
-        if opened.dead.schema() is not None:
-            _remove_letters(letters, opened)
+        _remove_letters(opened, changes.readable(judged))
     return counts
 
 
-def _topic(spark: SparkSession, store: LakeConfig, spec: TableSpec, ends: Offsets) -> DataFrame:
-    options = reader_options(store, spec.topic)
+def _topic(opened: Opened, ends: Offsets) -> DataFrame:
+    options = reader_options(opened.store, opened.spec.topic)
     del options["maxOffsetsPerTrigger"]  # of streams only
     options["endingOffsets"] = offsets_json(ends)
-    return spark.read.format("kafka").options(**options).load()
+    return opened.spark.read.format("kafka").options(**options).load()
 
 
-def _remove_letters(letters: DataFrame, opened: Opened) -> None:
-    """After it: what the table has now is none any more, nor what an older topic of this name had."""
-    old = opened.dead.read().filter(sf.col(columns.TOPIC) == opened.spec.topic).select(*columns.IDENTITY)
-    gone = old.join(letters.select(*columns.IDENTITY), list(columns.IDENTITY), "left_anti")
+def _remove_letters(opened: Opened, among: DataFrame | None = None) -> None:
+    """The topic's, all of them or those of the records `among`, which the table has now.
+
+    A letter of a record that the log does not have any more stays: there is nothing else left of it.
+    """
+    if opened.dead.schema() is None:
+        return
+    gone = opened.dead.read().filter(sf.col(columns.TOPIC) == opened.spec.topic).select(*columns.IDENTITY)
+    if among is not None and not gone.isEmpty():  # else the topic need not be read for them
+        gone = gone.join(among, list(columns.IDENTITY), "left_semi")
     if not gone.isEmpty():
         opened.dead.remove(gone)

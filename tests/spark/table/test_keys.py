@@ -67,8 +67,8 @@ _FIELDS = """
 topic = "t"
 key_fields = ["id"]
 format = "json"
-schema = "id bigint, status string"
-deleted = "status = 'gone'"
+schema = "id bigint, status string, __deleted string, __bad string, __Headrace_Deleted string"
+deleted = "status = 'gone' OR __deleted = 'true'"
 order = "timestamp"
 """
 
@@ -84,10 +84,21 @@ def test_a_key_from_the_value_is_deleted_by_a_condition(spark: SparkSession, tmp
         (0, 3, b"k", None),
         (0, 4, None, b'{"id": 3, "status": "open"}'),
         (0, 5, None, b'{"id": 3, "status": "gone"}'),
+        # As Debezium writes it, and what is called like our own.
+        (0, 6, None, b'{"id": 4, "__deleted": "true"}'),
+        (0, 7, None, b'{"id": 5, "__deleted": "no", "__bad": "b", "__Headrace_Deleted": "h"}'),
     ]
     rows, reasons = judge(tables, config, batch)
     found = {row.id: (row.status, row[changes.DELETED]) for row in rows}
-    assert found == {1: ("paid", False), 2: (None, False), 3: ("gone", True)}
+    assert found == {
+        1: ("paid", False),
+        2: (None, False),
+        3: ("gone", True),
+        4: (None, True),
+        5: (None, False),
+    }
+    (kept,) = [row for row in rows if row.id == 5]
+    assert (kept["__deleted"], kept["__bad"], kept["value___Headrace_Deleted"]) == ("no", "b", "h")
     assert reasons == {
         2: "field id, a part of the key, is null or missing",
         3: "a tombstone has no field id, so its row cannot be found",
@@ -97,5 +108,5 @@ def test_a_key_from_the_value_is_deleted_by_a_condition(spark: SparkSession, tmp
 def test_a_column_that_is_not_there_is_said_with_those_that_are(spark: SparkSession, tmp_path: Path) -> None:
     tables = TablesUnderTest(spark, tmp_path, "delta")
     config = tables.config(_FIELDS.replace('["id"]', '["number"]'))
-    with pytest.raises(NoSuchColumn, match=r"t has no column number; it has .*id, status"):
+    with pytest.raises(NoSuchColumn, match=r"t has no column number; it has .*id, status,"):
         judge(tables, config, [(0, 0, None, b"{}")])

@@ -14,15 +14,17 @@ from headrace.spark.decoding.columns import PROBLEM
 from headrace.spark.lake import shaping
 from headrace.spark.lake.plan import Route
 from headrace.spark.lake.shaping import Shaped
-from headrace.spark.lake.table_schema import Following
+from headrace.spark.lake.table_schema import Following, table_struct
 from headrace.spark.table.config import Order, TableSpec
 from headrace.spark.table.keys import KEY_PROBLEM, RAW_KEY, field_problem, with_key
 
 #: Whether the last record of a key says that the key is gone.
-DELETED: Final = "__deleted"
+DELETED: Final = "__headrace_deleted"
 #: Whether the row stands for records of its key that cannot be read.
-BAD: Final = "__bad"
-_TOMBSTONE: Final = "__tombstone"
+BAD: Final = "__headrace_bad"
+_TOMBSTONE: Final = "__headrace_tombstone"
+#: They stand beside the table's columns on the way there.
+_OURS: Final = (DELETED, BAD, _TOMBSTONE)
 
 
 class NoSuchColumn(HeadraceError):
@@ -38,9 +40,16 @@ class Judged(NamedTuple):
 
 
 def shape(frame: DataFrame, spec: TableSpec, route: Route) -> Shaped:
-    shaped = shaping.shape(with_key(frame, spec), route)
+    shaped = _clear_of_ours(shaping.shape(with_key(frame, spec), route))
     _check_key(spec, shaped.incoming)
     return shaped
+
+
+def _clear_of_ours(shaped: Shaped) -> Shaped:
+    """A field that is called like one of ours is named like one that is called as a record's own column."""
+    if shaped.decoded is None:
+        return shaped
+    return shaped._replace(typed=table_struct(shaped.decoded, [*shaped.kept.names, *_OURS]))
 
 
 def _check_key(spec: TableSpec, incoming: StructType) -> None:

@@ -72,7 +72,8 @@ def view_rows(table: DataFrame, view: ViewSpec, index: IndexSpec) -> DataFrame:
     )
     lowered = [name.lower() for name in made.columns]
     for name in made.columns:
-        if lowered.count(name.lower()) > 1 or not name.replace("_", "").isalnum():
+        taken = lowered.count(name.lower()) > 1 or name.lower() == DELETED
+        if taken or not name.replace("_", "").isalnum():
             raise NoSuchColumn(f"{view.name}: {name!r} is no name for a column; write `... AS name`")
     return made
 

@@ -13,11 +13,11 @@ def test_every_name_is_quoted_and_the_guard_stands_before_both_changes() -> None
     said = merge_sql("t", "c", ["a b", "n"], ["a b"], "new.n > old.n")
     assert said == (
         "MERGE INTO t AS old USING c AS new ON old.`a b` = new.`a b` "
-        "WHEN MATCHED AND new.n > old.n AND new.__deleted THEN DELETE "
+        "WHEN MATCHED AND new.n > old.n AND new.__headrace_deleted THEN DELETE "
         "WHEN MATCHED AND new.n > old.n THEN UPDATE SET `a b` = new.`a b`, `n` = new.`n` "
-        "WHEN NOT MATCHED AND NOT new.__deleted THEN INSERT (`a b`, `n`) VALUES (new.`a b`, new.`n`)"
+        "WHEN NOT MATCHED AND NOT new.__headrace_deleted THEN INSERT (`a b`, `n`) VALUES (new.`a b`, new.`n`)"
     )
-    assert "WHEN MATCHED AND new.__deleted" in merge_sql("t", "c", ["k"], ["k"], None)
+    assert "WHEN MATCHED AND new.__headrace_deleted" in merge_sql("t", "c", ["k"], ["k"], None)
 
 
 def test_the_order_of_records() -> None:

@@ -105,6 +105,32 @@ def test_a_key_from_the_value_is_deleted_by_a_condition(spark: SparkSession, tmp
     }
 
 
+def test_a_record_whose_deletion_cannot_be_told_is_a_dead_letter(spark: SparkSession, tmp_path: Path) -> None:
+    tables = TablesUnderTest(spark, tmp_path, "delta")
+    # The same twice: what is computed for both is attempted too.
+    condition = "CAST(total AS INT) = 1 OR CAST(total AS INT) = 2"
+    config = tables.config(
+        '[[tables]]\ntopic = "t"\nkey = "string"\nformat = "json"\nschema = "total string"\n'
+        f'deleted = "{condition}"\n'
+    )
+    batch: list[Record] = [
+        (0, 0, b"a", b'{"total": "0"}'),
+        (0, 1, b"b", b'{"total": "2"}'),
+        (0, 2, b"a", b'{"total": "many"}'),
+        (0, 3, b"c", b"{}"),
+        (0, 4, b"d", None),
+    ]
+    rows, reasons = judge(tables, config, batch)
+    assert {row.key: (row.offset, row[changes.DELETED]) for row in rows} == {
+        "a": (0, False),
+        "b": (1, True),
+        "c": (3, False),
+        "d": (4, True),
+    }
+    assert list(reasons) == [2]
+    assert reasons[2].startswith(f"deleted = '{condition}' cannot be computed")
+
+
 def test_a_column_that_is_not_there_is_said_with_those_that_are(spark: SparkSession, tmp_path: Path) -> None:
     tables = TablesUnderTest(spark, tmp_path, "delta")
     config = tables.config(_FIELDS.replace('["id"]', '["number"]'))

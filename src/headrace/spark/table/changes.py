@@ -15,6 +15,7 @@ from headrace.spark.lake import shaping
 from headrace.spark.lake.plan import Route
 from headrace.spark.lake.shaping import Shaped
 from headrace.spark.lake.table_schema import Following, table_struct
+from headrace.spark.table.computing import attempted
 from headrace.spark.table.config import Order, TableSpec
 from headrace.spark.table.keys import KEY_PROBLEM, RAW_KEY, field_problem, with_key
 
@@ -22,9 +23,9 @@ from headrace.spark.table.keys import KEY_PROBLEM, RAW_KEY, field_problem, with_
 DELETED: Final = "__headrace_deleted"
 #: Whether the row stands for records of its key that cannot be read.
 BAD: Final = "__headrace_bad"
-_TOMBSTONE: Final = "__headrace_tombstone"
+_RECORD: Final = "__headrace_record"
 #: They stand beside the table's columns on the way there.
-_OURS: Final = (DELETED, BAD, _TOMBSTONE)
+_OURS: Final = (DELETED, BAD, _RECORD)
 
 
 class NoSuchColumn(HeadraceError):
@@ -68,13 +69,34 @@ def field_of(schema: StructType, name: str, table: str) -> StructField:
 
 def judge(shaped: Shaped, following: Following, spec: TableSpec) -> Judged:
     frame = shaping.judge(shaped, following)
+    if spec.deleted is not None:
+        frame = _with_deleted(frame, shaped, following, spec.deleted)
     problems = [sf.col(KEY_PROBLEM)]
     if shaped.typed is not None:
         problems.append(sf.col(PROBLEM))
     lacking = field_problem(spec, shaping.value_columns(shaped))
     if lacking is not None:
         problems.append(lacking)
+    if spec.deleted is not None:
+        problems.append(sf.when(sf.col(DELETED).isNull(), _not_computed(spec.deleted)))
     return Judged(frame.withColumn(PROBLEM, sf.coalesce(*problems)), shaped, following)
+
+
+def _with_deleted(frame: DataFrame, shaped: Shaped, following: Following, condition: str) -> DataFrame:
+    """DELETED beside the record: null where `condition` cannot be computed from the table's columns.
+
+    These stand beside the record for so long, since a field may be called like something that is there.
+    """
+    beside = frame.select(sf.struct(*frame.columns).alias(_RECORD), *shaping.table_columns(shaped, following))
+    said = sf.coalesce(sf.expr(condition).cast("boolean"), sf.lit(False))
+    # Within a branch: Spark would compute what stands in it twice before it, where nothing is attempted.
+    present = sf.col(_RECORD)[columns.VALUE].isNotNull()
+    found = sf.when(present, attempted(said, frame.sparkSession)).otherwise(True)
+    return beside.select(f"{_RECORD}.*", found.alias(DELETED))
+
+
+def _not_computed(condition: str) -> str:
+    return f"deleted = {condition!r} cannot be computed for it; try_cast and its like give null instead"
 
 
 def last_of_each_key(judged: Judged, spec: TableSpec) -> DataFrame:
@@ -82,23 +104,16 @@ def last_of_each_key(judged: Judged, spec: TableSpec) -> DataFrame:
 
     So one pass over the batch tells both what to do and whether there are dead letters.
     """
-    made = judged.frame.select(
+    tombstone = sf.col(columns.VALUE).isNull()
+    rows = judged.frame.select(
         *shaping.table_columns(judged.shaped, judged.following),
-        sf.col(columns.VALUE).isNull().alias(_TOMBSTONE),
+        (tombstone if spec.deleted is None else sf.col(DELETED)).alias(DELETED),
         sf.col(PROBLEM).isNotNull().alias(BAD),
     )
-    rows = made.withColumn(DELETED, _deleted(spec)).drop(_TOMBSTONE)
     names = [name for name in rows.columns if name != BAD]
     keys = [sf.col(name).alias(f"__key_{number}") for number, name in enumerate(spec.key_columns)]
     last = sf.max_by(sf.struct(*names), place(spec.order))
     return rows.groupBy(BAD, *keys).agg(last.alias("last")).select(BAD, "last.*")
-
-
-def _deleted(spec: TableSpec) -> Column:
-    tombstone = sf.col(_TOMBSTONE)
-    if spec.deleted is None:
-        return tombstone
-    return tombstone | sf.coalesce(sf.expr(spec.deleted).cast("boolean"), sf.lit(False))
 
 
 def place(order: Order, table: str | None = None) -> Column:

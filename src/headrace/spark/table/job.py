@@ -7,7 +7,7 @@ job.run(spark, config.load(Path("table.toml")), once=True)
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -16,7 +16,7 @@ from headrace.spark.lake import broker, locks
 from headrace.spark.lake.batch_errors import told_to_spark
 from headrace.spark.lake.batches import Done
 from headrace.spark.lake.failures import is_loss, short
-from headrace.spark.lake.job import Lake, Loading, attend, judge
+from headrace.spark.lake.job import Lake, LoadFailed, Loading, attend, judge
 from headrace.spark.lake.plan import Route, reader_options
 from headrace.spark.table.config import TableConfig, TableSpec
 from headrace.spark.table.identity import check_topic
@@ -32,6 +32,8 @@ class Tables(Lake):
     """The lake's way of looking after queries, with a query for each table instead of each topic."""
 
     specs: dict[str, TableSpec] = field(default_factory=dict)
+    behind: dict[str, dict[str, str]] = field(default_factory=dict)
+    """Of each table the views that cannot be computed, and why."""
 
     def discover(self) -> None:
         there = set(broker.topics(self.spark, self.config.kafka))
@@ -62,7 +64,10 @@ class Tables(Lake):
         def check() -> None:
             check_topic(spec, start.topic_id, self.topic_ids.of(spec.topic))
 
-        loader = TableLoader(self.config, spec, topic.route, start.first_step, self.files, check)
+        loader = TableLoader(
+            self.config, spec, topic.route, start.first_step, self.files, check, start.behind
+        )
+        self.behind[spec.name] = loader.behind
         topic.query = self.begin(
             reader.load()
             .writeStream.queryName(f"table {spec.name}")
@@ -80,6 +85,13 @@ class Tables(Lake):
         return short(text)
 
 
+def judge_views(behind: Mapping[str, Mapping[str, str]]) -> None:
+    """Tables and indexes are kept up; whoever waits for a view must hear of it."""
+    said = [f"{table}: {why}" for table, views in behind.items() for why in views.values()]
+    if said:
+        raise LoadFailed("\n".join(said))
+
+
 def run(
     spark: SparkSession,
     config: TableConfig,
@@ -95,4 +107,5 @@ def run(
         attend(tables, stopping, told, lambda: None)
     if once and not stopping.is_set():
         judge(tables)
+        judge_views(tables.behind)
     return [table.done for table in tables.loading.values()]

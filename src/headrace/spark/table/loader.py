@@ -7,16 +7,19 @@ A batch is one step. Its commits come in this order, each atomic by itself and n
 3. the views, which need each index as it was before the batch;
 4. the indexes.
 
-The next batch begins when all are through. So at any moment every table is at the same step or, in this
-order, one ahead of those behind it. A repetition finds what is there by the step, and goes on where it was
-cut off.
+A view that cannot be computed from the values that there are is left behind: the rest goes on, and the next
+batch or start makes it whole.
+
+The next batch begins when all are through. So at any moment every other table is at the same step or, in
+this order, one ahead of those behind it. A repetition finds what is there by the step, and goes on where it
+was cut off.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
@@ -29,12 +32,15 @@ from headrace.spark.lake.plan import Route
 from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes, derived, steps
-from headrace.spark.table.config import TableSpec
+from headrace.spark.table.computing import NotComputed, computed, kept
+from headrace.spark.table.config import TableSpec, ViewSpec
 from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import check_key
 from headrace.spark.table.steps import LastStep
 from headrace.spark.table.tables.keyed import KeyedTable, commit, last_step
 from headrace.spark.table.upkeep import Upkeep
+
+_log = logging.getLogger(__name__)
 
 
 class Refused(HeadraceError):
@@ -56,14 +62,19 @@ class TableLoader:
         first_step: int,
         files: Files,
         check_topic: Callable[[], None],
+        behind: dict[str, str] | None = None,
     ) -> None:
-        """`check_topic` raises if the topic is another by now."""
+        """`check_topic` raises if the topic is another by now.
+
+        `behind` are views that cannot be computed, and why. It is kept up, for whoever looks at it.
+        """
         self.store = store
         self.spec = spec
         self.route = route
         self.first_step = first_step
         self.files = files
         self.check_topic = check_topic
+        self.behind = {} if behind is None else behind
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         opened = Opened(frame.sparkSession, self.store, self.spec)
@@ -105,20 +116,33 @@ class TableLoader:
         for name, index in indexes.items():
             _follow(before[name], derived.index_changes(changed, spec, index))
         for view in spec.views:
-            table, index = opened.open(view.name), indexes[view.index]
-            if last_step(table) < step:
-                touched = derived.touched(changed, before[view.index].read(), spec, index)
-                with kept(touched) as values:
-                    made = derived.view_changes(opened.main.read(), values, view, index)
-                    _follow(table, made)
-                    with kept(made) as rows:
-                        table.merge(rows, index.columns, step, None)
+            if last_step(opened.open(view.name)) < step:
+                touched = derived.touched(changed, before[view.index].read(), spec, indexes[view.index])
+                self._bring_up(view, touched, step, opened)
         behind = {name: index for name, index in indexes.items() if last_step(before[name]) < step}
         if behind:
             with kept(derived.accepted(changed, opened.main.read(), spec)) as taken:
                 for name, index in behind.items():
                     rows = derived.index_changes(taken, spec, index)
                     before[name].merge(rows, spec.key_columns, step, newer)
+
+    def _bring_up(self, view: ViewSpec, touched: DataFrame, step: int, opened: Opened) -> None:
+        """By what the batch touches. One that lacks a step lacks what that touched: it is made whole."""
+        try:
+            if view.name in self.behind:
+                opened.derive_view(view, step)
+                del self.behind[view.name]
+                return
+            table, index = opened.open(view.name), opened.index_of(view)
+            with (
+                kept(touched) as values,
+                computed(derived.view_changes(opened.main.read(), values, view, index), view) as rows,
+            ):
+                _follow(table, rows)
+                table.merge(rows, index.columns, step, None)
+        except NotComputed as error:
+            _log.error("%s: %s", self.spec.name, error)
+            self.behind[view.name] = str(error)
 
 
 def add_letters(letters: DataFrame, dead: KeyedTable, noted: Commit) -> None:
@@ -143,13 +167,3 @@ def _follow(table: KeyedTable, rows: DataFrame) -> None:
         )
     if following.changes:
         table.change(following)
-
-
-@contextmanager
-def kept(frame: DataFrame) -> Iterator[DataFrame]:
-    """Computed once, however often it is looked at: a MERGE does so two or three times."""
-    held = frame.persist()
-    try:
-        yield held
-    finally:
-        held.unpersist()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+
 from pyspark.sql import SparkSession
 
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.table_schema import quoted
 from headrace.spark.table import derived
-from headrace.spark.table.config import TableSpec
+from headrace.spark.table.computing import NotComputed, computed
+from headrace.spark.table.config import IndexSpec, TableSpec, ViewSpec
 from headrace.spark.table.plan import derived_definitions
 from headrace.spark.table.tables.keyed import KeyedTable, last_step
 from headrace.spark.table.tables.opening import open_table
+
+_log = logging.getLogger(__name__)
 
 
 class Opened:
@@ -42,14 +47,29 @@ class Opened:
                 found = True
         return found
 
-    def derive(self, names: list[str], step: int) -> None:
-        """Whole, from the table as it is now, which is at `step`."""
+    def derive(self, names: list[str], step: int) -> dict[str, str]:
+        """Whole, from the table as it is now, which is at `step`.
+
+        Those of the views that cannot be computed stay as they are; says why.
+        """
+        behind = {}
         for view in self.spec.views:
             if view.name in names:
-                index = next(each for each in self.spec.indexes if each.name == view.index)
-                self.open(view.name).replace(derived.view_rows(self.main.read(), view, index), step)
+                try:
+                    self.derive_view(view, step)
+                except NotComputed as error:
+                    _log.error("%s: %s", self.spec.name, error)
+                    behind[view.name] = str(error)
         for index in self.spec.indexes:
             if index.name in names:
                 rows = derived.index_rows(self.main.read(), self.spec, index)
                 # In order, so that whoever looks for a value can pass over most files.
                 self.open(index.name).replace(rows.orderBy(*(quoted(each) for each in index.columns)), step)
+        return behind
+
+    def index_of(self, view: ViewSpec) -> IndexSpec:
+        return next(each for each in self.spec.indexes if each.name == view.index)
+
+    def derive_view(self, view: ViewSpec, step: int) -> None:
+        with computed(derived.view_rows(self.main.read(), view, self.index_of(view)), view) as rows:
+            self.open(view.name).replace(rows, step)

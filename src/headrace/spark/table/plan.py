@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from headrace.core.errors import HeadraceError
@@ -114,6 +114,11 @@ def to_derive(spec: TableSpec, standing: Standing) -> list[str]:
             stale.add(name)
     stale |= {view.name for view in spec.views if view.index in stale}
     return [name for name in wanted if name in stale]
+
+
+def without(definitions: Mapping[str, str], behind: Collection[str]) -> dict[str, str]:
+    """What the state is to remember: a view that could not be computed is made at the next start."""
+    return {name: text for name, text in definitions.items() if name not in behind}
 
 
 def starting(begins: Offsets, following: Offsets, partitions: Mapping[str, list[int]]) -> Offsets:

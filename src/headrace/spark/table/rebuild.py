@@ -25,12 +25,13 @@ from headrace.spark.lake.plan import reader_options
 from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
 from headrace.spark.table import changes
+from headrace.spark.table.computing import kept
 from headrace.spark.table.config import TableConfig
 from headrace.spark.table.identity import is_another
 from headrace.spark.table.lineage import Lineage
-from headrace.spark.table.loader import add_letters, kept
+from headrace.spark.table.loader import add_letters
 from headrace.spark.table.opened import Opened
-from headrace.spark.table.plan import definition, derived_definitions, route_of, table_state
+from headrace.spark.table.plan import definition, derived_definitions, route_of, table_state, without
 from headrace.spark.table.tables.keyed import last_step
 
 
@@ -71,8 +72,8 @@ def rebuild(
         counts = _replace(opened, step, begin, told, anew=is_another(before, made_from))
         lineage.settle(step)
         told(f"{name}: deriving {', '.join(derived_definitions(spec)) or 'nothing'}")
-        opened.derive(list(derived_definitions(spec)), step)
-        lineage.set_derived(derived_definitions(spec))
+        behind = opened.derive(list(derived_definitions(spec)), step)
+        lineage.set_derived(without(derived_definitions(spec), behind))
     return Rebuilt(name, step, counts.upserts, counts.bad, ends)
 
 

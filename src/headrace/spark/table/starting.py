@@ -22,6 +22,7 @@ from headrace.spark.table.plan import (
     renumbered,
     starting,
     to_derive,
+    without,
 )
 from headrace.spark.table.tables.keyed import last_step
 
@@ -33,6 +34,8 @@ class Start(NamedTuple):
     first_step: int
     offsets: str | None
     """For the connector. None where the checkpoint knows, or all is to be read."""
+    behind: dict[str, str]
+    """Views that cannot be computed, and why."""
 
 
 def settle(lineage: Lineage, opened: Opened) -> int:
@@ -72,10 +75,10 @@ def prepare(lineage: Lineage, opened: Opened, rebuilt: int, topic_id: str | None
     standing = Standing(
         step, {name: last_step(opened.open(name)) for name in names}, lineage.derived(), rebuilt
     )
-    opened.derive(to_derive(spec, standing), step)
-    lineage.set_derived(names)
+    behind = opened.derive(to_derive(spec, standing), step)
+    lineage.set_derived(without(names, behind))
     offsets = None if planned is not None else _offsets(lineage.begin(rebuilt), opened)
-    return Start(rebuilt, known, first_step, offsets)
+    return Start(rebuilt, known, first_step, offsets, behind)
 
 
 def _same_topic(lineage: Lineage, spec: TableSpec, rebuilt: int, found: str | None) -> str | None:

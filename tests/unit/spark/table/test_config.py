@@ -36,7 +36,7 @@ def test_the_template_is_a_configuration() -> None:
     (spec,) = read(_TEMPLATE.format(name="table.toml")).tables
     assert spec.key is KeyFormat.STRING
     assert [index.name for index in spec.indexes] == ["orders_by_customer"]
-    assert spec.views[0].columns == ("count(*) AS orders", "sum(total) AS spent")
+    assert spec.views[0].columns == ("count(*) AS orders", "try_sum(total) AS spent")
 
 
 def test_the_template_warns_of_keys_that_move_and_shows_the_choice() -> None:

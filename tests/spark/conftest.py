@@ -15,7 +15,7 @@ from tests.apache_kafka import CACHE
 from tests.both_brokers import apache_kafka as apache_kafka
 from tests.both_brokers import broker as broker
 from tests.both_brokers import headrace as headrace
-from tests.spark import shared_classes
+from tests.spark import further_forms, shared_classes
 
 _HERE = Path(__file__).parent
 #: On two cores more tasks than this only wait for each other.
@@ -52,6 +52,7 @@ _numbers = itertools.count()
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The first job of a session compiles for many seconds; on a busy machine that is no failure."""
     items.sort(key=_turn)
+    further_forms.leave_out(items)
     for item in items:
         if item.path.is_relative_to(_HERE):
             item.add_marker(pytest.mark.timeout(600))

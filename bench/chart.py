@@ -30,14 +30,7 @@ def draw(comparisons: Sequence[Comparison], path: Path, caption: str) -> None:
     ]
     if not panels:
         return
-    figure, axes = pyplot.subplots(
-        len(panels),
-        1,
-        figsize=(12, 1.8 + sum(BAR_INCHES * len(rows) + 0.9 for rows, _ in panels)),
-        gridspec_kw={"height_ratios": [len(rows) + 1 for rows, _ in panels]},
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, axes = stacked([len(rows) for rows, _ in panels])
     for (rows, title), (axis,) in zip(panels, axes, strict=True):
         _panel(axis, rows, title)
     axes[-1][0].set_xlabel("Headrace relative to Apache Kafka 4.3.1 (Kafka = 1)")
@@ -46,6 +39,18 @@ def draw(comparisons: Sequence[Comparison], path: Path, caption: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
     pyplot.close(figure)
+
+
+def stacked(bars: Sequence[int]) -> tuple[Any, Any]:
+    """A figure with panels of so many bars each, one below the other."""
+    return pyplot.subplots(
+        len(bars),
+        1,
+        figsize=(12, 1.8 + sum(BAR_INCHES * count + 0.9 for count in bars)),
+        gridspec_kw={"height_ratios": [count + 1 for count in bars]},
+        squeeze=False,
+        layout="constrained",
+    )
 
 
 def _panel(axis: Any, rows: Sequence[Comparison], title: str) -> None:

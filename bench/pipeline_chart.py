@@ -18,7 +18,7 @@ matplotlib.use("Agg")
 
 from matplotlib import pyplot
 
-from bench.chart import BAR_INCHES, COLOURS, legend
+from bench.chart import COLOURS, legend, stacked
 
 _HEADRACE, _KAFKA = "Headrace", "Apache Kafka"
 
@@ -70,14 +70,7 @@ def _case(run: dict[str, Any]) -> tuple[str, int, int]:
 
 
 def draw(panels: list[tuple[str, list[Bar]]], path: Path) -> None:
-    figure, axes = pyplot.subplots(
-        len(panels),
-        1,
-        figsize=(11, 1.2 + sum(BAR_INCHES * len(bars) + 0.9 for _, bars in panels)),
-        gridspec_kw={"height_ratios": [len(bars) + 1 for _, bars in panels]},
-        squeeze=False,
-        layout="constrained",
-    )
+    figure, axes = stacked([len(bars) for _, bars in panels])
     for (title, bars), (axis,) in zip(panels, axes, strict=True):
         _panel(axis, title, bars)
     figure.legend(handles=legend(), loc="outside upper center", ncols=6, frameon=False, fontsize=9)

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.property.compaction_model import Model
+from tests.property.seeds import run_all
 from tests.unit.log.fused_disk import PowerLoss
 
 SEEDS = int(os.environ.get("HEADRACE_COMPACTION_SEEDS", "400"))
@@ -168,9 +169,4 @@ def _clean(model: Model, random: Random) -> None:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_fault_26_compaction_loses_nothing(chunk: int) -> None:
-    for seed in range(chunk, SEEDS, CHUNKS):
-        try:
-            run_seed(seed)
-        except Exception as error:
-            error.add_note(f"replay: python -c 'from {__name__} import run_seed; run_seed({seed})'")
-            raise
+    run_all(run_seed, range(chunk, SEEDS, CHUNKS))

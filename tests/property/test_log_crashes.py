@@ -24,6 +24,7 @@ from headrace.log.producer_state import ProducerStates
 from headrace.protocol.batch import BatchHeader, check
 from headrace.protocol.records import NewRecord, Record, decode_records, encode_batch
 from headrace.testing.disk import SimulatedDisk
+from tests.property.seeds import run_all
 from tests.unit.log.material import NOW, topic_config, whole_batches
 from tests.unit.log.transactional_writes import marker, write
 
@@ -320,12 +321,7 @@ def test_what_long_campaigns_found(seed: int) -> None:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_crash_loses_nothing_that_was_synced(chunk: int) -> None:
-    for seed in range(chunk, SEEDS, CHUNKS):
-        try:
-            run_seed(seed)
-        except Exception as error:
-            error.add_note(f"replay: python -c 'from {__name__} import run_seed; run_seed({seed})'")
-            raise
+    run_all(run_seed, range(chunk, SEEDS, CHUNKS))
 
 
 def test_the_records_of_a_seed_are_readable() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from headrace.log.files import EPOCHS
 from headrace.protocol.records import NewRecord, encode_batch
+from tests.property.seeds import run_all
 from tests.property.test_log_crashes import LIVES, PARTITION, Campaign
 from tests.unit.log.material import NOW
 
@@ -83,9 +84,4 @@ def run_seed(seed: int) -> None:
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_a_crash_loses_nothing_that_was_synced_behind_a_gap(chunk: int) -> None:
-    for seed in range(chunk, SEEDS, CHUNKS):
-        try:
-            run_seed(seed)
-        except Exception as error:
-            error.add_note(f"replay: python -c 'from {__name__} import run_seed; run_seed({seed})'")
-            raise
+    run_all(run_seed, range(chunk, SEEDS, CHUNKS))

@@ -205,13 +205,18 @@ def test_a_log_that_ends_after_its_leaders_is_cut_by_epochs_only(
     assert values(follower) == [b"a", b"b"]
 
 
-def test_a_follower_deletes_what_its_leader_deleted(leader: Partition, follower: Partition) -> None:
+def delete_two_of_three(leader: Partition, follower: Partition) -> None:
+    """Both have them, and both have heard of it."""
     for value in (b"a", b"b", b"c"):
         append(leader, value)
     copy(leader, follower)
     copy(leader, follower)
     leader.delete_records_before(2)
     copy(leader, follower)
+
+
+def test_a_follower_deletes_what_its_leader_deleted(leader: Partition, follower: Partition) -> None:
+    delete_two_of_three(leader, follower)
     assert follower.log.log_start_offset == 2
     apply(follower, high_watermark=3, log_start=9)
     assert follower.log.log_start_offset == 3, "nothing that is not committed"
@@ -221,12 +226,7 @@ def test_a_follower_reports_a_log_start_that_a_restart_would_find(
     leader: Partition, follower: Partition
 ) -> None:
     """Whoever deleted the records is told that they are gone when every replica has said so."""
-    for value in (b"a", b"b", b"c"):
-        append(leader, value)
-    copy(leader, follower)
-    copy(leader, follower)
-    leader.delete_records_before(2)
-    copy(leader, follower)
+    delete_two_of_three(leader, follower)
     position = follower.fetch_position()
     assert position is not None
     assert (follower.log.log_start_offset, position.log_start_offset) == (2, 0)

@@ -38,8 +38,8 @@ class Hosting:
         self._late = LateOpenings(broker, self.host, self._is_said_to_us)
         self._room: int | None = None
         """How many new logs may still be made in this call; None if it does not matter how long it takes."""
-        self.missing: Mapping[tuple[UUID, int], StorageError] = {}
-        """Logs that are not to be made anew (topic id, partition): they may be on a disk that is not here."""
+        self.missing: Mapping[tuple[UUID, int], str] = {}
+        """Logs that are not to be made anew (topic id, partition), and why: their disk may not be here."""
 
     def start(self) -> None:
         """Host everything that the metadata assigns to this broker, then follow its changes."""
@@ -192,7 +192,7 @@ class Hosting:
                     " move it away, then restart the broker"
                 )
         elif (topic_id, name.partition) in self.missing:
-            raise StorageError(str(self.missing[topic_id, name.partition]))
+            raise StorageError(self.missing[topic_id, name.partition])
         else:
             log = logs.create(name, topic_id, self._broker.clock.wall_ms())
         log.update_config(config)

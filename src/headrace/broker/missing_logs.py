@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from headrace.core.errors import StorageError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log.checkpoints import encode_uuid
 
@@ -31,8 +30,8 @@ _WHAT_TO_DO: Final = (
 class MissingLogs(NamedTuple):
     directories: tuple[UUID, ...]
     """To be registered beside those that work, or the next start would not know that they are missing."""
-    partitions: Mapping[tuple[UUID, int], StorageError]
-    """By topic id: another topic of the same name has nothing to miss."""
+    partitions: Mapping[tuple[UUID, int], str]
+    """What to say of each. By topic id: another topic of the same name has nothing to miss."""
 
 
 def find_missing(image: MetadataImage, broker_id: int, logs: LogManager) -> MissingLogs:
@@ -42,7 +41,7 @@ def find_missing(image: MetadataImage, broker_id: int, logs: LogManager) -> Miss
     gone = () if registered is None else tuple(each for each in registered.directories if each not in online)
     if registered is None or not gone:
         return MissingLogs((), {})
-    partitions: dict[tuple[UUID, int], StorageError] = {}
+    partitions: dict[tuple[UUID, int], str] = {}
     served = True
     why = f"{_whereabouts(logs, registered.directories, gone)}: {_WHAT_TO_DO}"
     for topic in image.topics_by_name.values():
@@ -52,7 +51,7 @@ def find_missing(image: MetadataImage, broker_id: int, logs: LogManager) -> Miss
             if log is not None and log.topic_id in (topic.topic_id, NO_TOPIC_ID):
                 served = served and log.directory.is_online
             elif name not in logs.quarantined:
-                partitions[topic.topic_id, index] = StorageError(f"no log directory holds {name}, and {why}")
+                partitions[topic.topic_id, index] = f"no log directory holds {name}, and {why}"
     return MissingLogs(() if served and not partitions else gone, partitions)
 
 

@@ -53,6 +53,17 @@ def test_every_kind_of_bad_record_gives_its_reason_and_stops_nothing(spark: Spar
     assert rows[-1].decoded is None
 
 
+def test_text_is_utf_8_and_nothing_that_only_looks_like_it(spark: SparkSession) -> None:
+    """Also where somebody wrote the letter that decoders put for what they cannot read."""
+    texts = ["\ufffd", "a \ufffd b", "naïve 日本 \U0001f600", "x" * 5000]
+    good = [b'{"id":1,"name":"%s"}' % text.encode() for text in texts]
+    others = [b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe6\x97", b"\xef\xbf\xbd\x80"]
+    bad = [b'{"id":1,"name":"%s"}' % each for each in others]
+    rows = _decoded(_frame(spark, [*good, *bad]), Decoding(Format.JSON, _SCHEMA))
+    assert [row.decoded.name for row in rows[: len(good)]] == texts
+    assert {row.problem for row in rows[len(good) :]} == {"not JSON: the bytes are not UTF-8"}
+
+
 def test_absent_fields_that_are_not_required_are_null(spark: SparkSession) -> None:
     [row] = _decoded(_frame(spark, [b'{"id":4}']), Decoding(Format.JSON, _SCHEMA))
     assert row.problem is None

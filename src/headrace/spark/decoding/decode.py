@@ -14,7 +14,7 @@ from headrace.spark.decoding import avro_schema, json_schema, wire_format
 from headrace.spark.decoding.avro_records import Writers, decode_avro
 from headrace.spark.decoding.columns import DECODED, PROBLEM
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
-from headrace.spark.decoding.json_records import decode_json, required
+from headrace.spark.decoding.json_records import decode_json, is_text, required
 from headrace.spark.decoding.registered import registered
 
 
@@ -58,7 +58,7 @@ def _decoded_json(frame: DataFrame, decoding: Decoding, value: Column) -> DataFr
         needed = [path for path in required(schema) if all(path in required(other) for other in others)]
         text, problem = wire_format.record(value), wire_format.problem(value)
     text = text.cast(StringType())
-    not_text = sf.when(~sf.is_valid_utf8(text), "not JSON: the bytes are not UTF-8")
+    not_text = sf.when(~is_text(text), "not JSON: the bytes are not UTF-8")
     early = not_text if problem is None else sf.coalesce(problem, not_text)
     return decode_json(frame, schema, value, text, early, needed)
 

@@ -63,6 +63,17 @@ def decode_json(
     )
 
 
+def is_text(text: Column) -> Column:
+    """Whether bytes that were cast to a string are UTF-8.
+
+    Spark's own check goes byte by byte. Java's decoder does not, and puts U+FFFD where it finds something
+    else: what it leaves in one piece is UTF-8. Only a text in which that letter stands is looked at again,
+    since somebody may have written it.
+    """
+    in_one_piece = sf.size(sf.split(text, "\ufffd", 2)) == 1
+    return in_one_piece | sf.is_valid_utf8(text)
+
+
 def required(schema: StructType, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Fields that are not nullable. Those within a struct are required where the struct is there."""
     for field in schema.fields:

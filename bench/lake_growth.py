@@ -94,7 +94,8 @@ def measure(
         kafka={"bootstrap.servers": broker.bootstrap},
         topics=(TopicRule(pattern=f"{prefix}-.*"),),
         format=table_format,
-        location=f"file://{directory}/{prefix}",
+        # Iceberg's catalog has one place for all its tables.
+        location=None if table_format == "iceberg" else f"file://{directory}/{prefix}",
         state=f"file://{directory}/{prefix}/_headrace",
     )
     planning = Planning()

@@ -16,6 +16,7 @@ from headrace.spark.lake.batches import Done
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.tables.opening import open_table
 from tests.broker_process import BrokerProcess
+from tests.spark.places import places
 
 
 class LakeUnderTest:
@@ -33,7 +34,8 @@ class LakeUnderTest:
         namespace = f"n{abs(hash(str(self.directory))):x}"
         text = (
             f'[kafka]\n"bootstrap.servers" = "{self.broker.bootstrap}"\n'
-            f'[lake]\nformat = "{self.format}"\nlocation = "{self.directory}/lake"\n'
+            f'[lake]\nformat = "{self.format}"\n'
+            f"{places(self.spark, self.format, self.directory / 'lake')}"
             f'namespace = "{namespace}"\n{more}\n{topics}'
         )
         return configs.parse(text, self.directory / "lake.toml")

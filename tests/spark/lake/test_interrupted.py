@@ -19,6 +19,7 @@ from headrace.spark.lake.plan import Route, route
 from headrace.spark.lake.tables.opening import open_table
 from headrace.spark.lake.tables.parquet import ParquetTable
 from headrace.spark.lake.tables.table import Commit, Table
+from tests.spark.places import location_of
 
 _CONNECTOR = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
@@ -37,13 +38,13 @@ def frame(spark: SparkSession, first: int, values: list[bytes]) -> DataFrame:
 
 
 @pytest.fixture
-def config(tmp_path: Path, table_format: str) -> LakeConfig:
+def config(spark: SparkSession, tmp_path: Path, table_format: str) -> LakeConfig:
     rule = TopicRule(name="t", format=Format.JSON, schema="id bigint")
     return LakeConfig(
         kafka={},
         topics=(rule,),
         format=table_format,
-        location=f"file://{tmp_path}/lake",
+        location=location_of(spark, table_format, tmp_path / "lake"),
         namespace=f"n{abs(hash(str(tmp_path))):x}",
         state=f"file://{tmp_path}/state",
     )

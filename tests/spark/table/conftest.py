@@ -20,6 +20,7 @@ from headrace.spark.table.loader import TableLoader
 from headrace.spark.table.opened import Opened
 from headrace.spark.table.plan import derived_definitions, route_of
 from headrace.spark.table.tables.opening import open_table
+from tests.spark.places import places
 
 _CONNECTOR = (
     "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, "
@@ -65,7 +66,8 @@ class TablesUnderTest:
         namespace = f"n{abs(hash(str(self.directory))):x}"
         head = (
             f'[kafka]\n"bootstrap.servers" = "{bootstrap}"\n'
-            f'[store]\nformat = "{self.format}"\nlocation = "{self.directory}/tables"\n'
+            f'[store]\nformat = "{self.format}"\n'
+            f"{places(self.spark, self.format, self.directory / 'tables')}"
             f'namespace = "{namespace}"\n{more}\n'
         )
         return configs.parse(head + text, self.directory / "table.toml")

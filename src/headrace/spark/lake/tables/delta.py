@@ -8,6 +8,10 @@ time, one fails. So a batch is there once, whoever repeats it and whenever it wa
 from __future__ import annotations
 
 import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,6 +23,40 @@ from headrace.spark.lake.tables.matching import same_record
 from headrace.spark.lake.tables.table import Commit, Upkeep
 
 _PROPERTIES: Final = {"delta.enableTypeWidening": "true"}
+
+#: Clocks of file systems and of this machine may differ by so much.
+_CLOCKS_SECONDS: Final = 60.0
+
+
+class Appends:
+    """Those of this process. Files that they have written already are in no version of the table yet: VACUUM
+    must not take them for old ones, however soon those may go.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._began: dict[str, list[float]] = {}
+
+    @contextmanager
+    def under_way(self, path: str) -> Iterator[None]:
+        began = self._clock()
+        with self._guard:
+            self._began.setdefault(path, []).append(began)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._began[path].remove(began)
+
+    def longest(self, path: str) -> float:
+        """For how many seconds the oldest of them has been going on; 0 where there is none."""
+        with self._guard:
+            began = min(self._began.get(path, ()), default=None)
+        return 0.0 if began is None else self._clock() - began + _CLOCKS_SECONDS
+
+
+_APPENDS: Final = Appends()
 
 
 class DeltaTable:
@@ -62,13 +100,14 @@ class DeltaTable:
         """Files of a write that was not committed are in no log entry, and VACUUM removes them."""
 
     def append(self, frame: DataFrame, commit: Commit) -> None:
-        (
-            frame.write.format("delta")
-            .mode("append")
-            .option("txnAppId", commit.writer)
-            .option("txnVersion", str(commit.batch))
-            .save(self.path)
-        )
+        with _APPENDS.under_way(self.path):
+            (
+                frame.write.format("delta")
+                .mode("append")
+                .option("txnAppId", commit.writer)
+                .option("txnVersion", str(commit.batch))
+                .save(self.path)
+            )
 
     def read(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.path)
@@ -97,7 +136,8 @@ class DeltaTable:
             self.spark.conf.set(name, value)
         if before >= settings.least_files:
             self.spark.sql(f"OPTIMIZE {self._sql}")
-        self.spark.sql(f"VACUUM {self._sql} RETAIN {settings.keep_seconds / 3600:g} HOURS")
+        kept = max(settings.keep_seconds, _APPENDS.longest(self.path))
+        self.spark.sql(f"VACUUM {self._sql} RETAIN {kept / 3600:.6f} HOURS")
         return Upkeep(before, int(self._snapshot().numOfFiles()), None)
 
 

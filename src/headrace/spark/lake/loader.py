@@ -40,6 +40,21 @@ class WrittenByAnother(HeadraceError):
     """Two drivers work on the same state."""
 
 
+class _Locks:
+    """One for each name, for as long as this process lives."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._named: dict[str, threading.Lock] = {}
+
+    def of(self, name: str) -> threading.Lock:
+        with self._guard:
+            return self._named.setdefault(name, threading.Lock())
+
+
+_PREPARING = _Locks()
+
+
 class TopicLoader:
     """The function for `foreachBatch`. One for each start of a query: only its first batch can be a
     repetition.
@@ -111,16 +126,19 @@ class TopicLoader:
 
 
 def prepare(table: Table, shaped: shaping.Shaped) -> Following:
-    """Make the table, or give it the columns that it lacks."""
-    known = table.schema()
-    if known is None:
-        table.create(shaped.incoming)
+    """Make the table, or give it the columns that it lacks. Topics may share a table: one after the other, so
+    that none overlooks a column that another has just added.
+    """
+    with _PREPARING.of(table.name):
         known = table.schema()
-        assert known is not None, f"{table.name} was made"
-    following = follow(known, shaped.incoming, scale_may_grow=table.scale_may_grow)
-    if following.changes:
-        table.change(following)
-    return following
+        if known is None:
+            table.create(shaped.incoming)
+            known = table.schema()
+            assert known is not None, f"{table.name} was made"
+        following = follow(known, shaped.incoming, scale_may_grow=table.scale_may_grow)
+        if following.changes:
+            table.change(following)
+        return following
 
 
 def _problems(observed: Observation, table: Table) -> int:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions
 
 from headrace.spark.lake import job
 from headrace.spark.lake.config import LakeConfig
-from headrace.spark.lake.files import LocalFiles
+from headrace.spark.lake.files import LocalFiles, for_people
 from headrace.spark.lake.job import Lake, LoadFailed
 from tests.broker_process import BrokerProcess
 from tests.spark.lake.conftest import LakeUnderTest
@@ -147,7 +147,7 @@ def test_a_topic_that_was_made_anew_stops_with_advice(
     assert len(lake.rows(config, topic)) == 2
 
     state = f"{config.state}/{topic}"
-    assert str(refused.value).endswith(f"remove {state}")
+    assert str(refused.value).endswith(f"remove {for_people(state)}")
     LocalFiles().remove(state)
     other = replace(config, topics=tuple(replace(rule, table="second") for rule in config.topics))
     lake.load(other)  # the dead letters of the old one say nothing of where it begins

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from headrace.spark.lake.config import LakeConfig
+from headrace.spark.lake.files import for_people
 from headrace.spark.lake.plan import Route
 
 _LOSS: Final = re.compile(r"data may have been (?:lost|missed)|KAFKA_DATA_LOSS|some data may", re.IGNORECASE)
@@ -24,7 +25,8 @@ def explain(text: str, route: Route, config: LakeConfig) -> str:
         return (
             f"records of {route.topic} that were not loaded yet are gone (retention), or the topic was made "
             'anew. To go on with what there is, set on_data_loss = "continue" below [lake]. If the topic was '
-            f"made anew, its offsets begin again: remove {route.state} and give the topic other tables. "
+            f"made anew, its offsets begin again: remove {for_people(route.state)} and give the topic other "
+            "tables. "
             f"Spark said: {short(text)}"
         )
     if route.topic in text and _GONE.search(text) and _raised(text) is None:

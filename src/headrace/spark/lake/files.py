@@ -19,7 +19,9 @@ _ENCODING: Final = "utf-8"
 
 
 class Files(Protocol):
-    """`create` and `replace` show a whole file or none, also to whoever comes after a kill."""
+    """`create` and `replace` show a whole file or none, also to whoever comes after a kill. What a kill left
+    of a file that was being written has a name that begins with a dot.
+    """
 
     def read(self, path: str) -> str | None: ...
 
@@ -30,7 +32,7 @@ class Files(Protocol):
     def replace(self, path: str, text: str) -> None: ...
 
     def names(self, directory: str) -> list[str]:
-        """In order; empty where there is no such directory."""
+        """In order, without those that begin with a dot; empty where there is no such directory."""
         ...
 
     def sizes(self, directory: str) -> dict[str, int]:
@@ -58,6 +60,11 @@ def files_for(location: str, spark: SparkSession | None) -> Files:
     return HadoopFiles(spark)
 
 
+def for_people(location: str) -> str:
+    """As one would write it in a shell."""
+    return str(LocalFiles.path(location)) if is_local(location) else location
+
+
 class LocalFiles:
     @staticmethod
     def path(location: str) -> Path:
@@ -72,10 +79,14 @@ class LocalFiles:
     def _written(self, path: Path, text: str) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        with beside.open("w", encoding=_ENCODING) as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with beside.open("w", encoding=_ENCODING) as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError:  # a full disk
+            beside.unlink(missing_ok=True)
+            raise
         return beside
 
     def create(self, path: str, text: str) -> bool:
@@ -95,7 +106,7 @@ class LocalFiles:
 
     def names(self, directory: str) -> list[str]:
         try:
-            return sorted(os.listdir(self.path(directory)))
+            return sorted(name for name in os.listdir(self.path(directory)) if not name.startswith("."))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -131,6 +142,7 @@ class HadoopFiles:
 
     def __init__(self, spark: SparkSession) -> None:
         self._jvm: Any = spark._jvm
+        self._gateway: Any = spark.sparkContext._gateway
         self._conf: Any = spark.sparkContext._jsc.hadoopConfiguration()
 
     def _path(self, path: str) -> Any:
@@ -149,33 +161,43 @@ class HadoopFiles:
         finally:
             stream.close()
 
-    def _write(self, path: str, text: str, overwrite: bool) -> None:
-        stream = self._system(path).create(self._path(path), overwrite)
+    def _written(self, path: str, text: str) -> str:
+        directory, _, name = path.rpartition("/")
+        beside = f"{directory}/.{name}.{uuid.uuid4().hex}"
+        stream = self._system(path).create(self._path(beside), False)
         try:
             stream.write(bytearray(text.encode(_ENCODING)))
         finally:
             stream.close()
+        return beside
 
     def create(self, path: str, text: str) -> bool:
         """Written beside and renamed: HDFS refuses to rename onto a file that is there."""
         if self._system(path).exists(self._path(path)):
             return False
-        directory, _, name = path.rpartition("/")
-        beside = f"{directory}/.{name}.{uuid.uuid4().hex}"
-        self._write(beside, text, overwrite=False)
+        beside = self._written(path, text)
         moved = bool(self._system(path).rename(self._path(beside), self._path(path)))
         if not moved:
             self.remove(beside)
         return moved
 
     def replace(self, path: str, text: str) -> None:
-        self._write(path, text, overwrite=True)
+        """A file system's own rename refuses; the one of a `FileContext` replaces, in one step on HDFS."""
+        beside = self._written(path, text)
+        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+            self._path(path).toUri(), self._conf
+        )
+        kinds = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
+        how = self._gateway.new_array(kinds, 1)
+        how[0] = kinds.OVERWRITE
+        context.rename(self._path(beside), self._path(path), how)
 
     def names(self, directory: str) -> list[str]:
         system = self._system(directory)
         if not system.exists(self._path(directory)):
             return []
-        return sorted(status.getPath().getName() for status in system.listStatus(self._path(directory)))
+        found = (str(status.getPath().getName()) for status in system.listStatus(self._path(directory)))
+        return sorted(name for name in found if not name.startswith("."))
 
     def sizes(self, directory: str) -> dict[str, int]:
         system = self._system(directory)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from headrace.core.errors import HeadraceError
-from headrace.spark.lake.files import Files
+from headrace.spark.lake.files import Files, for_people
 from headrace.spark.lake.plan import Route
 
 
@@ -36,7 +36,7 @@ def same_topic(files: Files, route: Route, found: Callable[[], str | None]) -> C
             raise TopicMadeAnew(
                 f"topic {route.topic} was deleted and made anew: its offsets begin again, and {route.table} "
                 'has rows of the old one. To load the new one, give it other tables (table = "...", and '
-                f"dead_letters where that is set) and remove {route.state}"
+                f"dead_letters where that is set) and remove {for_people(route.state)}"
             )
         files.create(note, now)
         known = now

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.spark.lake import locks
-from headrace.spark.lake.files import LocalFiles, files_for, is_local
+from headrace.spark.lake.files import LocalFiles, files_for, for_people, is_local
 
 
 def test_a_file_is_created_once(tmp_path: Path) -> None:
@@ -34,6 +34,25 @@ def test_moving_again_is_no_error(tmp_path: Path) -> None:
     files.remove(f"{tmp_path}/b")
     files.remove(f"{tmp_path}/b")
     assert files.names(f"{tmp_path}/b") == []
+
+
+def test_what_was_not_written_whole_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_file: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    files = LocalFiles()
+    (tmp_path / ".killed").write_text("")
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            files.create(f"{tmp_path}/commit", "x")
+    assert files.names(str(tmp_path)) == []
+    assert [each.name for each in tmp_path.iterdir()] == [".killed"]
+
+
+def test_people_are_told_of_paths_that_a_shell_takes() -> None:
+    assert for_people("file:///data/a%20lake") == "/data/a lake"
+    assert for_people("s3a://bucket/lake") == "s3a://bucket/lake"
 
 
 def test_a_place_elsewhere_needs_a_session() -> None:

@@ -182,6 +182,8 @@ class Lake:
 
     def _failed(self, topic: Loading, reason: str) -> None:
         topic.failures += 1
+        if topic.done.error != reason and not self.once:  # a load says it at its end
+            _log.error("%s: %s", topic.route.topic, reason)
         topic.done.error = reason
         topic.finished = self.once
         topic.try_at = time.monotonic() + min(_FIRST_PAUSE * 2 ** (topic.failures - 1), _LONGEST_PAUSE)

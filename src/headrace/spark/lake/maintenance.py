@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +17,8 @@ from headrace.spark.lake.files import files_for
 from headrace.spark.lake.plan import Route
 from headrace.spark.lake.tables.opening import open_table
 from headrace.spark.lake.tables.table import Upkeep
+
+_log = logging.getLogger(__name__)
 
 
 class Maintained(NamedTuple):
@@ -70,6 +73,11 @@ def last_maintained(spark: SparkSession | None, config: LakeConfig) -> float | N
     return None if text is None else float(json.loads(text)["ended"])
 
 
+def _complain(found: Maintained) -> None:
+    if found.error is not None:
+        _log.warning("%s was not maintained, and is tried again when it is due: %s", found.table, found.error)
+
+
 class Schedule:
     """Runs `maintain` in a thread of its own whenever it is due. Loading goes on meanwhile."""
 
@@ -96,7 +104,7 @@ class Schedule:
     def _run(self, routes: Sequence[Route]) -> None:
         try:
             # A session of its own: what maintenance sets is not for the queries.
-            maintain(self.spark.newSession(), self.config, routes)
+            maintain(self.spark.newSession(), self.config, routes, told=_complain)
         except locks.Taken:
             pass  # somebody runs `lake maintain` right now, which is as good
 

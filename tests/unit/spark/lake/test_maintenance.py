@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -58,3 +59,18 @@ def test_a_table_that_cannot_even_be_opened_is_told_of_and_ends_nothing(
         ("t_dead_letters", "the log of t_dead_letters is damaged"),
     ]
     assert not found.due()  # or it would be tried again at once, for ever
+
+
+def test_a_scheduled_one_that_fails_is_told_of(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def damaged(_spark: object, _config: object, name: str) -> None:
+        raise OSError(f"the log of {name} is damaged")
+
+    monkeypatch.setattr(maintenance, "open_table", damaged)
+    found = schedule(tmp_path, '[maintenance]\nevery = "1h"\n')
+    found.spark = cast(SparkSession, SimpleNamespace(newSession=lambda: _NO_SESSION))
+    (tmp_path / "_headrace" / "maintenance.json").write_text(json.dumps({"ended": 0}))
+    found.look(routes(found.config, ["t"]))
+    found.wait()
+    assert "t was not maintained, and is tried again when it is due: the log of t is damaged" in caplog.text

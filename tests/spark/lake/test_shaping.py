@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql.types import StructType
 
@@ -29,3 +30,12 @@ def test_good_records_are_parsed_once_and_counted_without_their_reasons(spark: S
     assert plan.count("from_json(") == 1
     assert "parseJson" not in plan  # it stands in every reason
     assert "parseJson" in shaping.dead_letters(judged)._jdf.queryExecution().executedPlan().toString()
+
+
+def test_a_column_of_the_values_own_is_not_mistaken_for_the_bytes(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], _RECORDS)
+    decoding = Decoding(Format.JSON, "value double")
+    typed = shaping.shape(frame, Route("t", "t", "t_dead_letters", decoding, False, "state"))
+    kept_too = shaping.shape(frame, Route("t", "t", "t_dead_letters", decoding, True, "state"))
+    with pytest.raises(shaping.ColumnTaken, match=r'another table \(table = "..."\)'):
+        shaping.judge(kept_too, follow(typed.incoming, kept_too.incoming))

@@ -8,6 +8,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType, TimestampType
 
+from headrace.core.errors import HeadraceError
 from headrace.spark import columns
 from headrace.spark.decoding.columns import DECODED, PROBLEM
 from headrace.spark.decoding.decode import decode
@@ -19,6 +20,10 @@ from headrace.spark.lake.table_schema import Following, table_struct, table_type
 REASON = "reason"
 FAILED_AT = "failed_at"
 _BAD = "__bad"
+
+
+class ColumnTaken(HeadraceError):
+    """A column that every table has is one of the values' own in this one."""
 
 
 class Shaped(NamedTuple):
@@ -61,6 +66,11 @@ def judge(shaped: Shaped, following: Following) -> DataFrame:
     """With what the table cannot take counted among the problems."""
     problem, values = sf.col(PROBLEM), value_columns(shaped)
     for conflict in following.conflicts:
+        if conflict.column in shaped.kept.names:
+            raise ColumnTaken(
+                f"{conflict.reason}: the table cannot keep the records' own {conflict.column} beside it. "
+                'Give the topic another table (table = "..."), or take back the change (keep_value, format)'
+            )
         value = values[conflict.column]
         problem = sf.when(problem.isNull() & value.isNotNull(), conflict.reason).otherwise(problem)
     return shaped.judged.withColumn(PROBLEM, problem) if following.conflicts else shaped.judged

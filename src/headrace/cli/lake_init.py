@@ -16,7 +16,7 @@ _TEMPLATE = """\
 
 [lake]
 format = "delta"                       # delta, iceberg or parquet
-location = "lake"                      # a directory or URL; each table is a directory in it
+location = "lake"                      # a directory or URL; the tables are directories below it
 # catalog = "iceberg"                  # Spark's name of the catalog in which Iceberg's tables are
 # namespace = "lake"                   # of Iceberg's tables
 # state = "lake-state"                 # checkpoints; below the location unless it is set
@@ -48,7 +48,7 @@ every = "1h"                           # while `headrace lake run` goes on
 small_file = "32MB"                    # smaller ones are put together ...
 target_file = "128MB"                  # ... up to this size
 # least_files = 8                      # fewer small ones than this are left alone
-keep = "7d"                            # how long old versions can be read
+keep = "7d"                            # how long old versions can be read: longer than any batch takes
 
 [spark]                                # settings of the session; master and jars without "spark."
 # master = "local[*]"

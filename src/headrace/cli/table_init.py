@@ -16,22 +16,37 @@ _TEMPLATE = """\
 
 [store]
 format = "delta"                       # or iceberg
-location = "tables"                    # a directory or URL; each table is a directory in it
-# namespace = "tables"                 # of Iceberg's tables; catalog = "iceberg" is the default
+location = "tables"                    # a directory or URL; the tables are directories below it
+# catalog = "iceberg"                  # Spark's name of the catalog in which Iceberg's tables are
+# namespace = "tables"                 # of Iceberg's tables
 # state = "tables-state"               # checkpoints; below the location unless it is set
 # trigger = "10s"                      # how often a batch begins
-# max_records_per_batch = 10000000
+# discover = "30s"                     # how often a topic that is not there yet is looked for
+# max_records_per_batch = 10000000     # a batch that was not over is read again after a kill
+# min_partitions = 8                   # more tasks for a batch than the topic has partitions
+# parallel_tables = 4                  # how many tables are filled at a time with --once
 # on_data_loss = "stop"                # or continue, where retention was faster
 
 [[tables]]
 topic = "orders"
 # name = "orders"                      # the table's; like the topic's unless it is set
-key = "string"                         # or bytes; json, avro, protobuf with key_schema or key_registry
+# dead_letters = "orders_dead_letters" # the table of records that cannot be decoded
+key = "string"                         # or bytes; json, avro, protobuf with one of the next three
+# key_schema = "id bigint"
+# key_schema_file = "key.avsc"
+# key_registry = "http://127.0.0.1:8081"
+# key_subject = "orders-key"           # of the registry
+# key_message = "shop.OrderKey"        # of Protobuf: which one, if the schema has several
 # key_fields = ["id"]                  # instead of key: fields of the value
 format = "json"                        # json, avro or protobuf give typed columns; bytes keeps the value
 schema = "customer string, total double"
-# registry = "http://127.0.0.1:8081"   # instead of a schema; subject = "orders-value" is the default
+# schema_file = "orders.avsc"          # instead of schema; .pb, .desc and .binpb are compiled Protobuf
+# registry = "http://127.0.0.1:8081"   # instead of both: values are in Confluent's wire format
+# subject = "orders-value"             # of the registry: which schema the columns follow
+# version = 3                          # of the subject; without it the columns follow the latest
 # other_subjects = ["shop.Order"]      # further ones that have schemas of the topic's records
+# message = "shop.Order"               # of Protobuf: which one, if the schema has several
+# keep_value = true                    # the bytes too, beside the typed columns
 # deleted = "status = 'cancelled'"     # deletes a key as a tombstone does
 # order = "offset"                     # the later of two records has the larger partition, then offset. If
                                        # keys can move between partitions, as when a topic gets more of
@@ -51,8 +66,11 @@ index = "orders_by_customer"
 columns = ["count(*) AS orders", "try_sum(total) AS spent"]
 
 [maintenance]                          # without this section nothing is compacted or expired
-every = "1h"
-keep = "7d"                            # how long old versions can be read
+every = "1h"                           # while `headrace table run` goes on
+small_file = "32MB"                    # smaller ones are put together ...
+target_file = "128MB"                  # ... up to this size
+# least_files = 8                      # fewer small ones than this are left alone
+keep = "7d"                            # how long old versions can be read: longer than any batch takes
 
 [spark]                                # settings of the session; master and jars without "spark."
 # master = "local[*]"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,8 @@ from headrace.cli.table_init import _TEMPLATE
 from headrace.spark.decoding.formats import Format
 from headrace.spark.table.config import KeyFormat, Order, TableConfig, TableConfigError, load, parse
 
-_STORE = '[kafka]\n"bootstrap.servers" = "a:1"\n[store]\nlocation = "/data"\n'
+_KAFKA = '[kafka]\n"bootstrap.servers" = "a:1"\n'
+_STORE = f'{_KAFKA}[store]\nlocation = "/data"\n'
 _JSON = 'format = "json"\nschema = "id bigint, customer string"\n'
 _TABLE = f'[[tables]]\ntopic = "orders"\n{_JSON}'
 _INDEX = '[[indexes]]\ntable = "orders"\ncolumns = ["customer"]\n'
@@ -37,6 +39,26 @@ def test_the_template_is_a_configuration() -> None:
     assert spec.key is KeyFormat.STRING
     assert [index.name for index in spec.indexes] == ["orders_by_customer"]
     assert spec.views[0].columns == ("count(*) AS orders", "try_sum(total) AS spent")
+
+
+@pytest.mark.parametrize(
+    ("heading", "needed"),
+    [
+        ("[store]", 'location = "x"'),
+        ("[[tables]]", 'topic = "a"'),
+        ("[[indexes]]", 'table = "orders"\ncolumns = ["customer"]'),
+        ("[[views]]", 'name = "v"\nindex = "orders_by_customer"\ncolumns = ["count(*) AS n"]'),
+        ("[maintenance]", 'every = "1h"'),
+    ],
+)
+def test_the_template_has_every_key(heading: str, needed: str) -> None:
+    others = {"[store]": f"{_KAFKA}{_TABLE}", "[[tables]]": _STORE, "[[views]]": f"{_STORE}{_TABLE}{_INDEX}"}
+    before = others.get(heading, f"{_STORE}{_TABLE}")
+    with pytest.raises(TableConfigError, match="unknown key; there are ") as refused:
+        read(f"{before}{heading}\n{needed}\nzzzz = 1\n")
+    known = str(refused.value).partition("there are ")[2].split(", ")
+    (section,) = (part for part in _TEMPLATE.split("\n\n") if part.startswith(heading))
+    assert sorted(re.findall(r"^(?:# )?(\w+) = ", section, re.MULTILINE)) == known
 
 
 def test_the_template_warns_of_keys_that_move_and_shows_the_choice() -> None:

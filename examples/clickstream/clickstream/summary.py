@@ -16,7 +16,7 @@ _TRY = """\
   spark.sql("SELECT page, count(*) FROM delta.`lake/page-views` GROUP BY page ORDER BY 2 DESC").show()
   spark.sql("SELECT status, count(*), sum(total) FROM delta.`tables/latest-orders` GROUP BY status").show()
   spark.sql("SELECT partition, offset, reason FROM delta.`lake/page-views_dead_letters`").show()
-and, after [bold]headrace up --dir broker/data[/bold] in another terminal, with the same topics as today
+and, after [bold]headrace up --dir broker/data[/bold] in another terminal (--brokers as in the run)
   headrace consume page-traffic --exit
   headrace audit report
 """

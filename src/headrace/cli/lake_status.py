@@ -73,7 +73,8 @@ def check_reachable(config: LakeConfig, section: str = "lake") -> None:
     protocol = config.kafka.get("security.protocol", "PLAINTEXT")
     if protocol.upper() != "PLAINTEXT":
         raise click.ClickException(
-            f"this command speaks to brokers without {protocol}; name a PLAINTEXT listener in a copy of it"
+            f"this command speaks to brokers without {protocol}; name a PLAINTEXT listener in a copy of the "
+            "file, in the same directory, since its paths are relative to it"
         )
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from headrace.client.admin import create_topic
 from headrace.client.cluster import Cluster
 from headrace.client.configs import Resource, ResourceType, describe_many
-from headrace.client.errors import Refused
+from headrace.client.errors import ConnectionLost, Refused
 from headrace.client.offsets import EARLIEST, LATEST, list_offsets
 from headrace.client.producer import Producer
 from headrace.client.refusals import refusal, refusal_of_leader
@@ -116,7 +116,7 @@ async def _read_from(
     pending: dict[int, list[Record]] = {}
     position = start
     while position < end_offset:
-        data = await cluster.retried(lambda at=position: _fetch(cluster, partition, at))  # type: ignore[misc]  # a lambda's default has no annotation
+        data = await cluster.retried(lambda at=position: _fetch(cluster, partition, at, end_offset))  # type: ignore[misc]  # a lambda's default has no annotation
         before = position
         for record in committed(data, pending):
             if record.offset < start:
@@ -132,7 +132,9 @@ async def _read_from(
     return State(decided, ended)
 
 
-async def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Buffer:
+async def _fetch(cluster: Cluster, partition: TopicPartition, offset: int, end_offset: int) -> Buffer:
+    """Nothing, only where nothing lies up to `end_offset`. A leader that has just been elected may hold more
+    than it knows to be committed, and keeps that back without an error; it is asked again."""
     request = FetchRequest(
         max_wait_ms=100,
         min_bytes=1,
@@ -158,8 +160,11 @@ async def _fetch(cluster: Cluster, partition: TopicPartition, offset: int) -> Bu
         for data in topic.partitions:
             if data.error_code:
                 raise refusal_of_leader(data.error_code, f"partition {partition}")
+            if not data.records and data.high_watermark < end_offset:
+                behind = f"its leader gives out {data.high_watermark} of {end_offset} offsets"
+                raise refusal(ErrorCode.OFFSET_NOT_AVAILABLE, f"partition {partition}", behind)
             return data.records or b""
-    return b""
+    raise ConnectionLost("the broker answered a fetch request without the partition")
 
 
 async def append_decision(cluster: Cluster, topic: str, sink: str, decision: Decision) -> None:

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from headrace.client.errors import Refused
-from headrace.client.transaction_ends import Patience, take
-from headrace.spark.sink import driver
-from headrace.spark.sink.decision import Decision, SinkFailure
+from headrace.client.transaction_ends import Identity, Patience, take
+from headrace.spark.sink import decisions, driver
+from headrace.spark.sink.decision import Decision, SinkFailure, State
 from headrace.spark.sink.task import Place, write
 from tests.broker_process import BrokerProcess
 from tests.spark.sink.queries import Query
@@ -111,6 +111,29 @@ def test_abort_after_a_commit_that_failed_behind_the_decision_keeps_it(
     plan = query.plan()
     done = query.write(plan, 0)
     query.decide_only(plan, done, 0)
+    query.abort(done)
+    check(1)
+
+
+def test_abort_waits_for_a_decision_whose_marker_is_on_its_way(
+    query: Query, check: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator has stored that it is committed. Only who takes the decider waits for the marker."""
+    plan = query.plan()
+    done = query.write(plan, 0)
+    query.decide_only(plan, done, 0)
+    arrived = asyncio.Event()
+    read_state = decisions.read_state
+
+    async def take_and_wait(*given: Any, **named: Any) -> Identity:
+        arrived.set()
+        return await take(*given, **named)
+
+    async def read_what_arrived(*given: Any) -> State:
+        return await read_state(*given) if arrived.is_set() else State()
+
+    monkeypatch.setattr(driver, "take", take_and_wait)
+    monkeypatch.setattr(decisions, "read_state", read_what_arrived)
     query.abort(done)
     check(1)
 

@@ -17,7 +17,7 @@ from headrace.client.errors import ConnectionLost, Refused
 from headrace.client.offsets import EARLIEST, LATEST, list_offsets
 from headrace.client.producer import Producer
 from headrace.client.refusals import refusal, refusal_of_leader
-from headrace.client.transaction_ends import Identity, end
+from headrace.client.transaction_ends import end
 from headrace.client.transactional_producer import Records, TransactionalProducer
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Buffer
@@ -194,11 +194,3 @@ async def forget(cluster: Cluster, topic: str, sink: str, now_ms: int) -> None:
 
 async def _append(cluster: Cluster, topic: str, record: NewRecord) -> None:
     await Producer(cluster).send_batch(TopicPartition(topic, 0), [record])
-
-
-async def abort_open_decision(cluster: Cluster, decider: Identity) -> None:
-    """If a decision was begun with this identity and not committed, it never will be."""
-    try:
-        await end(cluster, decider, commit=False)
-    except Refused:
-        return  # it was committed, or nothing was begun, or a later run has settled it

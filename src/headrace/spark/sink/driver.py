@@ -102,24 +102,24 @@ async def abort(options: Options, messages: Iterable[TaskDone | None]) -> None:
         return  # nothing is known of this run; what it left open is fenced before the next
     first = done[0]
     async with options.cluster() as cluster:
-        await decisions.abort_open_decision(cluster, first.run.decider)
+        # Before the topic is read: now a decision that was on its way is in it, or never will be.
+        await _close(cluster, first.run)
         state = await decisions.read_state(cluster, options.decisions, first.sink)
         decision = state.decision
         if decision is not None and decision.decider == first.run.decider:
             await _settle(cluster, options, first.sink, state)
-            kept: Sequence[Written] = decision.transactions
-        else:
-            kept = ()
+        kept: Sequence[Written] = () if decision is None else decision.transactions
         written = [message.written for message in done if message.written is not None]
         await _abort(cluster, [each for each in written if each not in kept])
-        keep = kept if decision is None else (*kept, *decision.transactions)
-        await _close(cluster, first.run)
-        await _sweep(cluster, pattern_of_tasks(first.sink, first.run_name), keep)
+        await _sweep(cluster, pattern_of_tasks(first.sink, first.run_name), kept)
 
 
 async def _close(cluster: Cluster, run: Run) -> None:
     """The run is over: a task that is still at it sees that when it is done, and aborts what it wrote. Those
-    that were done before are swept."""
+    that were done before are swept.
+
+    It decides nothing any more: a decision that it left open is aborted, and one that is being committed has
+    all its markers when this returns. If a later run has begun, that one has waited for them."""
     decider = run.decider
     try:
         await take(cluster, decider.transactional_id, Patience(run.deciding_ms), held=decider)

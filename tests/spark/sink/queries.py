@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from itertools import count
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -14,6 +15,8 @@ from headrace.spark.sink.decision import Decision
 from headrace.spark.sink.options import Options, parse_options
 from headrace.spark.sink.plan import Plan, TaskDone
 from headrace.spark.sink.task import Place, write
+
+_EXECUTIONS = count()
 
 
 class Query(NamedTuple):
@@ -35,7 +38,7 @@ class Query(NamedTuple):
 
     def task(self, plan: Plan, batch: int, task: int, attempt: int = 0) -> TaskDone:
         rows = self.rows(batch, task)
-        return write(plan, Place(self.run, self.name, task, attempt), _arrow(rows))
+        return write(plan, Place(self.run, self.name, task, attempt, next(_EXECUTIONS)), _arrow(rows))
 
     def write(self, plan: Plan, batch: int) -> list[TaskDone | None]:
         # Which task holds which rows is another thing each time.

@@ -187,6 +187,21 @@ def test_attempts_that_failed_or_came_second_leave_nothing(
     check(1)
 
 
+def test_a_repeated_stage_leaves_alone_what_was_accepted(query: Query, check: Callable[[int], None]) -> None:
+    """Spark counts attempts from 0 again, while a task of the stage's first attempt is still at work."""
+    plan = query.plan()
+    first = query.task(plan, 0, 0, attempt=0)
+    again = query.task(plan, 0, 0, attempt=0)
+    query.commit([first, query.task(plan, 0, 1)], 0)
+    check(1)
+    query.whole(1)
+    check(2)
+    later = query.task(query.plan(), 2, 0)
+    names = [done.written.identity.transactional_id for done in (first, again, later) if done.written]
+    assert names[1].startswith(names[0] + "/")
+    assert names[2] == names[0], "names are used again, so that a long run does not leave ever more of them"
+
+
 def test_a_zombie_of_an_earlier_run_does_not_harm(query: Query, check: Callable[[int], None]) -> None:
     old = query.plan()
     later = query._replace(run="run-2")
@@ -220,7 +235,7 @@ def test_a_task_that_outlives_its_batch_takes_back_what_it_wrote(
         query.commit(query.write(plan, 0), 0)
 
     with pytest.raises((SinkFailure, Refused)):
-        write(plan, Place(query.run, query.name, 0, 5), rows())
+        write(plan, Place(query.run, query.name, task=0, attempt=5, execution=1000), rows())
     check(1)
 
 

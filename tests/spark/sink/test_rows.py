@@ -31,7 +31,11 @@ def send(broker: BrokerProcess) -> Send:
         parsed = parse_options(given, streaming=False)
         plan = asyncio.run(driver.plan(parsed))
         batch = pa.record_batch(columns)
-        done = write(plan, Place(plan.job, "job", 0, 0), iter([batch.slice(0, 1), batch.slice(1)]))
+        done = write(
+            plan,
+            Place(plan.job, "job", task=0, attempt=0, execution=0),
+            iter([batch.slice(0, 1), batch.slice(1)]),
+        )
         asyncio.run(driver.commit(parsed, [done], 0))
 
     return send
@@ -134,6 +138,6 @@ def test_a_task_that_fails_aborts_what_it_wrote(broker: BrokerProcess, topic: st
         raise RuntimeError("the input breaks")
 
     with pytest.raises(RuntimeError, match="the input breaks"):
-        write(plan, Place(plan.job, "job", 0, 0), rows())
+        write(plan, Place(plan.job, "job", task=0, attempt=0, execution=0), rows())
     assert read(broker.bootstrap, topic) == []
     assert read(broker.bootstrap, topic, committed=False)

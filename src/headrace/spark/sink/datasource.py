@@ -82,7 +82,13 @@ class _Planned:
         context = TaskContext.get()
         assert context is not None
         run_name, query = self._names(self.plan, context)
-        place = Place(run_name, query, task=context.partitionId(), attempt=context.attemptNumber())
+        place = Place(
+            run_name,
+            query,
+            task=context.partitionId(),
+            attempt=context.attemptNumber(),
+            execution=context.taskAttemptId(),
+        )
         return write(self.plan, place, iterator)
 
     def _names(self, plan: Plan, context: TaskContext) -> tuple[str, str]:

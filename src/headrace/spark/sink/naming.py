@@ -21,6 +21,11 @@ def task_id(sink: str, run: str, slot: int, task: int, attempt: int) -> str:
     return f"{_PREFIX}/{sink}/{run}/{slot}/{task}/{attempt}"
 
 
+def own_id(name: str, execution: int) -> str:
+    """For a task that finds another one at work under its name. This one is nobody else's, and used once."""
+    return f"{name}/{execution}"
+
+
 def pattern_of_tasks(sink: str, run: str | None = None) -> str:
     """A regular expression for the ids of all tasks of a sink, or of one run; RE2 and Python agree on it."""
     prefix = f"{_PREFIX}/{sink}/" if run is None else f"{_PREFIX}/{sink}/{run}/"

@@ -13,13 +13,14 @@ from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure, Refused
 from headrace.client.transaction_ends import Identity, end, is_current, take
 from headrace.client.transactional_producer import Records, TransactionalProducer
+from headrace.client.transactions import describe_transactions
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
 from headrace.spark.sink.checksum import Checksum, checksum
 from headrace.spark.sink.decision import SinkFailure, Written
 from headrace.spark.sink.encoding import Columns, encode, lengths_of
 from headrace.spark.sink.loop_thread import LoopThread
-from headrace.spark.sink.naming import task_id
+from headrace.spark.sink.naming import own_id, task_id
 from headrace.spark.sink.partitioning import Turns, choose
 from headrace.spark.sink.plan import Plan, TaskDone
 from headrace.spark.sink.rows import columns_of, partitions_of, topics_of
@@ -38,6 +39,9 @@ class Place(NamedTuple):
     query: str
     task: int
     attempt: int
+    """Counted from 0 anew where Spark repeats a stage, while the tasks of its first attempt may still run."""
+    execution: int
+    """Another for everything that Spark ever lets run."""
 
 
 def write(plan: Plan, place: Place, batches: Iterator[Any]) -> TaskDone:
@@ -169,10 +173,8 @@ class _Writer:
     def _opened(self) -> TransactionalProducer:
         """The transaction is taken with the first row: a task without rows leaves nothing behind."""
         if self._producer is None:
-            plan, place = self._plan, self._place
-            name = task_id(plan.sink, place.run_name, plan.run.slot, place.task, place.attempt)
-            identity = self._loop.run(_take(self._cluster, name, plan))
-            timeout = plan.options.delivery_timeout
+            identity = self._loop.run(_take(self._cluster, self._plan, self._place))
+            timeout = self._plan.options.delivery_timeout
             self._producer = TransactionalProducer(self._cluster, identity, delivery_timeout=timeout)
         return self._producer
 
@@ -196,11 +198,29 @@ class _Writer:
         self._loop.run(self._cluster.close())
 
 
-async def _take(cluster: Cluster, name: str, plan: Plan) -> Identity:
-    """A task that was left behind, on an executor that had been given up, must not begin now: a later batch
-    uses the same names, and what it left open would be in everybody's way."""
+async def _take(cluster: Cluster, plan: Plan, place: Place) -> Identity:
+    """What is open under the task's name stays: it is of a task of the same number in an earlier attempt of
+    the stage, and the driver may have accepted it already.
+
+    A task that was left behind, on an executor that had been given up, must not begin now: a later batch uses
+    the same names, and what it left open would be in everybody's way.
+
+    Nothing makes the questions and the taking one step, but no time passes between them: of two tasks that
+    begin at once, one shuts the other out before it has written anything."""
+    name = task_id(plan.sink, place.run_name, plan.run.slot, place.task, place.attempt)
+    if await _is_open(cluster, name):
+        name = own_id(name, place.execution)
     await _check_current(cluster, plan)
     return await take(cluster, name, plan.patience)
+
+
+async def _is_open(cluster: Cluster, name: str) -> bool:
+    found = (await describe_transactions(cluster, [name]))[name]
+    if not isinstance(found, Refused):
+        return found.state == "Ongoing"
+    if found.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND:
+        raise found
+    return False
 
 
 async def _check_current(cluster: Cluster, plan: Plan) -> None:

@@ -18,7 +18,7 @@ def patience_ms(interval_ms: int, silent_after_ms: int) -> int:
 
 
 class ProducerState(NamedTuple):
-    """An incarnation that has not said that it is closed."""
+    """An incarnation that has not said that it is closed, or what came before a gap in its events."""
 
     producer: str
     incarnation: str
@@ -26,7 +26,7 @@ class ProducerState(NamedTuple):
     complete_until_ms: int
     heard_ms: int
     interval_ms: int
-    #: When it was surely gone: its successor had started, or somebody said so.
+    #: When it was surely gone: its successor had started, or somebody said so. Of a gap, when that was over.
     ended_ms: int | None = None
     #: Why what it says cannot be taken whole, if so.
     fault: str | None = None

@@ -149,7 +149,7 @@ def _compare_log(case: _Case, partition: int, blocked: bool) -> None:
         case.open.append(f"{excess}; {teller} may still tell")
         return
     for producer in _untold(case, read):
-        case.incomplete.append(f"{excess}; {producer.name} ended without a last word")
+        case.incomplete.append(f"{excess}; {producer.name} {producer.fault or 'ended without a last word'}")
         return
     unsure = picture.uncertain.get(cell, 0) + picture.uncertain.get(case.cell(-1), 0)
     if unsure and found.count - told.count <= unsure:

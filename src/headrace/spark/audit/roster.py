@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from headrace.audit.event import Event
@@ -17,6 +18,23 @@ _REMEMBER_MS: Final = 86_400_000
 
 
 @dataclass
+class Run:
+    """Events that came one after the other, without a gap."""
+
+    first: int
+    #: The number of the one that would come next.
+    following: int
+    #: By its own clock, when the first of them was made.
+    began_ms: int
+    complete_until_ms: int
+    closing: bool = False
+
+    def joined(self, later: Run) -> Run:
+        complete_until_ms = max(self.complete_until_ms, later.complete_until_ms)
+        return Run(self.first, later.following, self.began_ms, complete_until_ms, later.closing)
+
+
+@dataclass
 class Incarnation:
     producer: str
     server: str
@@ -24,30 +42,38 @@ class Incarnation:
     started_ms: int
     interval_ms: int
     window_length_ms: int
-    #: How many events have come without a gap.
-    heard: int = 0
-    #: As of the last of those; before the first, nothing is complete.
-    complete_until_ms: int = 0
-    closed: bool = False
+    #: In their order. The first begins with event 0, and is empty until that has come.
+    runs: list[Run]
     heard_ms: int = 0
     #: By its own clock, when it told last.
     told_ms: int = 0
     retired_ms: int | None = None
-    #: Events behind a gap: (complete until, closing), by sequence.
-    ahead: dict[int, tuple[int, bool]] = field(default_factory=dict)
+
+    @property
+    def closing(self) -> bool:
+        """No more will come, except what was sent before and is late."""
+        return self.runs[-1].closing
+
+    @property
+    def closed(self) -> bool:
+        """And all has come."""
+        return self.closing and len(self.runs) == 1
 
     def hear(self, event: Event, heard_ms: int) -> bool:
         """False if it was heard before: a producer sends again what it does not know to be stored."""
-        if event.sequence < self.heard or event.sequence in self.ahead:
+        number = event.sequence
+        if any(run.first <= number < run.following for run in self.runs):
             return False
         self.heard_ms = max(self.heard_ms, heard_ms)
         self.told_ms = max(self.told_ms, event.time_ms)
-        self.ahead[event.sequence] = (event.complete_until_ms, event.closing)
-        while self.heard in self.ahead:
-            complete_until_ms, closing = self.ahead.pop(self.heard)
-            self.complete_until_ms = max(self.complete_until_ms, complete_until_ms)
-            self.closed = self.closed or closing
-            self.heard += 1
+        alone = Run(number, number + 1, event.time_ms, event.complete_until_ms, event.closing)
+        runs: list[Run] = []
+        for run in sorted([*self.runs, alone], key=lambda run: (run.first, run.following)):
+            if runs and runs[-1].following == run.first:
+                runs[-1] = runs[-1].joined(run)
+            else:
+                runs.append(run)
+        self.runs = runs
         return True
 
 
@@ -78,7 +104,7 @@ class Roster:
                     event.started_ms,
                     event.interval_ms,
                     event.window_length_ms,
-                    complete_until_ms=event.started_ms,
+                    [Run(0, 0, event.started_ms, event.started_ms)],
                 )
             if not known.hear(event, heard_ms):
                 continue
@@ -111,35 +137,51 @@ class Roster:
         return frozenset().union(*self._topics.values())
 
     def states(self, window_ms: int, now_ms: int, silent_after_ms: int) -> list[ProducerState]:
-        """Every incarnation that has not closed, or that cannot be compared."""
+        """Every incarnation that has not closed, or that cannot be compared; and every gap in what one told.
+
+        What a lost event told of was handed over before the next event was made. So a gap is an end of which
+        nothing is known, like that of a producer that died, and the next event is a new beginning.
+        """
         found = []
         for known in self._known.values():
-            fault = _fault(known, window_ms)
-            if known.closed and fault is None:
+            ended_ms = self._ended_ms(known, now_ms, silent_after_ms)
+            if known.window_length_ms != window_ms:
+                length_ms = known.window_length_ms
+                fault = f"tells of windows of {length_ms} ms, and this audit has windows of {window_ms} ms"
+                # What is told of other windows is told of none of these.
+                found.append(self._state(known, known.started_ms, ended_ms, fault))
                 continue
-            found.append(
-                ProducerState(
-                    known.producer,
-                    known.incarnation,
-                    known.server,
-                    # What is told of other windows is told of none of these.
-                    known.started_ms if known.window_length_ms != window_ms else known.complete_until_ms,
-                    known.heard_ms,
-                    known.interval_ms,
-                    self._ended_ms(known, now_ms, silent_after_ms),
-                    fault,
-                    frozenset(self._topics.get(known.producer, ())) or None,
-                )
-            )
+            for before, after in pairwise(known.runs):
+                lost = f"sent an event {before.following} that was lost"
+                found.append(self._state(known, before.complete_until_ms, after.began_ms, lost))
+            if not known.closing:
+                found.append(self._state(known, known.runs[-1].complete_until_ms, ended_ms))
         return found
 
+    def _state(
+        self, known: Incarnation, complete_until_ms: int, ended_ms: int | None, fault: str | None = None
+    ) -> ProducerState:
+        return ProducerState(
+            known.producer,
+            known.incarnation,
+            known.server,
+            complete_until_ms,
+            known.heard_ms,
+            known.interval_ms,
+            ended_ms,
+            fault,
+            frozenset(self._topics.get(known.producer, ())) or None,
+        )
+
     def _ended_ms(self, known: Incarnation, now_ms: int, silent_after_ms: int) -> int | None:
-        """When it was surely gone: somebody said so, or another of its name and server started after its last
-        word.
+        """When it was surely gone: it or somebody else said so, or another of its name and server started
+        after its last word.
 
         Processes of one name may also run beside each other. So only one that is silent can have been
         followed, and it may have lived on until its next report was due.
         """
+        if known.closing:
+            return known.told_ms
         if known.retired_ms is not None:
             return known.retired_ms
         if now_ms - known.heard_ms <= patience_ms(known.interval_ms, silent_after_ms):
@@ -169,16 +211,7 @@ def decode(text: str | None) -> Roster:
         return roster
     document = json.loads(text)
     for entry in document["known"]:
-        ahead = {int(sequence): (until, closing) for sequence, (until, closing) in entry.pop("ahead").items()}
-        known = Incarnation(**entry, ahead=ahead)
+        known = Incarnation(**{**entry, "runs": [Run(**run) for run in entry["runs"]]})
         roster._known[known.incarnation] = known
     roster._topics = {name: set(topics) for name, topics in document["topics"].items()}
     return roster
-
-
-def _fault(known: Incarnation, window_ms: int) -> str | None:
-    if known.window_length_ms != window_ms:
-        return (
-            f"tells of windows of {known.window_length_ms} ms, and this audit has windows of {window_ms} ms"
-        )
-    return f"sent an event {known.heard} that was lost" if known.ahead else None

@@ -175,6 +175,13 @@ def test_who_died_after_a_late_record_leaves_it_unknown(found: Tally) -> None:
     assert judged(elsewhere).state is State.DIFFERENT
 
 
+def test_what_a_lost_event_may_have_told_of_is_no_alarm() -> None:
+    gap = PRODUCER._replace(complete_until_ms=5_000, ended_ms=5_100, fault="sent an event 6 that was lost")
+    late = picture(log={CELL: Read(THREE, 2, asked_ms=8_000)}, producers=[gap, PRODUCER])
+    assert judged(late).state is State.INCOMPLETE
+    assert "checkout on web-3 sent an event 6 that was lost" in judged(late).reasons[0]
+
+
 def test_records_of_unknown_fate_are_no_alarm() -> None:
     unsure = replace(picture(log={CELL: Read(THREE, 2, 8_000)}), uncertain={CELL: 1})
     assert judged(unsure).state is State.INCOMPLETE

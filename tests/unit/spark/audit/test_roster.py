@@ -65,6 +65,37 @@ def test_a_gap_holds_back_what_is_complete() -> None:
     assert states(people) == []
 
 
+def test_a_gap_concerns_what_began_before_the_next_event() -> None:
+    # As with a topic of events whose beginning retention has taken away.
+    people = Roster()
+    heard(people, event(4), event(5), event(8), event(9))
+    people = roster.decode(people.encode())
+    lives = [(each.complete_until_ms, each.ended_ms, each.fault) for each in states(people)]
+    assert lives == [
+        (0, 400, "sent an event 0 that was lost"),
+        (500, 800, "sent an event 6 that was lost"),
+        (900, None, None),
+    ]
+
+
+def test_who_closed_behind_a_gap_has_ended() -> None:
+    people = Roster()
+    heard(people, event(4), event(5, closing=True))
+    (gap,) = states(people, now_ms=10**9)
+    assert (gap.complete_until_ms, gap.ended_ms) == (0, 400)
+    # What the lost events told of stays unknown, so the gap is not forgotten.
+    people.hear([(event(0, incarnation="two"), 10 * 86_400_000)], LENGTH_MS)
+    assert gap in states(people)
+
+
+def test_a_gap_takes_no_more_room_as_time_passes() -> None:
+    people = Roster()
+    heard(people, *(event(number) for number in range(1, 10)))
+    before = len(people.encode())
+    heard(people, *(event(number) for number in range(10, 90)))
+    assert len(people.encode()) < before + 10
+
+
 def test_a_successor_ends_a_silent_incarnation() -> None:
     people = Roster()
     heard(people, event(0), event(3), event(0, incarnation="two", started_ms=900))
@@ -97,7 +128,8 @@ def test_other_windows_cannot_be_compared() -> None:
     assert told.tallies == {}
     (state,) = states(people)
     assert state.fault is not None
-    assert state.complete_until_ms == 0
+    # It has closed: later windows are none of its business.
+    assert (state.complete_until_ms, state.ended_ms) == (0, 100)
 
 
 def test_who_closed_is_forgotten_after_a_day() -> None:

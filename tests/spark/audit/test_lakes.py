@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
 
+from headrace.audit.tally import Cell, Tally
 from headrace.audit.verdict import Kind, State
-from headrace.spark.audit.config import AuditRefused, LakeTable
+from headrace.spark.audit import tiers
+from headrace.spark.audit.config import AuditConfig, AuditRefused, LakeTable
 from headrace.spark.audit.lakes import tables_of
 from headrace.spark.lake import config as lake_configs
 from headrace.spark.lake import job
@@ -66,6 +69,26 @@ def test_between_the_two_commits_of_a_batch_nothing_is_lost(
     job.run(spark, lake, once=True)
     (whole,) = auditor.run_once().verdicts
     assert (whole.state, whole.tiers["lake"].count) == (State.CERTIFIED, 20)
+
+
+def test_a_commit_while_a_table_is_counted_loses_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = LakeTable("delta", str(tmp_path / "table"))
+    place = ("'t' as topic", "0 as partition", "id as offset")
+    record = (f"timestamp_millis({BEGIN_MS}) as timestamp", "binary('k') as key", "binary('v') as value")
+    frame = spark.range(10).selectExpr(*place, *record)
+    frame.where("offset < 6").write.format("delta").save(table.location)
+
+    def parse_and_commit(count: int, checksum: str) -> Tally:
+        frame.where("offset >= 6").write.format("delta").mode("append").save(table.location)
+        return Tally.parse(count, checksum)
+
+    monkeypatch.setattr(tiers, "Tally", Mock(parse=parse_and_commit))
+    config = AuditConfig({"bootstrap.servers": "x:1"}, ("t",), "unused", window_ms=WINDOW_MS)
+    found = tiers.lake_tier(spark, [table], config, [("t", BEGIN_MS)], {("t", 0): 10})
+    counted = found.cells[Cell("t", 0, BEGIN_MS)].count
+    assert (counted, found.positions) == (6, {("t", 0): 6})
 
 
 def test_a_topic_that_the_lake_does_not_load_is_refused(tmp_path: Path) -> None:

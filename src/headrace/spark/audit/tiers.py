@@ -130,6 +130,11 @@ def lake_tier(
     for more in frames[1:]:
         rows = rows.unionByName(more)
     rows = rows.where(F.col(columns.TOPIC).isin(list(config.topics)))
+    loaded: dict[Partition, int] = {}
+    if any(table.checkpoint is None for table in tables):
+        # Before the rows are counted: a commit between the two jobs must not look as if it had left some out.
+        last = rows.groupBy(columns.TOPIC, columns.PARTITION).agg(F.max(columns.OFFSET))
+        loaded = {(row[0], row[1]): row[2] + 1 for row in last.toLocalIterator()}
     places = [(topic, partition, offset) for (topic, partition), offset in positions.items()]
     limits = spark.createDataFrame(places, "topic string, partition int, limit bigint")
     wanted = spark.createDataFrame(sorted(windows), "topic string, window_ms bigint")
@@ -142,7 +147,4 @@ def lake_tier(
         Cell(row.topic, row.partition, row.window_ms): Tally.parse(row["count"], row.checksum)
         for row in counted.join(F.broadcast(wanted), ["topic", "window_ms"]).toLocalIterator()
     }
-    if all(table.checkpoint is not None for table in tables):
-        return LakeTier(cells, told)
-    loaded = rows.groupBy(columns.TOPIC, columns.PARTITION).agg((F.max(columns.OFFSET) + 1).alias("position"))
-    return LakeTier(cells, {**{(row[0], row[1]): row[2] for row in loaded.toLocalIterator()}, **told})
+    return LakeTier(cells, {**loaded, **told})

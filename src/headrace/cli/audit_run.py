@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.core import ParameterSource
 
 from headrace.audit import event
 from headrace.audit.verdict import State, Verdict, window_text
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
 
     from headrace.spark.audit.config import AuditConfig  # Spark is imported when the command runs
     from headrace.spark.audit.job import Auditor, PassResult
+    from headrace.spark.lake.config import LakeConfig
 
+_NAME: Final = "headrace audit"
 #: So many passes in a row that fail are no accident.
 _FAILURES_AT_MOST: Final = 5
 
@@ -49,7 +52,8 @@ _FAILURES_AT_MOST: Final = 5
     "--lake-config",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="The lake.toml of a `headrace lake`: its tables of these topics, with their dead letters.",
+    help="The lake.toml of a `headrace lake`: its tables of these topics, with their dead letters. "
+    "Its brokers and its settings of Spark too, where no option says otherwise.",
 )
 @click.option("--window", metavar="DURATION", default="1m", show_default=True, callback=duration_ms)
 @click.option(
@@ -68,7 +72,9 @@ _FAILURES_AT_MOST: Final = 5
 @click.option("--every", metavar="DURATION", default="30s", show_default=True, callback=duration_ms)
 @click.option("--events", default=event.DEFAULT_TOPIC, show_default=True, metavar="TOPIC")
 @certificates_option
-@click.option("--master", default=None, metavar="URL", help="Spark's master. Default: local[*].")
+@click.option(
+    "--master", default=None, metavar="URL", help="Spark's master. Default: lake.toml's, or local[*]."
+)
 @bootstrap_option
 @json_option
 def run(
@@ -85,9 +91,9 @@ def run(
     waits for a window.
     """
     session, auditor_for = config_file.imported(_spark_parts, "the audit needs")
-    config = _config(topics, chosen)
-    spark = session("headrace-audit", master=master, extra={"spark.ui.showConsoleProgress": "false"})
-    spark.sparkContext.setLogLevel("ERROR")
+    lake = _lake(chosen["lake_config"])
+    config = _config(topics, chosen, lake)
+    spark = session(lake, master)
     try:
         auditor = auditor_for(spark, config)
         if once:
@@ -100,25 +106,39 @@ def run(
         spark.stop()
 
 
-def _spark_parts() -> tuple[Callable[..., SparkSession], type[Auditor]]:
+def _spark_parts() -> tuple[Callable[[LakeConfig | None, str | None], SparkSession], type[Auditor]]:
     from headrace.spark import session
     from headrace.spark.audit.job import Auditor
+    from headrace.spark.lake.sessions import session_for
 
-    return session, Auditor
+    def made(lake: LakeConfig | None, master: str | None) -> SparkSession:
+        if lake is not None:
+            return session_for(lake, master=master, name=_NAME)
+        spark = session(_NAME, master=master, extra={"spark.ui.showConsoleProgress": "false"})
+        spark.sparkContext.setLogLevel("ERROR")
+        return spark
+
+    return made, Auditor
 
 
-def _config(topics: tuple[str, ...], chosen: dict[str, Any]) -> AuditConfig:
+def _lake(path: Path | None) -> LakeConfig | None:
+    from headrace.spark.lake.config import load
+
+    return None if path is None else load(path)
+
+
+def _config(topics: tuple[str, ...], chosen: dict[str, Any], lake: LakeConfig | None) -> AuditConfig:
     from headrace.spark.audit.config import AuditConfig, parse_table
     from headrace.spark.audit.lakes import tables_of
-    from headrace.spark.lake.config import load, location_of
+    from headrace.spark.lake.config import location_of
 
     lakes = tuple(parse_table(text) for text in chosen["lakes"])
-    if chosen["lake_config"] is not None:
-        lakes += tables_of(load(chosen["lake_config"]), topics)
+    if lake is not None:
+        lakes += tables_of(lake, topics)
     state = location_of(chosen["state"], Path.cwd())
     assert state is not None  # the option is required
     return AuditConfig(
-        kafka={"bootstrap.servers": chosen["bootstrap"]},
+        kafka=_kafka(chosen["bootstrap"], lake),
         topics=topics,
         state=state,
         lakes=lakes,
@@ -129,6 +149,14 @@ def _config(topics: tuple[str, ...], chosen: dict[str, Any]) -> AuditConfig:
         events_topic=chosen["events"],
         verdicts_topic=chosen["certificates"],
     )
+
+
+def _kafka(bootstrap: str, lake: LakeConfig | None) -> Mapping[str, str]:
+    """What the file says comes before the environment, as for the lake itself, and after an option."""
+    source = click.get_current_context().get_parameter_source("bootstrap")
+    if lake is not None and source is not ParameterSource.COMMANDLINE:
+        return lake.kafka
+    return {**(lake.kafka if lake is not None else {}), "bootstrap.servers": bootstrap}
 
 
 def first_whole_window(moment: int, window: int) -> int:

@@ -40,6 +40,41 @@ def test_the_state_is_a_place_that_spark_can_find(
     assert [config.state for config in given] == [meant.format(here=tmp_path.resolve())]
 
 
+_LAKE = """
+[kafka]
+"bootstrap.servers" = "lake:9092"
+"client.id" = "loader"
+[lake]
+format = "iceberg"
+location = "/data/lake"
+[[topics]]
+name = "orders"
+[spark]
+master = "spark://there:7077"
+"""
+
+
+@pytest.mark.parametrize(("option", "brokers"), [((), "lake:9092"), (("--bootstrap", "b:1"), "b:1")])
+def test_a_lake_is_looked_for_where_its_file_says(
+    option: tuple[str, ...], brokers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    auditor = Mock(side_effect=AuditRefused("that is enough"))
+    session_for, other = Mock(), Mock(side_effect=AssertionError("the session of another lake"))
+    monkeypatch.setattr("headrace.spark.lake.sessions.session_for", session_for)
+    monkeypatch.setattr("headrace.spark.sessions.session", other)
+    monkeypatch.setattr("headrace.spark.audit.job.Auditor", auditor)
+    monkeypatch.setenv("HEADRACE_BOOTSTRAP", "elsewhere:9092")
+    (tmp_path / "lake.toml").write_text(_LAKE)
+    arguments = ("--state", "/books", "--lake-config", str(tmp_path / "lake.toml"), "--master", "local[1]")
+    CliRunner().invoke(cli, ["audit", "run", "orders", *arguments, *option])
+    ((spark, config), _) = auditor.call_args
+    assert config.kafka == {"bootstrap.servers": brokers, "client.id": "loader"}
+    ((lake,), more) = session_for.call_args
+    assert (lake.location, more["master"]) == ("file:///data/lake", "local[1]")
+    assert spark is session_for.return_value
+    spark.stop.assert_called_once()
+
+
 def test_without_spark_it_is_said_what_to_install() -> None:
     command = [sys.executable, "-c", _WITHOUT_SPARK, "audit", "run", "orders", "--state", "books"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

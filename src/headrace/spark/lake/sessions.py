@@ -8,7 +8,9 @@ from headrace.spark.lake.config import LakeConfig
 from headrace.spark.sessions import ICEBERG_CATALOG, session
 
 
-def session_for(config: LakeConfig, *, master: str | None = None) -> SparkSession:
+def session_for(
+    config: LakeConfig, *, master: str | None = None, name: str = "headrace lake"
+) -> SparkSession:
     """Whoever has a session already passes that one to `job.run` instead."""
     given = dict(config.spark)
     chosen = master or given.pop("master", None)
@@ -18,7 +20,7 @@ def session_for(config: LakeConfig, *, master: str | None = None) -> SparkSessio
     if config.format == "iceberg" and config.location is not None and config.catalog == ICEBERG_CATALOG:
         extra[f"spark.sql.catalog.{ICEBERG_CATALOG}.warehouse"] = config.location
     made = session(
-        "headrace lake",
+        name,
         master=chosen,
         jar_directory=jar_directory,
         warehouse=warehouse or config.location,

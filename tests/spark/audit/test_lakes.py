@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from headrace.audit.tally import Cell, Tally
 from headrace.audit.verdict import Kind, State
 from headrace.spark.audit import tiers
-from headrace.spark.audit.config import AuditConfig, AuditRefused, LakeTable
+from headrace.spark.audit.config import AuditConfig, LakeTable
 from headrace.spark.audit.lakes import tables_of
 from headrace.spark.lake import config as lake_configs
 from headrace.spark.lake import job
@@ -89,14 +89,3 @@ def test_a_commit_while_a_table_is_counted_loses_nothing(
     found = tiers.lake_tier(spark, [table], config, [("t", BEGIN_MS)], {("t", 0): 10})
     counted = found.cells[Cell("t", 0, BEGIN_MS)].count
     assert (counted, found.positions) == (6, {("t", 0): 6})
-
-
-def test_a_topic_that_the_lake_does_not_load_is_refused(tmp_path: Path) -> None:
-    text = '[kafka]\n"bootstrap.servers" = "x:1"\n[lake]\nlocation = "lake"\n[[topics]]\nname = "orders"'
-    lake = lake_configs.parse(text, tmp_path / "lake.toml")
-    with pytest.raises(AuditRefused, match="does not load payments"):
-        tables_of(lake, ("orders", "payments"))
-    assert [table.location for table in tables_of(lake, ("orders",))] == [
-        f"file://{tmp_path}/lake/orders",
-        f"file://{tmp_path}/lake/orders_dead_letters",
-    ]

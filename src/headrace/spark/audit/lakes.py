@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from headrace.spark.audit.config import AuditRefused, LakeTable
 from headrace.spark.audit.picture import Partition
+from headrace.spark.decoding.formats import Format
 from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.files import files_for
@@ -27,6 +28,11 @@ def tables_of(lake: LakeConfig, topics: Iterable[str], tier: str = "lake") -> tu
         way = route(lake, topic)
         if way is None:
             raise AuditRefused(f"the lake does not load {topic}; add it to lake.toml, or leave it out here")
+        if way.decoding.format is not Format.BYTES and not way.keep_value:
+            # A column called `value` would be a field of the decoded value then.
+            raise AuditRefused(
+                f"the audit needs the bytes of {topic}: set keep_value = true for it in lake.toml"
+            )
         for table in (way.table, way.dead_letters):
             found.append(LakeTable(lake.format, _location(lake, table), tier, way.checkpoint))
     return tuple(found)

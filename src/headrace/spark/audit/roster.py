@@ -48,6 +48,8 @@ class Incarnation:
     #: By its own clock, when it told last.
     told_ms: int = 0
     retired_ms: int | None = None
+    #: When another of its name and server started first that is forgotten now.
+    follower_ms: int | None = None
 
     @property
     def closing(self) -> bool:
@@ -126,11 +128,16 @@ class Roster:
 
     def _forget(self) -> None:
         newest = max((known.heard_ms for known in self._known.values()), default=0)
-        self._known = {
+        kept = {
             name: known
             for name, known in self._known.items()
             if not known.closed or known.heard_ms > newest - _REMEMBER_MS
         }
+        if len(kept) == len(self._known):
+            return
+        for known in kept.values():
+            known.follower_ms = self._follower_ms(known)
+        self._known = kept
 
     @property
     def told_topics(self) -> frozenset[str]:
@@ -186,14 +193,20 @@ class Roster:
             return known.retired_ms
         if now_ms - known.heard_ms <= patience_ms(known.interval_ms, silent_after_ms):
             return None
+        follower_ms = self._follower_ms(known)
+        return None if follower_ms is None else max(follower_ms, known.told_ms + 2 * known.interval_ms)
+
+    def _follower_ms(self, known: Incarnation) -> int | None:
+        """When the first started of those that began after its last word."""
         started = [
             other.started_ms
             for other in self._known.values()
             if (other.producer, other.server) == (known.producer, known.server)
             and other.incarnation != known.incarnation
-            and other.started_ms > known.told_ms
         ]
-        return max(min(started), known.told_ms + 2 * known.interval_ms) if started else None
+        if known.follower_ms is not None:
+            started.append(known.follower_ms)
+        return min((moment for moment in started if moment > known.told_ms), default=None)
 
     def encode(self) -> str:
         return json.dumps(

@@ -12,6 +12,7 @@ from headrace.spark.audit.picture import ProducerState
 from headrace.spark.audit.roster import Roster
 
 LENGTH_MS = 1_000
+_DAY_MS = 86_400_000
 CELL = Cell("t", 0, 0)
 
 
@@ -84,7 +85,7 @@ def test_who_closed_behind_a_gap_has_ended() -> None:
     (gap,) = states(people, now_ms=10**9)
     assert (gap.complete_until_ms, gap.ended_ms) == (0, 400)
     # What the lost events told of stays unknown, so the gap is not forgotten.
-    people.hear([(event(0, incarnation="two"), 10 * 86_400_000)], LENGTH_MS)
+    people.hear([(event(0, incarnation="two"), 10 * _DAY_MS)], LENGTH_MS)
     assert gap in states(people)
 
 
@@ -104,6 +105,21 @@ def test_a_successor_ends_a_silent_incarnation() -> None:
     assert ended(people, now_ms=60_000) == {"one": 900, "two": None}
     # The new one has told of no topic, and of which its name tells is known.
     assert all(state.topics == frozenset({"t"}) for state in states(people))
+
+
+def test_a_successor_has_ended_it_also_when_it_is_forgotten() -> None:
+    people = Roster()
+    heard(people, event(0), event(1))
+    heard(people, event(0, incarnation="two", started_ms=900))
+    heard(people, event(1, incarnation="two", started_ms=900, closing=True))
+    much_later = 10 * _DAY_MS
+    stranger = event(0, started_ms=much_later, incarnation="x")._replace(producer="q")
+    people.hear([(stranger, much_later)], LENGTH_MS)
+    people = roster.decode(people.encode())
+    assert ended(people, now_ms=much_later) == {"one": 900, "x": None}
+    # It was not dead, only cut off.
+    people.hear([(event(900), much_later)], LENGTH_MS)
+    assert ended(people, now_ms=10**10)["one"] is None
 
 
 def test_one_that_ran_beside_another_is_not_ended_by_it() -> None:
@@ -135,7 +151,7 @@ def test_other_windows_cannot_be_compared() -> None:
 def test_who_closed_is_forgotten_after_a_day() -> None:
     people = Roster()
     heard(people, event(0), event(1, closing=True))
-    people.hear([(event(0, incarnation="two"), 10 * 86_400_000)], LENGTH_MS)
+    people.hear([(event(0, incarnation="two"), 10 * _DAY_MS)], LENGTH_MS)
     assert "one" not in people.encode()
     assert people.told_topics == {"t"}
 

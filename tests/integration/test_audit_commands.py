@@ -25,8 +25,9 @@ from headrace.audit.verdict_topic import publish
 from headrace.client.cluster import Cluster
 from headrace.client.consumer import Consumer
 from headrace.client.offsets import ends_of, partitions_of
+from headrace.client.producer import Producer as ClientProducer
 from headrace.core.ids import TopicPartition
-from headrace.protocol.records import Record
+from headrace.protocol.records import NewRecord, Record
 from tests.integration.either_broker import either_broker
 from tests.integration.real_client import SECONDS, create
 from tests.unit.cli.serving import Run, runner
@@ -79,6 +80,13 @@ def read_all(bootstrap: str, topic: str) -> dict[TopicPartition, list[Record]]:
             return found
 
     return asyncio.run(read())
+
+
+async def send(bootstrap: str, topic: str, record: NewRecord) -> None:
+    async with Cluster(bootstrap) as cluster:
+        sender = ClientProducer(cluster)
+        await sender.send(topic, record)
+        await sender.flush()
 
 
 def told(bootstrap: str, topic: str) -> list[Event]:
@@ -242,8 +250,12 @@ def test_a_producer_that_is_dropped_says_so_and_one_that_is_retired_is_found(
     producer = confluent.audited(Producer, settings(name))({"bootstrap.servers": bootstrap})
     producer.produce(name, b"x")
     producer.flush(SECONDS)
-    ended = run("audit", "retire", f"{name}-producer", "--events", f"{name}-events")
-    assert "is retired" in ended.stdout
+    retire = ("audit", "retire", f"{name}-producer", "--events", f"{name}-events")
+    assert "here was heard" in run(*retire, code=1).stderr
+    long_ago = time.time_ns() // 1_000_000 - 10 * MINUTE
+    silent = Event(f"{name}-producer", "gone", "there", long_ago, 0, long_ago, long_ago, 300, MINUTE)
+    asyncio.run(send(bootstrap, f"{name}-events", NewRecord(silent.encode(), silent.key, long_ago)))
+    assert "there is retired" in run(*retire).stdout
     del producer
     records = [record for records in read_all(bootstrap, f"{name}-events").values() for record in records]
     last = [json.loads(bytes(record.value or b"")) for record in records]

@@ -7,16 +7,23 @@ import time
 import click
 
 from headrace.audit import event
+from headrace.audit.event import Event
 from headrace.audit.verdict import window_text
 from headrace.cli.audit_options import moment_ms
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json
+from headrace.cli.values import duration_text
 from headrace.client.cluster import Cluster
 from headrace.client.consumer import Consumer
 from headrace.client.errors import ClientFailure
 from headrace.client.offsets import ends_of, partitions_of
 from headrace.client.producer import Producer
 from headrace.protocol.records import NewRecord
+from headrace.spark.audit.config import AuditConfig
+from headrace.spark.audit.picture import patience_ms
+
+Heard = tuple[Event, int]
+"""An event, and when it was stored."""
 
 
 @click.command()
@@ -32,42 +39,60 @@ def retire(
     """Say that a PRODUCER is gone for good, and will not tell of its last records.
 
     Windows that begin after that are judged without it. Those before stay incomplete: what it did not tell of
-    is not known. A producer that starts again under its name needs no such help.
+    is not known. A producer that starts again under its name needs no such help. Processes may share a name:
+    those that were heard a moment ago are named and left out.
     """
-    moment = time.time_ns() // 1_000_000 if at is None else at
+    now = time.time_ns() // 1_000_000
 
-    async def operation(cluster: Cluster) -> list[event.Event]:
+    async def operation(cluster: Cluster) -> list[tuple[Event, int]]:
         last = await _last_events(cluster, events, producer, server)
-        gone = [each for each in last.values() if not each.closing]
-        if not gone:
-            where = f" on {server}" if server else ""
+        unended = [heard for heard in last.values() if not heard[0].closing]
+        where = f"{producer} on {server}" if server else producer
+        if not unended:
             raise ClientFailure(
-                f"no producer {producer}{where} has begun and not ended",
-                f"its events would be in the topic {events}",
+                f"no producer {where} has begun and not ended", f"its events would be in the topic {events}"
             )
+        silent = [told for told, heard_ms in unended if _patience_left_ms(told, heard_ms, now) < 0]
+        _name_living([heard for heard in unended if heard[0] not in silent], now)
+        if not silent:
+            raise ClientFailure(f"no producer {where} is silent")
+        # Nobody is gone before the last word.
+        gone = [(told, max(now if at is None else at, told.time_ms)) for told in silent]
         sender = Producer(cluster)
-        for each in gone:
-            value = event.retirement(each.producer, each.incarnation, moment)
-            await sender.send(events, NewRecord(key=each.key, value=value))
+        for told, end_ms in gone:
+            value = event.retirement(told.producer, told.incarnation, end_ms)
+            await sender.send(events, NewRecord(key=told.key, value=value))
         await sender.flush()
         return gone
 
     gone = with_cluster(bootstrap, operation)
     if as_json:
-        print_json([{**each._asdict(), "counts": len(each.counts), "retired_ms": moment} for each in gone])
+        print_json([{**told._asdict(), "counts": len(told.counts), "retired_ms": end} for told, end in gone])
         return
-    for each in gone:
-        until = window_text(each.complete_until_ms)
-        click.echo(f"{each.producer} on {each.server} is retired; it has told of all until {until}")
+    for told, _ in gone:
+        until = window_text(told.complete_until_ms)
+        click.echo(f"{told.producer} on {told.server} is retired; it has told of all until {until}")
 
 
-async def _last_events(
-    cluster: Cluster, topic: str, producer: str, server: str | None
-) -> dict[str, event.Event]:
+def _patience_left_ms(told: Event, heard_ms: int, now: int) -> int:
+    return heard_ms + patience_ms(told.interval_ms, AuditConfig.silent_after_ms) - now
+
+
+def _name_living(living: list[Heard], now: int) -> None:
+    for told, heard_ms in living:
+        ago, left = duration_text(now - heard_ms), duration_text(_patience_left_ms(told, heard_ms, now) + 1)
+        click.echo(
+            f"{told.producer} on {told.server} was heard {ago} ago, so it is left out; "
+            f"if it is gone, say so again in {left}",
+            err=True,
+        )
+
+
+async def _last_events(cluster: Cluster, topic: str, producer: str, server: str | None) -> dict[str, Heard]:
     """By incarnation."""
     ends = await ends_of(cluster, await partitions_of(cluster, topic))
     consumer = Consumer(cluster, {place: first for place, (first, _) in ends.items()})
-    found: dict[str, event.Event] = {}
+    found: dict[str, Heard] = {}
     try:
         while any(consumer.positions[place] < end for place, (first, end) in ends.items() if end > first):
             for fetched in await consumer.poll():
@@ -76,8 +101,12 @@ async def _last_events(
                         told = event.decode(bytes(record.value or b""))
                     except event.InvalidEvent:
                         continue
-                    if told.producer == producer and server in (None, told.server):
-                        found[told.incarnation] = told
+                    if told.producer != producer or server not in (None, told.server):
+                        continue
+                    # One that is sent again comes after later ones.
+                    before = found.get(told.incarnation)
+                    if before is None or told.sequence >= before[0].sequence:
+                        found[told.incarnation] = (told, record.timestamp)
     finally:
         await consumer.close()
     return found

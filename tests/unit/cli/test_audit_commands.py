@@ -1,15 +1,20 @@
-"""`headrace audit run` before Spark starts."""
+"""`headrace audit run` before Spark starts; `retire` without a broker."""
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import time
 from pathlib import Path
-from unittest.mock import Mock
+from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
+from headrace.audit import event
+from headrace.audit.event import Event
 from headrace.cli.main import cli
 from headrace.spark.audit.config import AuditConfig, AuditRefused
 
@@ -73,6 +78,40 @@ def test_a_lake_is_looked_for_where_its_file_says(
     assert (lake.location, more["master"]) == ("file:///data/lake", "local[1]")
     assert spark is session_for.return_value
     spark.stop.assert_called_once()
+
+
+def retired(monkeypatch: pytest.MonkeyPatch, *ages_ms: int, at: str = "now") -> tuple[Result, list[Any]]:
+    """Retire producers that were heard so long ago; what was told to the audit."""
+    now = time.time_ns() // 1_000_000
+    sender = AsyncMock()
+
+    async def last_events(*_: object) -> dict[str, tuple[Event, int]]:
+        return {
+            f"{age}": (Event("p", f"{age}", "s", 0, 7, now - age, 0, 1_000, 1_000), now - age)
+            for age in ages_ms
+        }
+
+    monkeypatch.setattr("headrace.cli.audit_retire._last_events", last_events)
+    monkeypatch.setattr("headrace.cli.audit_retire.with_cluster", lambda _, work: asyncio.run(work(Mock())))
+    monkeypatch.setattr("headrace.cli.audit_retire.Producer", lambda _: sender)
+    result = CliRunner().invoke(cli, ["audit", "retire", "p", "--at", at], prog_name="headrace")
+    return result, [event.decode_retirement(call.args[1].value) for call in sender.send.call_args_list]
+
+
+def test_who_was_just_heard_is_not_retired(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, told = retired(monkeypatch, 100_000, 9_000)
+    assert (result.exit_code, [name for name, _ in told]) == (0, ["100000"])
+    assert "p on s is retired" in result.stdout
+    assert "p on s was heard 9s ago" in result.stderr
+    result, told = retired(monkeypatch, 9_000)
+    assert (result.exit_code, told) == (1, [])
+    assert "was heard 9s ago" in result.stderr
+
+
+def test_nobody_is_retired_before_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = time.time_ns() // 1_000_000
+    _, told = retired(monkeypatch, 100_000, at="0")
+    assert told[0][1] >= before - 100_000
 
 
 def test_without_spark_it_is_said_what_to_install() -> None:

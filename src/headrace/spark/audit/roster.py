@@ -123,8 +123,11 @@ class Roster:
 
     def retire(self, incarnation: str, moment_ms: int) -> None:
         known = self._known.get(incarnation)
-        if known is not None:
-            known.retired_ms = moment_ms
+        if known is None:
+            return
+        # Who has told since it was first retired was not gone then.
+        before = known.retired_ms
+        known.retired_ms = moment_ms if before is None or before < known.told_ms else min(before, moment_ms)
 
     def _forget(self) -> None:
         newest = max((known.heard_ms for known in self._known.values()), default=0)
@@ -189,12 +192,13 @@ class Roster:
         """
         if known.closing:
             return known.told_ms
-        if known.retired_ms is not None:
-            return known.retired_ms
-        if now_ms - known.heard_ms <= patience_ms(known.interval_ms, silent_after_ms):
-            return None
-        follower_ms = self._follower_ms(known)
-        return None if follower_ms is None else max(follower_ms, known.told_ms + 2 * known.interval_ms)
+        found = []
+        if known.retired_ms is not None and known.retired_ms >= known.told_ms:
+            found.append(known.retired_ms)
+        silent = now_ms - known.heard_ms > patience_ms(known.interval_ms, silent_after_ms)
+        if silent and (follower_ms := self._follower_ms(known)) is not None:
+            found.append(max(follower_ms, known.told_ms + 2 * known.interval_ms))
+        return min(found, default=None)
 
     def _follower_ms(self, known: Incarnation) -> int | None:
         """When the first started of those that began after its last word."""

@@ -136,6 +136,19 @@ def test_somebody_who_knows_ends_an_incarnation() -> None:
     heard(people, event(0), event(1))
     people.retire("one", 900)
     assert ended(people, now_ms=5_000) == {"one": 900}
+    # Who knows less than is known already changes nothing.
+    heard(people, event(0, incarnation="two", started_ms=700))
+    assert ended(people, now_ms=60_000) == {"one": 700, "two": None}
+    people.retire("one", 2_000)
+    assert ended(people, now_ms=60_000) == {"one": 700, "two": None}
+
+
+def test_who_tells_after_being_retired_lives() -> None:
+    people = Roster()
+    heard(people, event(0), event(1))
+    people.retire("one", 150)
+    heard(people, event(2))
+    assert ended(people, now_ms=5_000) == {"one": None}
 
 
 def test_other_windows_cannot_be_compared() -> None:

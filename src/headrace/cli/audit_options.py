@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -16,6 +16,9 @@ from headrace.cli.options import with_cluster
 from headrace.client.cluster import Cluster
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: The exit code of a failure where 1 is an answer: the tiers differ.
+FAILED: Final = 3
 
 
 def certificates_option(command: F) -> F:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,13 +15,15 @@ from click.core import ParameterSource
 from headrace.audit import event
 from headrace.audit.verdict import State, Verdict, window_text
 from headrace.cli import config_file
-from headrace.cli.audit_options import certificates_option, document, moment_ms
+from headrace.cli.audit_options import FAILED, certificates_option, document, moment_ms
 from headrace.cli.completions import complete_topics
+from headrace.cli.lazy_group import report
 from headrace.cli.options import bootstrap_option, json_option
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json_line
 from headrace.cli.values import duration_ms, duration_text
 from headrace.client.errors import ClientFailure
+from headrace.core.errors import HeadraceError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,7 +72,7 @@ _FAILURES_AT_MOST: Final = 5
     "--since", metavar="MOMENT", callback=moment_ms, help="Leave out windows before this; or `now`."
 )
 @click.option("--without-producers", is_flag=True, help="Compare only log and lake.")
-@click.option("--once", is_flag=True, help="One pass; exit 1 if it finds a difference.")
+@click.option("--once", is_flag=True, help="One pass; exit 1 if it finds a difference, 3 if it fails.")
 @click.option("--every", metavar="DURATION", default="30s", show_default=True, callback=duration_ms)
 @click.option("--events", default=event.DEFAULT_TOPIC, show_default=True, metavar="TOPIC")
 @certificates_option
@@ -90,20 +94,35 @@ def run(
     printed as soon as it is sure. `headrace audit report` draws what was found, and `headrace audit wait`
     waits for a window.
     """
-    session, auditor_for = config_file.imported(_spark_parts, "the audit needs")
-    lake = _lake(chosen["lake_config"])
-    config = _config(topics, chosen, lake)
-    spark = session(lake, master)
+    with _failures_apart() if once else nullcontext():
+        session, auditor_for = config_file.imported(_spark_parts, "the audit needs")
+        lake = _lake(chosen["lake_config"])
+        config = _config(topics, chosen, lake)
+        spark = session(lake, master)
+        try:
+            auditor = auditor_for(spark, config)
+            if once:
+                found = auditor.run_once()
+                _print(found, as_json)
+                different = any(each.state is State.DIFFERENT for each in found.verdicts)
+                raise click.exceptions.Exit(1 if different else 0)
+            _run_on(auditor, every / 1000, as_json)
+        finally:
+            spark.stop()
+
+
+@contextmanager
+def _failures_apart() -> Iterator[None]:
+    """Where the exit code is the answer, a failure must not look like a difference."""
     try:
-        auditor = auditor_for(spark, config)
-        if once:
-            found = auditor.run_once()
-            _print(found, as_json)
-            different = any(each.state is State.DIFFERENT for each in found.verdicts)
-            raise click.exceptions.Exit(1 if different else 0)
-        _run_on(auditor, every / 1000, as_json)
-    finally:
-        spark.stop()
+        yield
+    except (click.ClickException, click.exceptions.Exit):
+        raise
+    except Exception as error:
+        if not isinstance(error, HeadraceError):
+            traceback.print_exception(error)
+        report(str(error), getattr(error, "hint", ""))
+        raise click.exceptions.Exit(FAILED) from error
 
 
 def _spark_parts() -> tuple[Callable[[LakeConfig | None, str | None], SparkSession], type[Auditor]]:

@@ -161,9 +161,9 @@ class Auditor:
             uncertain=cells.uncertain,
             log=cells.log,
             unread={
-                place: end.high_watermark - positions[place]
+                place: end.log_end - positions[place]
                 for place, end in ends.items()
-                if end.high_watermark > positions[place]
+                if end.log_end > positions[place]
             },
             lakes=lakes,
             with_producers=config.with_producers,

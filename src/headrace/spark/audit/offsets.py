@@ -18,8 +18,8 @@ class Ends(NamedTuple):
     first: int
     #: Of what is committed, behind no open transaction.
     stable: int
-    #: Of what was acknowledged.
-    high_watermark: int
+    #: Of all that was acknowledged, also before every replica had it.
+    log_end: int
     #: Where the records of `since` begin; the first, if nothing was asked.
     since: int
 
@@ -43,8 +43,9 @@ async def ends_of(
             if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
             continue
-        # The order matters: what a producer was told is stored lies before the high watermark of now.
-        high = await list_offsets(cluster, dict.fromkeys(wanted, LATEST))
+        # The order matters: what a producer was told is stored lies before the end of now; with acks=1 not
+        # before the high watermark.
+        end = await list_offsets(cluster, dict.fromkeys(wanted, LATEST), log_end=True)
         stable = await list_offsets(cluster, dict.fromkeys(wanted, LATEST), read_committed=True)
         first = await list_offsets(cluster, dict.fromkeys(wanted, EARLIEST))
         since = {} if since_ms is None else await list_offsets(cluster, dict.fromkeys(wanted, since_ms))
@@ -54,7 +55,7 @@ async def ends_of(
             found[topic, partition.partition] = Ends(
                 begin,
                 stable[partition].offset,
-                high[partition].offset,
+                end[partition].offset,
                 # -1: no record is as young yet.
                 young if young >= 0 else stable[partition].offset,
             )
@@ -68,10 +69,10 @@ def ranges(
     found = {}
     for partition, end in ends.items():
         position = positions.get(partition, end.since)
-        if position > end.high_watermark:
+        if partition in positions and position > end.log_end:
             topic, number = partition
             raise AuditRefused(
-                f"partition {number} of {topic} ends at {end.high_watermark}, and was audited to {position}: "
+                f"partition {number} of {topic} ends at {end.log_end}, and was audited to {position}: "
                 "the topic was deleted and made anew. Give the audit a new --state, or another topic."
             )
         start = max(position, end.first)

@@ -74,7 +74,8 @@ class Picture:
     reported: Mapping[Cell, Tally] = field(default_factory=dict)
     uncertain: Mapping[Cell, int] = field(default_factory=dict)
     log: Mapping[Cell, Read] = field(default_factory=dict)
-    #: Offsets that were in the log before it was read, and could not be: behind an open transaction, say.
+    #: Offsets that were in the log before it was read, and could not be: behind an open transaction, say, or
+    #: not on every replica yet.
     unread: Mapping[Partition, int] = field(default_factory=dict)
     lakes: Mapping[str, LakeTier] = field(default_factory=dict)
     with_producers: bool = True

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from unittest.mock import AsyncMock, Mock
 
 import pytest
 
+from headrace.client.offsets import EARLIEST, LATEST, FoundOffset
+from headrace.core.ids import TopicPartition
+from headrace.spark.audit import offsets
 from headrace.spark.audit.config import AuditConfig, AuditRefused, LakeTable, parse_table
 from headrace.spark.audit.offsets import Ends, Range, as_option, ranges
 
@@ -13,7 +17,7 @@ PLACE = ("t", 0)
 
 
 def test_a_pass_goes_on_where_the_last_one_stopped() -> None:
-    ends = {PLACE: Ends(first=0, stable=100, high_watermark=120, since=0)}
+    ends = {PLACE: Ends(first=0, stable=100, log_end=120, since=0)}
     assert ranges({}, ends) == {PLACE: Range(0, 100, 0)}
     assert ranges({PLACE: 40}, ends) == {PLACE: Range(40, 100, 0)}
     assert ranges({PLACE: 40}, ends, at_most=10) == {PLACE: Range(40, 50, 0)}
@@ -21,14 +25,39 @@ def test_a_pass_goes_on_where_the_last_one_stopped() -> None:
     assert ranges({PLACE: 110}, ends) == {PLACE: Range(110, 110, 0)}
 
 
+async def test_what_no_follower_has_yet_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With acks=1 a producer is told so of records above the high watermark."""
+    place = TopicPartition("t", 0)
+
+    async def list_offsets(
+        _cluster: object,
+        wanted: dict[TopicPartition, int],
+        *,
+        read_committed: bool = False,
+        log_end: bool = False,
+    ) -> dict[TopicPartition, FoundOffset]:
+        assert not (read_committed and log_end)
+        latest = 100 if log_end else 90 if read_committed else 95
+        return {each: FoundOffset({LATEST: latest, EARLIEST: 3}[time], 0, 0) for each, time in wanted.items()}
+
+    monkeypatch.setattr(offsets, "list_offsets", list_offsets)
+    monkeypatch.setattr(offsets, "partitions_of", AsyncMock(return_value=[place]))
+    assert await offsets.ends_of(Mock(), ("t",)) == {PLACE: Ends(first=3, stable=90, log_end=100, since=3)}
+
+
 def test_what_retention_took_is_told() -> None:
-    ends = {PLACE: Ends(first=60, stable=100, high_watermark=100, since=60)}
+    ends = {PLACE: Ends(first=60, stable=100, log_end=100, since=60)}
     assert ranges({PLACE: 40}, ends) == {PLACE: Range(60, 100, 20)}
 
 
 def test_the_beginning_may_be_a_moment() -> None:
-    ends = {PLACE: Ends(first=0, stable=100, high_watermark=100, since=70)}
+    ends = {PLACE: Ends(first=0, stable=100, log_end=100, since=70)}
     assert ranges({}, ends) == {PLACE: Range(70, 100, 0)}
+
+
+def test_records_that_come_while_ends_are_asked_are_no_new_topic() -> None:
+    # Nothing is as young as the beginning, so it is where the log ends; that was asked last.
+    assert ranges({}, {PLACE: Ends(0, 105, 100, 105)}) == {PLACE: Range(105, 105, 0)}
 
 
 def test_a_topic_that_was_made_anew_is_refused() -> None:

@@ -11,6 +11,7 @@ called.
 from __future__ import annotations
 
 import atexit
+import re
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -33,7 +34,10 @@ def _failed(messages: Iterable[Any]) -> Iterator[Fields]:
 
 
 class _Channel:
-    """Events go out through the producer itself, past its counting."""
+    """Events go out through the producer itself, past its counting, and past what a subclass does to values.
+
+    `base` is the client's own class, whose `produce` takes bytes.
+    """
 
     def __init__(self, client: Any, base: type[Any]) -> None:
         self._client = weakref.ref(client)
@@ -42,7 +46,9 @@ class _Channel:
     def send(self, topic: str, key: bytes, value: bytes, stored: Stored) -> None:
         client = self._client()
         if client is not None:
-            self._base.produce(client, topic, value, key, on_delivery=lambda error, _: stored(error))
+            self._base.produce(
+                client, topic, value=value, key=key, on_delivery=lambda error, _: stored(error)
+            )
 
     def flush(self, seconds: float) -> None:
         client = self._client()
@@ -57,7 +63,7 @@ class _OwnChannel:
         self._client = client
 
     def send(self, topic: str, key: bytes, value: bytes, stored: Stored) -> None:
-        self._client.produce(topic, value, key, on_delivery=lambda error, _: stored(error))
+        self._client.produce(topic, value=value, key=key, on_delivery=lambda error, _: stored(error))
         self._client.poll(0)
 
     def flush(self, seconds: float) -> None:
@@ -65,6 +71,8 @@ class _OwnChannel:
 
 
 _CALLBACKS = frozenset({"on_delivery", "callback"})
+_ONLY_ERRORS = "delivery.report.only.error"
+_NOT_FOR_EVENTS = re.compile(r"transactional\.id|transaction\.timeout\.ms|(key|value)\.serializer")
 # The client is not imported here, so what is mixed into its class has no base with a type.
 _Client: Any = object
 
@@ -78,7 +86,10 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
 
     def __init__(self, config: Any = None, /, **more: Any) -> None:
         configuration = {**(config or {}), **more}
-        # Ours is called first, and calls the application's.
+        # Ours is called first, and calls the application's: of all records, since all are counted.
+        self._only_errors = configuration.get(_ONLY_ERRORS) is True
+        if self._only_errors:
+            del configuration[_ONLY_ERRORS]
         self._on_delivery = configuration.pop("on_delivery", None)
         super().__init__(configuration)
         self.audit = Reporter(self.audit_settings, self._channel(configuration), _fields, _failed)
@@ -87,11 +98,12 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
         self._at_exit = _close_at_exit(self)
 
     def _channel(self, configuration: dict[str, Any]) -> _Channel | _OwnChannel:
-        client = type(self).__mro__[2]
+        # The client's own class, not one of the application's that makes bytes of other things first.
+        (*_, client) = (base for base in type(self).__mro__ if "produce" in vars(base))
         if "transactional.id" not in configuration:
             return _Channel(self, client)
         return _OwnChannel(
-            client({name: value for name, value in configuration.items() if not _of_transactions(name)})
+            client({name: value for name, value in configuration.items() if not _NOT_FOR_EVENTS.match(name)})
         )
 
     def produce(self, *args: Any, **keywords: Any) -> None:
@@ -102,7 +114,7 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
         theirs = args[4] if len(args) > 4 else None
         for name in _CALLBACKS:
             theirs = keywords.pop(name, None) or theirs
-        both = _both(settled, theirs or self._on_delivery)
+        both = self._both(settled, theirs or self._on_delivery)
         if len(args) > 4:
             super().produce(*args[:4], both, *args[5:], **keywords)
         else:
@@ -113,7 +125,7 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
         default = keywords.pop("on_delivery", None) or keywords.pop("callback", None) or self._on_delivery
         # Copies: the application's dictionaries are its own.
         ours = [
-            {**message, "callback": _both(settled, message.get("callback") or default)}
+            {**message, "callback": self._both(settled, message.get("callback") or default)}
             for message in messages
         ]
         try:
@@ -122,6 +134,18 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
             for message, sent in zip(messages, ours, strict=True):
                 if "_error" in sent:
                     message["_error"] = sent["_error"]
+
+    def _both(self, settled: Any, theirs: Any) -> Any:
+        if theirs is None:
+            return settled
+        only_errors = self._only_errors
+
+        def callback(error: Any, message: Any) -> None:
+            settled(error, message)
+            if error is not None or not only_errors:
+                theirs(error, message)
+
+        return callback
 
     def flush(self, *args: Any, **keywords: Any) -> Any:
         left = super().flush(*args, **keywords)
@@ -172,21 +196,6 @@ def audited(producer: type[Any], settings: AuditSettings | None = None) -> type[
     """A class to use in place of confluent_kafka.Producer, or of a subclass of it."""
     own = {"audit_settings": settings or AuditSettings(), "_client_produce": producer.produce}
     return type(f"Audited{producer.__name__}", (_Audited, producer), own)
-
-
-def _both(settled: Any, theirs: Any) -> Any:
-    if theirs is None:
-        return settled
-
-    def callback(error: Any, message: Any) -> None:
-        settled(error, message)
-        theirs(error, message)
-
-    return callback
-
-
-def _of_transactions(name: str) -> bool:
-    return name in ("transactional.id", "transaction.timeout.ms")
 
 
 def _still_open(error: Exception) -> bool:

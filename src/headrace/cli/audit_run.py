@@ -69,7 +69,10 @@ _FAILURES_AT_MOST: Final = 5
     help="How long after a window's end its records may come.",
 )
 @click.option(
-    "--since", metavar="MOMENT", callback=moment_ms, help="Leave out windows before this; or `now`."
+    "--since",
+    metavar="MOMENT",
+    callback=moment_ms,
+    help="Leave out windows before this; or `now`. For topics that these tables do not have yet.",
 )
 @click.option("--without-producers", is_flag=True, help="Compare only log and lake.")
 @click.option("--once", is_flag=True, help="One pass; exit 1 if it finds a difference, 3 if it fails.")

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from headrace.audit.verdict import Kind, State
 from headrace.audit.verdict_topic import VerdictReader
 from headrace.client.cluster import Cluster
+from headrace.spark.audit.config import AuditRefused
 from headrace.spark.audit.job import AuditDifference, PassResult
 from tests.broker_process import BrokerProcess
 from tests.spark.audit.faults import tampered, tampered_rows
@@ -188,3 +189,5 @@ def test_a_lake_that_is_behind_is_no_difference(
     assert "lake has partition" in result.verdicts[_WINDOWS - 1].headline
     pipeline.load(pipeline.records().where("offset >= 60"))
     assert State.CERTIFIED in {each.state for each in auditor.run_once().verdicts if each.tiers["log"].count}
+    with pytest.raises(AuditRefused, match="windows of 1000 ms"):
+        pipeline.auditor(with_producers=False, window_ms=2 * WINDOW_MS).run_once()

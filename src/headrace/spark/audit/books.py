@@ -21,7 +21,8 @@ from headrace.spark.audit.roster import Told
 _CELL: Final = "topic string, partition int, window_ms bigint, count bigint, checksum string"
 _PROGRESS: Final = "source_topic string, source_partition int, position bigint"
 SCHEMAS: Final = {
-    # Rows of three kinds: tallies; positions of topics that are read; the roster of producers.
+    # Rows of three kinds: tallies; positions of topics that are read; what else is remembered, most of
+    # it the roster of producers.
     "tallies": (
         f"told boolean, {_CELL}, uncertain bigint, last_offset bigint, asked_ms bigint, {_PROGRESS}, "
         "roster string, step bigint"
@@ -42,11 +43,11 @@ LAST_MS: Final = (2**63 - 1) // 1_000
 
 
 class Standing(NamedTuple):
-    """The number of the last pass, how far every topic was read, and the roster as it was written down."""
+    """The number of the last pass, how far every topic was read, and what else was written down."""
 
     step: int
     positions: dict[Partition, int]
-    roster: str | None
+    memory: str | None
 
 
 class Books:
@@ -77,20 +78,20 @@ class Books:
                 F.max("step"),
             )
         )
-        step, positions, roster = 0, {}, None
+        step, positions, memory = 0, {}, None
         for topic, partition, position, written, last in progress.toLocalIterator():
             step = max(step, last)
             if topic is None:
-                roster = written
+                memory = written
             else:
                 positions[topic, partition] = position
-        return Standing(step, positions, roster)
+        return Standing(step, positions, memory)
 
     def enter(
-        self, log: DataFrame | None, told: Told, roster: str, positions: Mapping[Partition, int], step: int
+        self, log: DataFrame | None, told: Told, memory: str, positions: Mapping[Partition, int], step: int
     ) -> None:
         """What one pass has read, and how far."""
-        lines: list[tuple[object, ...]] = [(*[None] * 9, roster)]
+        lines: list[tuple[object, ...]] = [(*[None] * 9, memory)]
         lines += [(*[None] * 6, *place, position, None) for place, position in positions.items()]
         for cell in {*told.tallies, *told.uncertain}:
             tally = told.tallies[cell]

@@ -54,7 +54,7 @@ class AuditConfig:
     window_ms: int = 60_000
     lateness_ms: int = 60_000
     with_producers: bool = True
-    #: Windows before this are not judged, and older records are not read.
+    #: Windows before this are not judged, and older records are not read. For topics that are new to `state`.
     since_ms: int | None = None
     events_topic: str = event.DEFAULT_TOPIC
     verdicts_topic: str = verdict.DEFAULT_TOPIC

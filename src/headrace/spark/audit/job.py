@@ -21,13 +21,15 @@ from headrace.audit.verdict import Difference, State, Verdict
 from headrace.audit.verdict_topic import publish
 from headrace.client.cluster import Cluster
 from headrace.core.errors import HeadraceError
-from headrace.spark.audit import expressions, plan, roster, tiers
+from headrace.spark.audit import expressions, plan, tiers
+from headrace.spark.audit import memory as memories
 from headrace.spark.audit.blocking import finish
 from headrace.spark.audit.books import Books
 from headrace.spark.audit.config import AuditConfig
 from headrace.spark.audit.events import NO_NEWS, News, read_events
+from headrace.spark.audit.memory import Memory
 from headrace.spark.audit.offsets import Ends, Range, ends_of, ranges
-from headrace.spark.audit.picture import LakeTier, Partition, Picture
+from headrace.spark.audit.picture import LakeTier, Partition, Picture, Since
 
 
 class AuditDifference(HeadraceError):
@@ -79,22 +81,25 @@ class Auditor:
     def run_once(self) -> PassResult:
         began = time.monotonic()
         config, standing = self.config, self.books.standing()
-        step, people = standing.step + 1, roster.decode(standing.roster)
+        step, memory = standing.step + 1, memories.decode(standing.memory)
+        memory.agree(config)
+        people, since = memory.roster, {topic: memory.since[topic] for topic in config.topics}
         events_ms = time.time_ns() // 1_000_000
         news, positions = self._events(standing.positions) if config.with_producers else (NO_NEWS, {})
         told = people.hear(news.events, config.window_ms)
         for incarnation, moment_ms in news.retired:
             people.retire(incarnation, moment_ms)
-        ends = self._ends(config.topics, config.since_ms)
+        ends = self._ends(since)
         wanted = ranges(standing.positions, ends, config.max_records_per_partition)
         read = {place: span.end for place, span in wanted.items()}
         records = sum(span.end - span.start for span in wanted.values())
-        if records or positions:
+        kept = memory.encode()
+        if records or positions or kept != standing.memory:
             log = self._count(wanted) if records else None
-            self.books.enter(log, told, people.encode(), {**positions, **read}, step)
-        picture = self._picture(people, ends, read, events_ms)
+            self.books.enter(log, told, kept, {**positions, **read}, step)
+        picture = self._picture(memory, since, ends, read, events_ms)
         judged = self._judged(picture)
-        chosen = plan.windows_to_judge(picture, config.topics, config.since_ms, judged)
+        chosen = plan.windows_to_judge(picture, since, judged)
         found = [plan.judge(picture, *window, partitions) for window, partitions in chosen.items()]
         new = plan.settle(found, judged)
         self._tell(new, step)
@@ -111,7 +116,7 @@ class Auditor:
 
         async def read() -> tuple[News, dict[Partition, int]]:
             async with Cluster(self.config.bootstrap, client_id="headrace-audit") as cluster:
-                ends = await ends_of(cluster, (self.config.events_topic,))
+                ends = await ends_of(cluster, {self.config.events_topic: None})
                 wanted = {
                     place: span for place, span in ranges(before, ends).items() if span.end > span.start
                 }
@@ -119,10 +124,10 @@ class Auditor:
 
         return finish(read())
 
-    def _ends(self, topics: tuple[str, ...], since_ms: int | None) -> dict[Partition, Ends]:
+    def _ends(self, since: Since) -> dict[Partition, Ends]:
         async def ask() -> dict[Partition, Ends]:
             async with Cluster(self.config.bootstrap, client_id="headrace-audit") as cluster:
-                return await ends_of(cluster, topics, since_ms)
+                return await ends_of(cluster, since)
 
         return finish(ask())
 
@@ -136,14 +141,15 @@ class Auditor:
 
     def _picture(
         self,
-        people: roster.Roster,
+        memory: Memory,
+        since: Since,
         ends: Mapping[Partition, Ends],
         positions: Mapping[Partition, int],
         events_ms: int,
     ) -> Picture:
-        config = self.config
+        config, people = self.config, memory.roster
         certified = self.books.last_verdicts().where(F.col("state") == State.CERTIFIED.value)
-        cells = tiers.unsettled_cells(self.books, config, certified.select("topic", "window_ms", "step"))
+        cells = tiers.unsettled_cells(self.books, since, certified.select("topic", "window_ms", "step"))
         lakes: dict[str, LakeTier] = {}
         for tier in dict.fromkeys(table.tier for table in config.lakes):
             tables = [table for table in config.lakes if table.tier == tier]

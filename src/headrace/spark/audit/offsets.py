@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from headrace.client.cluster import Cluster
@@ -11,7 +11,7 @@ from headrace.client.errors import Refused
 from headrace.client.offsets import EARLIEST, LATEST, list_offsets, partitions_of
 from headrace.protocol.error_codes import ErrorCode
 from headrace.spark.audit.config import AuditRefused
-from headrace.spark.audit.picture import Partition
+from headrace.spark.audit.picture import Partition, Since
 
 
 class Ends(NamedTuple):
@@ -31,12 +31,10 @@ class Range(NamedTuple):
     gone: int
 
 
-async def ends_of(
-    cluster: Cluster, topics: Iterable[str], since_ms: int | None = None
-) -> dict[Partition, Ends]:
+async def ends_of(cluster: Cluster, topics: Since) -> dict[Partition, Ends]:
     """Topics that do not exist have no partitions."""
     found: dict[Partition, Ends] = {}
-    for topic in topics:
+    for topic, since_ms in topics.items():
         try:
             wanted = await partitions_of(cluster, topic)
         except Refused as error:

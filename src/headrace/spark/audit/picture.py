@@ -11,6 +11,9 @@ from headrace.audit.tally import NOTHING, Cell, Tally
 Partition = tuple[str, int]
 """A topic and the number of a partition."""
 
+Since = Mapping[str, int | None]
+"""The topics that are audited, and the first window of each that is judged; None: whatever there is."""
+
 
 def patience_ms(interval_ms: int, silent_after_ms: int) -> int:
     """How long a producer may not be heard before it is called silent: three of its intervals at least."""

@@ -17,12 +17,13 @@ certificate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from headrace.audit.tally import NOTHING, Cell, Tally, total
 from headrace.audit.verdict import LOG, PRODUCERS, Difference, Kind, State, Verdict, window_text
-from headrace.spark.audit.picture import LakeTier, Picture, ProducerState, Read, patience_ms
+from headrace.spark.audit.picture import LakeTier, Picture, ProducerState, Read, Since, patience_ms
 
 #: Of a topic in which nothing happens, only so many windows are certified at a time.
 EMPTY_AT_MOST: Final = 1_440
@@ -230,7 +231,7 @@ def _difference(tier: str, reference: str, partition: int, found: Tally, expecte
 
 
 def windows_to_judge(
-    picture: Picture, topics: Iterable[str], since_ms: int | None, judged: Mapping[tuple[str, int], Verdict]
+    picture: Picture, since: Since, judged: Mapping[tuple[str, int], Verdict]
 ) -> dict[tuple[str, int], set[int]]:
     """(topic, window) with the partitions of each: all that some tier has, and empty ones beside them.
 
@@ -243,14 +244,14 @@ def windows_to_judge(
         picture.log,
         *(lake.cells for lake in picture.lakes.values()),
     )
-    wanted = set(topics)
+    begin = {topic: -math.inf if first is None else first for topic, first in since.items()}
     for tier in tiers:
         for topic, partition, window in tier:
-            if topic in wanted and (since_ms is None or window >= since_ms):
+            if window >= begin.get(topic, math.inf):
                 partitions = found.setdefault((topic, window), set())
                 if partition >= 0:
                     partitions.add(partition)
-    for topic in wanted:
+    for topic in since:
         for window in _empty(picture, topic, found, judged):
             found.setdefault((topic, window), set())
     return dict(sorted(found.items(), key=lambda entry: (entry[0][1], entry[0][0])))

@@ -16,7 +16,7 @@ from headrace.spark.audit.books import LAST_MS, Books
 from headrace.spark.audit.config import AuditConfig, LakeTable
 from headrace.spark.audit.lakes import positions_told
 from headrace.spark.audit.offsets import Range, as_option
-from headrace.spark.audit.picture import LakeTier, Partition, Read
+from headrace.spark.audit.picture import LakeTier, Partition, Read, Since
 from headrace.spark.connector import reader_settings
 
 _CELL: Final = ("topic", "partition", "window_ms")
@@ -50,15 +50,16 @@ class Cells(NamedTuple):
         return {(cell.topic, cell.window_ms) for cell in (*self.told, *self.log)}
 
 
-def unsettled_cells(books: Books, config: AuditConfig, certified: DataFrame) -> Cells:
+def unsettled_cells(books: Books, since: Since, certified: DataFrame) -> Cells:
     """What producers told and what the log holds, of windows that have something newer than a certificate.
 
     `certified` has topic, window_ms and the step of the certificate.
     """
     rows = books.table("tallies").where("window_ms is not null")
-    rows = rows.where(F.col("topic").isin(list(config.topics)))
-    if config.since_ms is not None:
-        rows = rows.where(F.col("window_ms") >= config.since_ms)
+    rows = rows.where(F.col("topic").isin(list(since)))
+    for topic, since_ms in since.items():
+        if since_ms is not None:
+            rows = rows.where((F.col("topic") != topic) | (F.col("window_ms") >= since_ms))
     more = (
         F.sum("uncertain").alias("uncertain"),
         F.max("last_offset").alias("last_offset"),

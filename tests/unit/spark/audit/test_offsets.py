@@ -42,7 +42,9 @@ async def test_what_no_follower_has_yet_is_waited_for(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(offsets, "list_offsets", list_offsets)
     monkeypatch.setattr(offsets, "partitions_of", AsyncMock(return_value=[place]))
-    assert await offsets.ends_of(Mock(), ("t",)) == {PLACE: Ends(first=3, stable=90, log_end=100, since=3)}
+    assert await offsets.ends_of(Mock(), {"t": None}) == {
+        PLACE: Ends(first=3, stable=90, log_end=100, since=3)
+    }
 
 
 def test_what_retention_took_is_told() -> None:

@@ -209,13 +209,13 @@ def test_a_topic_of_which_no_producer_tells_is_not_certified() -> None:
 
 
 def test_empty_windows_are_judged_too_as_far_as_somebody_tells() -> None:
-    windows = plan.windows_to_judge(picture(), ["t"], None, {})
+    windows = plan.windows_to_judge(picture(), {"t": None}, {})
     assert list(windows) == [("t", start) for start in range(0, 9_000, 1_000)]
-    alone = plan.windows_to_judge(picture(producers=[]), ["t"], None, {})
+    alone = plan.windows_to_judge(picture(producers=[]), {"t": None}, {})
     assert list(alone) == [("t", 0)]
     far = picture(log={CELL: Read(TWO, 1, 0), Cell("t", 0, 10_000_000): Read(TWO, 3, 0)}, producers=[])
     later = replace(far, now_ms=20_000_000)
-    assert len(plan.windows_to_judge(later, ["t"], None, {})) == plan.EMPTY_AT_MOST + 1
+    assert len(plan.windows_to_judge(later, {"t": None}, {})) == plan.EMPTY_AT_MOST + 1
     assert windows["t", 0] == {0}
     assert windows["t", 3_000] == set()
     assert plan.judge(picture(), "t", 3_000, []).state is State.CERTIFIED
@@ -233,15 +233,15 @@ def test_a_time_that_no_calendar_has_stops_nothing() -> None:
 def test_a_time_far_ahead_does_not_hide_the_quiet_windows_of_now() -> None:
     years = Cell("t", 0, 10**11)
     ahead = picture(log={CELL: Read(TWO, 1, 0), years: Read(TWO, 3, 0)})
-    windows = plan.windows_to_judge(ahead, ["t"], None, {})
+    windows = plan.windows_to_judge(ahead, {"t": None}, {})
     assert list(windows) == [("t", start) for start in (*range(0, 9_000, 1_000), 10**11)]
     alone = picture(told={}, log={years: Read(TWO, 3, 0)})
-    assert list(plan.windows_to_judge(alone, ["t"], None, {})) == [("t", 10**11)]
+    assert list(plan.windows_to_judge(alone, {"t": None}, {})) == [("t", 10**11)]
 
 
 def test_windows_before_the_beginning_are_left_alone() -> None:
     old = picture(log={CELL: Read(THREE, 2, 0), Cell("t", 0, 5_000): Read(TWO, 4, 0)})
-    assert min(plan.windows_to_judge(old, ["t"], 5_000, {})) == ("t", 5_000)
+    assert min(plan.windows_to_judge(old, {"t": 5_000}, {})) == ("t", 5_000)
 
 
 def test_a_certificate_stands_until_another_or_a_difference_replaces_it() -> None:

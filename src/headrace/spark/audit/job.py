@@ -93,6 +93,8 @@ class Auditor:
         wanted = ranges(standing.positions, ends, config.max_records_per_partition)
         read = {place: span.end for place, span in wanted.items()}
         records = sum(span.end - span.start for span in wanted.values())
+        if not config.with_producers:
+            memory.listen(ends, read, events_ms)
         kept = memory.encode()
         if records or positions or kept != standing.memory:
             log = self._count(wanted) if records else None
@@ -171,6 +173,7 @@ class Auditor:
                 for place, end in ends.items()
                 if end.log_end > positions[place]
             },
+            heard=memory.heard,
             lakes=lakes,
             with_producers=config.with_producers,
             clock_skew_ms=config.clock_skew_ms,

@@ -80,6 +80,8 @@ class Picture:
     #: Offsets that were in the log before it was read, and could not be: behind an open transaction, say, or
     #: not on every replica yet.
     unread: Mapping[Partition, int] = field(default_factory=dict)
+    #: Of those partitions, the last moment as of which all has been read.
+    heard: Mapping[Partition, int] = field(default_factory=dict)
     lakes: Mapping[str, LakeTier] = field(default_factory=dict)
     with_producers: bool = True
     #: By how much clocks of producers and of this audit may differ.

@@ -7,6 +7,7 @@ import pytest
 from headrace.spark.audit import memory
 from headrace.spark.audit.config import AuditConfig, AuditRefused
 from headrace.spark.audit.memory import Memory
+from headrace.spark.audit.offsets import Ends
 
 
 def config(*topics: str, since_ms: int | None = None, window_ms: int = 60_000) -> AuditConfig:
@@ -41,3 +42,13 @@ def test_other_windows_are_refused() -> None:
 def test_books_of_another_kind_are_refused() -> None:
     with pytest.raises(AuditRefused, match="another version"):
         memory.decode('{"known":[],"topics":{}}')
+
+
+def test_a_log_that_never_ends_is_heard_up_to_where_it_ended_once() -> None:
+    """Pass by pass: where the log ends, up to where it can be read, and until when all of it was."""
+    story = [(100, 80, None), (130, 99, None), (160, 100, 0), (190, 159, 0), (220, 161, 20), (220, 220, None)]
+    known, place = Memory(), ("t", 0)
+    for number, (end, position, heard_ms) in enumerate(story):
+        known = again(known)
+        known.listen({place: Ends(0, position, end, 0)}, {place: position}, asked_ms=10 * number)
+        assert known.heard == ({} if heard_ms is None else {place: heard_ms})

@@ -208,6 +208,16 @@ def test_a_topic_of_which_no_producer_tells_is_not_certified() -> None:
     assert judged(replace(without, unread={("t", 0): 1})).state is State.OPEN
 
 
+def test_without_producers_the_log_counts_as_it_was_when_the_window_was_over() -> None:
+    # Transactions follow each other, so there is always something that cannot be read yet.
+    busy = replace(picture(), with_producers=False, unread={("t", 0): 1})
+    assert judged(replace(busy, heard={("t", 0): 1_499})).state is State.OPEN
+    assert judged(replace(busy, heard={("t", 0): 1_500})).state is State.CERTIFIED
+    # A partition of which nothing could be read yet may have something of the window as well.
+    assert judged(replace(busy, unread={("t", 1): 1})).state is State.OPEN
+    assert judged(replace(busy, unread={("another", 0): 1})).state is State.CERTIFIED
+
+
 def test_empty_windows_are_judged_too_as_far_as_somebody_tells() -> None:
     windows = plan.windows_to_judge(picture(), {"t": None}, {})
     assert list(windows) == [("t", start) for start in range(0, 9_000, 1_000)]

@@ -9,7 +9,8 @@ An event is one record of the audit topic. Its key is the producer's name, its v
                  "checksum": "00c2...", "uncertain": 0}]}
 
 - `incarnation` is new for every start. `sequence` counts its events from 0, so that a lost one is missed and
-  one that was stored twice counts once.
+  one that was stored twice counts once. A lost one leaves windows incomplete that begin before the `time_ms`
+  of the next.
 - `counts` are what was acknowledged since the event before. What would make a record too large goes into
   further events, of which only the last moves `complete_until_ms` and may close. `uncertain` are
   records that failed in a way which leaves open whether they were stored; the count does not include them.
@@ -20,7 +21,7 @@ An event is one record of the audit topic. Its key is the producer's name, its v
 - An incarnation that goes silent without `closing` leaves windows incomplete: all that begin before its end.
   That is when another of the same name and server starts after its last word, or when somebody says so
   (`headrace audit retire`), with an event that has `"retired": true`, the producer's name and incarnation,
-  and the time.
+  and the time. Who tells after that time was not gone.
 """
 
 from __future__ import annotations

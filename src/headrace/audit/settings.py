@@ -29,7 +29,7 @@ class AuditSettings:
     topic: str = DEFAULT_TOPIC
     window_seconds: float = 60.0
     report_seconds: float = 5.0
-    #: How long closing may wait for the last event to be stored.
+    #: How long closing may wait until all records are settled, and then until the last event is stored.
     close_seconds: float = 5.0
 
     def __post_init__(self) -> None:

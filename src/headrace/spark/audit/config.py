@@ -10,6 +10,7 @@ from headrace.audit import event, verdict
 from headrace.core.errors import HeadraceError
 
 FORMATS: Final = ("delta", "iceberg", "parquet")
+_PLAIN: Final = "PLAINTEXT"
 
 
 class AuditRefused(HeadraceError):
@@ -68,6 +69,12 @@ class AuditConfig:
             raise AuditRefused("no topic is named: there is nothing to audit")
         if "bootstrap.servers" not in self.kafka:
             raise AuditRefused('the brokers are missing: kafka needs "bootstrap.servers"')
+        protocol = self.kafka.get("security.protocol", _PLAIN)
+        if protocol.upper() != _PLAIN:
+            # Spark's connector could, but events, offsets and verdicts go through this project's own client.
+            raise AuditRefused(
+                f"the audit cannot speak {protocol} yet: give it the brokers' listener for {_PLAIN}"
+            )
         if self.window_ms < 1 or self.lateness_ms < 0:
             raise AuditRefused(
                 "a window lasts a millisecond at least, and nothing is late by less than nothing"

@@ -100,3 +100,10 @@ def test_an_audit_of_nothing_is_refused() -> None:
         AuditConfig({}, ("t",), "/state")
     with pytest.raises(AuditRefused, match="millisecond"):
         AuditConfig({"bootstrap.servers": "b"}, ("t",), "/state", window_ms=0)
+
+
+def test_brokers_that_want_to_know_who_asks_are_refused() -> None:
+    brokers = {"bootstrap.servers": "b"}
+    with pytest.raises(AuditRefused, match="SASL_SSL"):
+        AuditConfig({**brokers, "security.protocol": "SASL_SSL"}, ("t",), "/state")
+    AuditConfig({**brokers, "security.protocol": "plaintext"}, ("t",), "/state")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import uuid
@@ -64,6 +65,11 @@ class Content:
         document["schema"] = self.text
         return document
 
+    def inheriting(self, previous: Content) -> Content:
+        """With the metadata and the rules of a previous version, where it says nothing of its own."""
+        extras = {**json.loads(previous.extras), **json.loads(self.extras)}
+        return dataclasses.replace(self, extras=_compact(extras))
+
 
 def content_from(document: Mapping[str, Any]) -> Content:
     """Of a request or a stored record; RegistryError where it does not say what it must."""
@@ -79,7 +85,12 @@ def content_from(document: Mapping[str, Any]) -> Content:
         ) from None
     references = tuple(_reference(entry) for entry in document.get("references") or ())
     extras = {name: document[name] for name in ("metadata", "ruleSet") if document.get(name) is not None}
-    return Content(kind, text, references, json.dumps(extras, sort_keys=True, separators=(",", ":")))
+    return Content(kind, text, references, _compact(extras))
+
+
+def _compact(extras: Mapping[str, Any]) -> str:
+    """In one form, so that equal extras are equal texts."""
+    return json.dumps(extras, sort_keys=True, separators=(",", ":"))
 
 
 def _reference(entry: object) -> Reference:

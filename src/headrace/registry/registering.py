@@ -52,11 +52,15 @@ def version_number(text: str) -> int:
 def register(state: State, formats: Formats, subject: str, submission: Submission) -> Decision[Registered]:
     """A new version of the subject, unless it is there already."""
     check_subject(subject)
-    _check_mode(state, subject, submission)
     parsed, content = _understood(state, formats, subject, submission)
     known = find(state, formats, subject, parsed, content)
+    if known is None and settings.mode_of(state, subject) != settings.IMPORT:
+        content = _inheriting(state, subject, content)
+        known = find(state, formats, subject, parsed, content)
     if known is not None and submission.id in (None, known.id):
+        # Whatever the mode is: serialisers register what is there, and nothing is written.
         return Decision([], known)
+    _check_mode(state, subject, submission)
     if submission.id is None:
         earlier = [(entry.version, formats.parse(state, entry.content)) for entry in state.versions(subject)]
         reasons = objections(settings.level_of(state, subject), parsed, earlier)
@@ -78,10 +82,11 @@ def look_up(
     if not state.versions(subject, deleted=deleted):
         raise errors.subject_not_found(subject)
     parsed, content = _understood(state, formats, subject, submission)
-    known = find(state, formats, subject, parsed, content, deleted=deleted)
-    if known is None:
-        raise errors.schema_not_found()
-    return known
+    for each in (content, _inheriting(state, subject, content)):
+        known = find(state, formats, subject, parsed, each, deleted=deleted)
+        if known is not None:
+            return known
+    raise errors.schema_not_found()
 
 
 def compatibility(
@@ -127,6 +132,12 @@ def _understood(
         text = parsed.normalized
         references = tuple(sorted(references))
     return parsed, dataclasses.replace(given, text=text, references=references)
+
+
+def _inheriting(state: State, subject: str, content: Content) -> Content:
+    """Serialisers send a schema without rules and metadata. A subject's must not end with it."""
+    living = state.versions(subject)
+    return content.inheriting(living[-1].content) if living else content
 
 
 def _settled(state: State, reference: Reference) -> Reference:

@@ -207,6 +207,51 @@ def test_a_schema_in_another_spelling_is_the_same() -> None:
     assert full == first
 
 
+_RULES = '{"ruleSet":{"domainRules":[{"name":"encrypt"}]}}'
+_OWNED = '{"metadata":{"properties":{"owner":"shop"}},"ruleSet":{"domainRules":[{"name":"encrypt"}]}}'
+
+
+def test_a_bare_schema_has_the_rules_of_the_latest_version() -> None:
+    """As serialisers send it, which know nothing of rules."""
+    world = _World()
+    first = world.register("s", _schema(1, 1), extras=_RULES)
+    assert world.register("s", _schema(1, 1)) == first
+    bare = Submission(Content(SchemaType.AVRO, _schema(1, 1)))
+    assert registering.look_up(world.state, world.formats, "s", bare) == first
+    second = world.register("s", _schema(1, 2), extras='{"metadata":{"properties":{"owner":"shop"}}}')
+    assert (second.version, second.content.extras) == (2, _OWNED)
+    third = world.register("s", _schema(1, 3))
+    assert (third.version, third.content.extras) == (3, _OWNED)
+    assert world.register("other", _schema(1, 1)).content.extras == "{}"
+
+
+def test_a_version_without_rules_is_found_behind_one_with_them() -> None:
+    world = _World()
+    first = world.register("s", _schema(1, 1))
+    world.register("s", _schema(1, 1), extras=_RULES)
+    assert world.register("s", _schema(1, 1)) == first
+
+
+def test_what_is_imported_is_as_it_was_elsewhere() -> None:
+    world = _World()
+    world.do(settings.put_mode(world.state, "s", {"mode": "IMPORT"}))
+    for number, extras in ((7, _RULES), (8, "{}")):
+        brought = Submission(Content(SchemaType.AVRO, _schema(1, 1), extras=extras), id=number)
+        entry = world.do(registering.register(world.state, world.formats, "s", brought))
+        assert (entry.id, entry.content.extras) == (number, extras)
+
+
+@pytest.mark.parametrize("mode", ["READONLY", "READONLY_OVERRIDE", "IMPORT"])
+def test_what_is_there_is_told_in_every_mode(mode: str) -> None:
+    world = _World()
+    first = world.register("s", _schema(1, 1))
+    world.do(settings.put_mode(world.state, None, {"mode": mode}, force=True))
+    assert world.register("s", _schema(1, 1)) == first
+    with pytest.raises(RegistryError) as caught:
+        world.register("s", _schema(1, 2))
+    assert caught.value.code == 42205
+
+
 def test_a_cleared_subject_forgets_what_was_deleted() -> None:
     world = _World()
     world.register("s", '"int"')

@@ -21,7 +21,7 @@ from headrace.client import admin
 from headrace.client.cluster import Cluster
 from headrace.client.configs import Resource, ResourceType, describe_configs
 from headrace.client.consumer import Consumer
-from headrace.client.errors import ClientFailure, Refused
+from headrace.client.errors import ClientFailure, ConnectionLost, Refused, TimedOut
 from headrace.client.offsets import ends_of
 from headrace.client.refusals import refusal_of_leader
 from headrace.client.transactions import fence
@@ -54,6 +54,7 @@ _SUPERSEDED: Final = frozenset(
     )
 )
 
+_PERHAPS_WRITTEN: Final = frozenset((ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND))
 _TOO_LARGE: Final = frozenset((ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE))
 
 
@@ -178,11 +179,11 @@ class Store:
         try:
             async with self._lock:
                 return await self._write_in_turn(decide)
-        except TimeoutError:
+        except TimeoutError as error:
             self._turn = None
             raise errors.store_timed_out(
                 "the write was not confirmed in time; it may have been made"
-            ) from None
+            ) from error
         except ClientFailure as error:
             self._turn = None
             raise errors.store_failed(f"the write could not be made: {error}") from error
@@ -211,7 +212,11 @@ class Store:
         self._turn = None
         producer = await fence(self._writing, self.transactional_id)
         turn = _Turn(producer.producer_id, producer.producer_epoch, 0, now + _TURN_SECONDS, -1)
+        said = self.state.highest_id
         await self._append(turn, [highest_id(self.state)])
+        if self.state.highest_id > said:
+            # Others gave ids that were not read yet. Compaction keeps the last NOOP, so it must tell of them.
+            await self._append(turn, [highest_id(self.state)])
         self._turn = turn
         return turn
 
@@ -226,7 +231,7 @@ class Store:
             base_sequence=turn.sequence,
         )
         expected = turn.end
-        offset = await self._writing.retried(lambda: self._produce(batch))
+        offset = await self._written(batch)
         turn.sequence += len(entries)
         turn.end = offset + len(entries)
         turn.until = time.monotonic() + _TURN_SECONDS
@@ -235,6 +240,28 @@ class Store:
             # Only a writer that keeps to no turns can do that, such as another maker's registry.
             self._complain("somebody else writes to the topic", offset=offset)
             self._turn = None
+
+    async def _written(self, batch: bytearray) -> int:
+        """Its offset. TimeoutError where it may have been written, ClientFailure where it was not."""
+        perhaps = False
+
+        async def attempt() -> int:
+            nonlocal perhaps
+            try:
+                return await self._produce(batch)
+            except (ConnectionLost, TimedOut):
+                perhaps = True
+                raise
+            except Refused as error:
+                perhaps = perhaps or error.code in _PERHAPS_WRITTEN
+                raise
+
+        try:
+            return await self._writing.retried(attempt)
+        except ClientFailure as error:
+            if perhaps:
+                raise TimeoutError(str(error)) from error
+            raise
 
     async def _produce(self, batch: bytearray) -> int:
         topic, index = self.partition

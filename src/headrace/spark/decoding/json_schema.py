@@ -11,6 +11,7 @@
 | string of format date-time, date                         | timestamp, date                        |
 | "type": [T, "null"], anyOf or oneOf of T and null        | T, nullable                            |
 | allOf                                                    | the properties of all                  |
+| anyOf or oneOf beside properties                         | these, and those of each, nullable     |
 | enum, const                                              | the type that the values share         |
 | anything else: no type, several types, a tuple           | string: the JSON as it is written      |
 
@@ -94,7 +95,9 @@ class _Reader:
             return self._all_of(schema, root, depth)
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
-                return self._one_of(schema[keyword], root, depth)
+                own = {name: each for name, each in schema.items() if name != keyword}
+                beside = self._beside(own, schema[keyword], root, depth)
+                return beside or self._one_of(schema[keyword], root, depth)
         kinds, may_be_null = _kinds(schema)
         if len(kinds) != 1:
             return StringType(), may_be_null or not kinds
@@ -138,6 +141,30 @@ class _Reader:
             return types[0], may_be_null
         return StringType(), may_be_null
 
+    def _beside(
+        self, own: Mapping[str, Any], choices: Iterable[Any], root: Any, depth: int
+    ) -> tuple[DataType, bool] | None:
+        """What a schema says besides its choices, which then only restrict it, or add properties.
+
+        None where that is no type, or an object or an array of which only the choices tell more.
+        """
+        kinds, _ = _kinds(own)
+        if len(kinds) != 1 or (kinds == ["array"] and "items" not in own):
+            return None
+        type_, may_be_null = self.type(own, root, depth + 1)
+        if kinds == ["object"] and isinstance(type_, StringType):
+            return None
+        if not isinstance(type_, StructType):
+            return type_, may_be_null
+        added: dict[str, DataType] = {}
+        for choice in choices:
+            theirs, _ = self.type(choice, root, depth + 1)
+            for each in theirs.fields if isinstance(theirs, StructType) else ():
+                same = added.get(each.name, each.dataType) == each.dataType
+                added[each.name] = each.dataType if same else StringType()
+        fields = [StructField(name, each) for name, each in added.items() if name not in type_.names]
+        return StructType([*type_.fields, *fields]), may_be_null
+
     def _all_of(self, schema: Mapping[str, Any], root: Any, depth: int) -> tuple[DataType, bool]:
         """Structs become one. A part that describes no type only restricts, and is passed over."""
         own = {name: each for name, each in schema.items() if name != "allOf"}
@@ -165,6 +192,10 @@ class _Reader:
             if document not in self._documents:
                 raise DecodingRefused(f"the JSON Schema refers to {document}, which is not known")
             root = self._documents[document]
+        if pointer and not pointer.startswith("/"):
+            for anchored in _anchored(root, pointer):
+                return anchored, root
+            raise DecodingRefused(f"the JSON Schema refers to {reference}, which is not there")
         found = root
         for step in _steps(pointer):
             if isinstance(found, Mapping) and step in found:
@@ -174,6 +205,17 @@ class _Reader:
             else:
                 raise DecodingRefused(f"the JSON Schema refers to {reference}, which is not there")
         return found, root
+
+
+def _anchored(schema: Any, name: str) -> Iterator[Any]:
+    """Those that call themselves so; before 2019 it was an $id."""
+    if isinstance(schema, Mapping):
+        if schema.get("$anchor") == name or schema.get("$id") == f"#{name}":
+            yield schema
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for each in schema:
+            yield from _anchored(each, name)
 
 
 def _steps(pointer: str) -> Iterator[str]:

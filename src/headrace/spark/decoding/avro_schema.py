@@ -12,6 +12,9 @@ from headrace.spark.decoding.formats import DecodingRefused
 #: Spark leaves it null where not. Without it a record whose fields are all null would look like a bad one.
 MARKER: Final = "__decoded"
 _PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "bytes", "string"})
+_NAMED: Final = frozenset({"record", "error", "enum", "fixed"})
+#: Where the types stand that a type is made of.
+PARTS: Final = {"array": "items", "map": "values"}
 
 
 def parse(text: str | bytes) -> Any:
@@ -55,33 +58,42 @@ def document_for_all(reader: Any, writers: Iterable[Any]) -> Any:
 
     Avro alone would refuse the records of that writer. In a table a field that was not there yet is null.
     """
-    records = [each for each in (_record_in(writer) for writer in writers) if each is not None]
-    record = _record_in(reader)
-    if record is None:
+    return _for_all(reader, [without_names(each) for each in writers])
+
+
+def _for_all(reader: Any, writers: Iterable[Any]) -> Any:
+    ours = _besides_null(reader)
+    kind = str(ours.get("type")) if isinstance(ours, Mapping) else ""
+    theirs = [each for each in map(_besides_null, writers) if each is not None and each["type"] == kind]
+    if is_record(ours):
+        found = {**ours, "fields": [_field_for_all(each, theirs) for each in ours["fields"]]}
+    elif kind in PARTS:
+        part = PARTS[kind]
+        found = {**ours, part: _for_all(ours[part], [each[part] for each in theirs])}
+    else:
         return reader
-    fields = []
-    for field in record["fields"]:
-        theirs = [_field(each, field) for each in records]
-        changed = {
-            **field,
-            "type": document_for_all(field["type"], [each["type"] for each in theirs if each]),
-        }
-        if "default" not in field and not all(theirs):
-            type_ = changed["type"]
-            others = [each for each in type_ if each != "null"] if isinstance(type_, list) else [type_]
-            changed |= {"type": ["null", *others], "default": None}
-        fields.append(changed)
-    found = {**record, "fields": fields}
-    return [found if each is record else each for each in reader] if isinstance(reader, list) else found
+    return [found if each is ours else each for each in reader] if isinstance(reader, list) else found
 
 
-def _record_in(schema: Any) -> Mapping[str, Any] | None:
-    """The record that the schema is, or that it is besides null."""
-    others = [each for each in schema if each != "null"] if isinstance(schema, list) else [schema]
-    return others[0] if len(others) == 1 and is_record(others[0]) else None
+def _field_for_all(field: Mapping[str, Any], records: list[Any]) -> dict[str, Any]:
+    theirs = [same_field(each, field) for each in records]
+    type_ = _for_all(field["type"], [each["type"] for each in theirs if each])
+    if "default" in field or all(theirs):
+        return {**field, "type": type_}
+    others = [each for each in type_ if each != "null"] if isinstance(type_, list) else [type_]
+    return {**field, "type": ["null", *others], "default": None}
 
 
-def _field(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _besides_null(schema: Any) -> Any:
+    """What the schema is besides null, if that is one type."""
+    if not isinstance(schema, list):
+        return schema
+    others = [each for each in schema if each not in ("null", {"type": "null"})]
+    return others[0] if len(others) == 1 else None
+
+
+def same_field(record: Mapping[str, Any], wanted: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The field of the record that has this one's name, or a name that it had before."""
     names = {wanted["name"], *wanted.get("aliases", ())}
     return next((each for each in record["fields"] if each["name"] in names), None)
 
@@ -137,3 +149,44 @@ def _named(name: str, namespace: str, known: dict[str, Any]) -> Any:
             found = {**document, "namespace": each.rpartition(".")[0]}
             return _written_out(found, "", known)
     return name
+
+
+def without_names(schema: Any) -> Any:
+    """The schema with the very type in place of each name of one, so that a type may contain itself.
+
+    For comparisons only. Every type is a mapping with `type`, or a list of those.
+    """
+    return _Naming().replaced(schema, "")
+
+
+class _Naming:
+    def __init__(self) -> None:
+        self._types: dict[str, dict[str, Any]] = {}
+
+    def replaced(self, schema: Any, namespace: str) -> Any:
+        if isinstance(schema, list):
+            return [self.replaced(each, namespace) for each in schema]
+        if isinstance(schema, str):
+            if schema in _PRIMITIVES:
+                return {"type": schema}
+            full = _full_name({"name": schema}, namespace)
+            return self._types.get(full) or self._types.get(schema) or {"type": schema}
+        if not isinstance(schema, Mapping):
+            return {"type": schema}
+        kind = schema.get("type")
+        if not isinstance(kind, str):
+            return self.replaced(kind, namespace)
+        if kind not in _PRIMITIVES and kind not in _NAMED and kind not in PARTS:
+            return self.replaced(kind, namespace)
+        found: dict[str, Any] = dict(schema)
+        if kind in _NAMED and "name" in schema:
+            found["name"] = _full_name(schema, namespace)
+            namespace = found["name"].rpartition(".")[0]
+            self._types[found["name"]] = found
+        if kind in PARTS:
+            found[PARTS[kind]] = self.replaced(schema.get(PARTS[kind]), namespace)
+        if "fields" in schema:
+            found["fields"] = [
+                {**each, "type": self.replaced(each["type"], namespace)} for each in schema["fields"]
+            ]
+        return found

@@ -51,6 +51,30 @@ def test_a_field_that_a_writer_lacks_becomes_null_at_every_depth() -> None:
     assert _through(new, full, reader) == full
 
 
+def test_a_field_that_the_items_of_a_writer_lack_becomes_null() -> None:
+    """Also where the writer calls the type by its name, since it stood somewhere else before."""
+
+    def schema(*more: dict[str, Any]) -> dict[str, Any]:
+        line = _record("Line", {"name": "sku", "type": "string"}, *more)
+        place = _record("Place", {"name": "x", "type": "int"}, *more)
+        places = {"type": "array", "items": ["null", place]}
+        return _record(
+            "R",
+            *([] if more else [{"name": "first", "type": line}]),
+            {"name": "lines", "type": {"type": "array", "items": line if more else "Line"}},
+            {"name": "places", "type": ["null", {"type": "map", "values": places}]},
+        )
+
+    old, new = schema(), schema({"name": "at", "type": "long"})
+    record = {"first": {"sku": "a"}, "lines": [{"sku": "b"}], "places": {"k": [None, {"x": 1}]}}
+    reader = document_for_all(new, [old, new])
+    assert _through(old, record, reader) == {
+        "lines": [{"sku": "b", "at": None}], "places": {"k": [None, {"x": 1, "at": None}]},
+    }  # fmt: skip
+    full = {"lines": [{"sku": "b", "at": 1}], "places": {"k": [{"x": 1, "at": 2}]}}
+    assert _through(new, full, reader) == full
+
+
 def test_where_all_writers_have_a_field_it_stays_as_it_is() -> None:
     new = _record("R", {"name": "b", "aliases": ["a"], "type": "int"}, {"name": "c", "type": "string"})
     renamed = _record("R", {"name": "a", "type": "int"}, {"name": "c", "type": "string"})

@@ -17,6 +17,8 @@ class RegistryServer:
         self.authorizations: set[str | None] = set()
         #: So many of the next requests are answered with a failure.
         self.failures = 0
+        #: All are answered with this status, if it is given.
+        self.refusal: int | None = None
         self._subjects: dict[str, list[dict[str, Any]]] = {}
         self._ids = 0
         self.url = ""
@@ -48,6 +50,8 @@ class RegistryServer:
         if self.failures:
             self.failures -= 1
             return 503, {"error_code": 50003, "message": "not now"}
+        if self.refusal is not None:
+            return self.refusal, {"error_code": self.refusal, "message": "not you"}
         parts = urlsplit(target)
         deleted = parse_qs(parts.query).get("deleted") == ["true"]
         match [unquote(part) for part in parts.path.strip("/").split("/")]:

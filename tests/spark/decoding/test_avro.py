@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ _ORDER: dict[str, Any] = {
     ],
 }
 _AT = {"type": "long", "logicalType": "timestamp-millis"}
+_MICROS = {"logicalType": "timestamp-micros"}
 
 
 @pytest.fixture
@@ -141,6 +143,33 @@ def test_records_of_several_schemas_in_one_batch(spark: SparkSession, registry: 
     ]
 
 
+def test_older_scales_and_units_are_what_they_were(spark: SparkSession, registry: RegistryServer) -> None:
+    """Spark's reader alone makes 0.1234 of 12.34, and January 1970 of milliseconds."""
+
+    def schema(scale: int, unit: str) -> dict[str, Any]:
+        price = {"type": "bytes", "logicalType": "decimal", "precision": 10 + scale, "scale": scale}
+        at = {"type": "long", "logicalType": f"timestamp-{unit}"}
+        return _order({"name": "price", "type": ["null", price]}, {"name": "at", "type": at})
+
+    schemas = [schema(2, "micros"), schema(4, "millis"), schema(2, "millis"), schema(4, "micros")]
+    at = datetime(2026, 11, 15, 12, tzinfo=UTC)
+    values: list[bytes | None] = []
+    for each in schemas:
+        number = registry.register("priced-value", each)
+        values.append(header_of(number) + _avro(each, {"price": Decimal("12.34"), "at": at}))
+    last = values[-1]
+    assert last is not None
+    values += [header_of(1) + b"\xff", header_of(77) + last[5:], None]
+    decoding = Decoding(Format.AVRO, registry=registry.url, subject="priced-value")
+    rows = _rows(_frame(spark, values), decoding)
+    expected = {"price": Decimal("12.3400"), "at": at.replace(tzinfo=None)}
+    assert [row.decoded and row.decoded.asDict() for row in rows] == [expected] * 4 + [None] * 3
+    problems = [row.problem for row in rows]
+    assert problems[:4] == [None] * 4
+    assert problems[4].startswith("the bytes are not a record of the Avro schema with id 1: ")
+    assert problems[5:] == ["schema id 77 is not registered under priced-value", None]
+
+
 def test_a_schema_that_appears_while_a_stream_runs(spark: SparkSession, registry: RegistryServer) -> None:
     """Batch by batch, as within foreachBatch: the columns follow, the table evolves, nothing stops."""
     by = {"name": "by", "type": "string", "default": "?"}
@@ -212,13 +241,17 @@ def test_a_stream_meets_schemas_that_were_registered_after_it_began(
     """A plain streaming frame, whose plan and columns are fixed: later schemas are read into these."""
     source, target = str(tmp_path / "source"), str(tmp_path / "target")
     old = _order({"name": "id", "type": "long"}, {"name": "at", "type": _AT})
-    first = registry.register("live-value", old)
+    finer = _order({"name": "id", "type": "long"}, {"name": "at", "type": {**_AT, **_MICROS}})
+    zeroth, first = registry.register("live-value", finer), registry.register("live-value", old)
     at = datetime(2026, 11, 15, 12, tzinfo=UTC)
 
     def arrive(*values: bytes) -> None:
         _frame(spark, [*values]).write.mode("append").parquet(source)
 
-    arrive(header_of(first) + _avro(old, {"id": 1, "at": at}))
+    arrive(
+        header_of(zeroth) + _avro(finer, {"id": 0, "at": at}),
+        header_of(first) + _avro(old, {"id": 1, "at": at}),
+    )
     decoding = Decoding(Format.AVRO, registry=registry.url, subject="live-value")
     stream = decode(spark.readStream.schema("value binary").parquet(source), decoding)
     query = stream.writeStream.format("parquet").option("path", target).option(
@@ -237,7 +270,7 @@ def test_a_stream_meets_schemas_that_were_registered_after_it_began(
         query.stop()
     rows = spark.read.parquet(target).collect()
     found = {row.decoded.id: row.decoded.at for row in rows if row.problem is None}
-    assert found == dict.fromkeys((1, 2, 3), at.replace(tzinfo=None))
+    assert found == dict.fromkeys((0, 1, 2, 3), at.replace(tzinfo=None))
     problems = sorted(row.problem for row in rows if row.problem is not None)
     assert problems[0] == "not in the registry's wire format: the first byte is 0x73, not 0x00"
     assert problems[1] == "schema id 999 is not known to the registry"

@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.avro.functions import from_avro
 
 from headrace.spark.decoding import avro_strangers, wire_format
+from headrace.spark.decoding.avro_meaning import means_the_same
 from headrace.spark.decoding.avro_schema import MARKER, as_record, marked, name_of
 from headrace.spark.decoding.columns import KEPT, PARSED, with_columns
 
@@ -33,26 +34,36 @@ def decode_avro(frame: DataFrame, reader: Any, value: Column, writers: Writers |
         parsed = from_avro(value, json.dumps(as_record(reader)), _options(reader))
         fault: Column = sf.lit(f"the bytes are not a record of the Avro schema {name_of(reader)}")
         return _finished(frame, value, parsed, fault)
-    parsed = _by_writer(reader, value, writers)
+    # Spark would take the numbers of these for what they are not.
+    apart = {
+        number: schema for number, schema in writers.schemas.items() if not means_the_same(reader, schema)
+    }
+    alike = {number: schema for number, schema in writers.schemas.items() if number not in apart}
+    parsed = _by_writer(reader, value, alike)
     number = wire_format.schema_id(value)
-    fault = sf.concat(
-        sf.lit("the bytes are not a record of the Avro schema with id "), number,
-        sf.lit(f", or it cannot be read as {name_of(reader)} is now"),
-    )  # fmt: skip
     header = wire_format.problem(value)
-    unlisted = header.isNull() & ~wire_format.is_listed(value, writers.schemas)
-    if not frame.isStreaming:
+    faults = [
+        sf.concat(
+            sf.lit("the bytes are not a record of the Avro schema with id "), number,
+            sf.lit(f", or it cannot be read as {name_of(reader)} is now"),
+        )
+    ]  # fmt: skip
+    if frame.isStreaming:
+        # The plan of a stream is made once: what is registered later is not in it.
+        strange = header.isNull() & ~wire_format.is_listed(value, alike)
+    else:
+        unlisted = header.isNull() & ~wire_format.is_listed(value, writers.schemas)
         where = sf.lit(f" is not registered under {writers.subjects}")
-        stranger_problem = sf.when(unlisted, sf.concat(sf.lit("schema id "), number, where))
-        return _finished(frame, value, parsed, sf.coalesce(header, stranger_problem, fault))
-    # The plan of a stream is made once: what is registered later is not in it.
+        faults.insert(0, sf.when(unlisted, sf.concat(sf.lit("schema id "), number, where)))
+        if not apart:
+            return _finished(frame, value, parsed, sf.coalesce(header, *faults))
+        strange = wire_format.is_listed(value, apart)
+    translated = avro_strangers.translated(sf.when(strange, value), reader, writers.registry, apart)
     stranger = sf.col(_STRANGER)
-    with_strangers = frame.withColumn(
-        _STRANGER, avro_strangers.translated(sf.when(unlisted, value), reader, writers.registry)
-    )
     late = from_avro(stranger[avro_strangers.RECORD], json.dumps(as_record(reader)), _options(reader))
-    fault = sf.coalesce(header, stranger[avro_strangers.PROBLEM], fault)
-    return _finished(with_strangers, value, parsed.otherwise(late), fault).drop(_STRANGER)
+    fault = sf.coalesce(header, stranger[avro_strangers.PROBLEM], *faults)
+    whole = frame.withColumn(_STRANGER, translated)
+    return _finished(whole, value, parsed.otherwise(late), fault).drop(_STRANGER)
 
 
 def _finished(frame: DataFrame, value: Column, parsed: Column, fault: Column) -> DataFrame:
@@ -72,12 +83,12 @@ def _options(reader: Any) -> dict[str, str]:
     return {"mode": "PERMISSIVE", "avroSchema": json.dumps(marked(as_record(reader)))}
 
 
-def _by_writer(reader: Any, value: Column, writers: Writers) -> Column:
+def _by_writer(reader: Any, value: Column, schemas: Mapping[int, Any]) -> Column:
     record, options = wire_format.record(value), _options(reader)
     branches: Column | None = None
-    for number, schema in writers.schemas.items():
+    for number, schema in schemas.items():
         condition = wire_format.has_id(value, number)
         outcome = from_avro(record, json.dumps(as_record(schema)), options)
         branches = sf.when(condition, outcome) if branches is None else branches.when(condition, outcome)
-    assert branches is not None, "a subject has at least one version"
+    assert branches is not None, "the reader's own schema is among them"
     return branches

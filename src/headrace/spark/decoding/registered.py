@@ -10,8 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from headrace.core.errors import HeadraceError
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
-from headrace.spark.decoding.registry_client import RegisteredSchema, RegistryClient, client
+from headrace.spark.decoding.registry_client import (
+    RegisteredSchema,
+    RegistryClient,
+    RegistryRefused,
+    client,
+)
 
 _TYPES: Final = {Format.JSON: "JSON", Format.AVRO: "AVRO", Format.PROTOBUF: "PROTOBUF"}
 
@@ -37,6 +43,28 @@ def registered(decoding: Decoding) -> Registered:
                 schema = _checked(asked, decoding, asked.version(subject, each))
                 writers[schema.id] = schema
     return Registered(reader, writers)
+
+
+class SchemaUnusable(HeadraceError):
+    """A record names a schema by which it cannot be read. The text is its problem."""
+
+
+def met(registry: str, number: int, wanted: Format) -> RegisteredSchema:
+    """The schema that a record names and that was not listed. SchemaUnusable where there is no such one.
+
+    A registry that does not answer, or wants another password, raises its own errors: no record is to blame.
+    """
+    try:
+        found = client(registry).by_id(number)
+    except RegistryRefused as refused:
+        if refused.is_about_us:
+            raise
+        raise SchemaUnusable(f"schema id {number} cannot be had: {refused}") from None
+    if found is None:
+        raise SchemaUnusable(f"schema id {number} is not known to the registry")
+    if found.type != _TYPES[wanted]:
+        raise SchemaUnusable(f"schema id {number} is of type {found.type}, not {_TYPES[wanted]}")
+    return found
 
 
 def _checked(asked: RegistryClient, decoding: Decoding, schema: RegisteredSchema) -> RegisteredSchema:

@@ -37,6 +37,11 @@ class RegistryRefused(HeadraceError):
         super().__init__(message)
         self.status = status
 
+    @property
+    def is_about_us(self) -> bool:
+        """Whoever asks may not, whatever it is that is asked for."""
+        return self.status in (401, 403, 407)
+
 
 @dataclass(frozen=True)
 class RegisteredSchema:

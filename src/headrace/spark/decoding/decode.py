@@ -91,8 +91,7 @@ def _decoded_avro(frame: DataFrame, decoding: Decoding, value: Column) -> DataFr
         for number, each in found.writers.items()
     }
     reader = avro_schema.document_for_all(schemas[found.reader.id], schemas.values())
-    subjects = ", ".join((decoding.subject or "", *decoding.other_subjects))
-    return decode_avro(frame, reader, value, Writers(decoding.registry, subjects, schemas))
+    return decode_avro(frame, reader, value, Writers(decoding.registry, _subjects(decoding), schemas))
 
 
 def _decoded_protobuf(frame: DataFrame, decoding: Decoding, value: Column) -> DataFrame:
@@ -104,10 +103,13 @@ def _decoded_protobuf(frame: DataFrame, decoding: Decoding, value: Column) -> Da
         reader = protobuf_schema.given(decoding.schema, decoding.message)
         return protobuf_records.decode_protobuf(frame, reader, value)
     found = registered(decoding)
-    files = {
-        number: protobuf_schema.linked(each.text, each.references) for number, each in found.writers.items()
-    }
-    reader = protobuf_schema.first_message(files[found.reader.id], decoding.message)
-    messages = {number: protobuf_schema.index_paths(file) for number, file in files.items()}
-    writers = protobuf_records.Writers(decoding.registry, messages)
+    file = protobuf_schema.linked(found.reader.text, found.reader.references)
+    reader = protobuf_schema.first_message(file, decoding.message)
+    messages = {number: protobuf_records.messages_of(each) for number, each in found.writers.items()}
+    writers = protobuf_records.Writers(decoding.registry, _subjects(decoding), messages)
     return protobuf_records.decode_protobuf(frame, reader, value, writers)
+
+
+def _subjects(decoding: Decoding) -> str:
+    """For people."""
+    return ", ".join((decoding.subject or "", *decoding.other_subjects))

@@ -6,6 +6,7 @@ it. The schema that wrote it is needed only to know which message of its file th
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,19 +21,28 @@ from pyspark.sql.types import StringType, StructField, StructType
 from headrace.spark.decoding import protobuf_schema
 from headrace.spark.decoding.arrow_functions import arrow_column
 from headrace.spark.decoding.columns import DECODED, PARSED, PROBLEM, with_columns
+from headrace.spark.decoding.formats import DecodingRefused, Format
 from headrace.spark.decoding.protobuf_columns import message_builder
 from headrace.spark.decoding.protobuf_schema import IndexPath, MessageSchema
-from headrace.spark.decoding.registry_client import client
+from headrace.spark.decoding.registered import SchemaUnusable, met
+from headrace.spark.decoding.registry_client import RegisteredSchema
 
 _NOT_OURS: Final = "not in the registry's wire format: "
 
 
 @dataclass(frozen=True)
 class Writers:
-    """Which messages a registry's schemas have. An id that is not listed is asked for where it is met."""
+    """Which messages a registry's schemas have, by their ids, or why one cannot be used.
+
+    `subjects` are where they are listed, for people.
+    """
 
     registry: str
-    messages: Mapping[int, Mapping[IndexPath, str]]
+    subjects: str
+    messages: Mapping[int, Mapping[IndexPath, str] | str]
+    #: Whether an id that is not listed is asked for where it is met. Only for streams, which are planned
+    #: once: whoever reads a batch twice must get the same both times.
+    asks: bool = False
 
 
 def decode_protobuf(
@@ -44,6 +54,9 @@ def decode_protobuf(
             StructField(PROBLEM, StringType()),
         ]
     )
+
+    if writers is not None:
+        writers = dataclasses.replace(writers, asks=frame.isStreaming)
 
     def read(values: pa.Array) -> pa.Array:
         return _decoder(reader, writers)(values)
@@ -59,12 +72,15 @@ def decode_protobuf(
     )
 
 
-_decoders: dict[tuple[MessageSchema, str | None], MessageDecoder] = {}
+_Key = tuple[MessageSchema, str | None, bool, frozenset[int]]
+_decoders: dict[_Key, MessageDecoder] = {}
 
 
 def _decoder(reader: MessageSchema, writers: Writers | None) -> Callable[[pa.Array], pa.Array]:
     """Kept for the life of the worker: what is built from a descriptor costs more than a small batch."""
-    key = (reader, None if writers is None else writers.registry)
+    key: _Key = (reader, None, False, frozenset())
+    if writers is not None:
+        key = (reader, writers.registry, writers.asks, frozenset(writers.messages))
     if key not in _decoders:
         _decoders[key] = MessageDecoder(reader, writers)
     return _decoders[key].decode
@@ -128,7 +144,7 @@ class _Header:
 
     def __init__(self, name: str, writers: Writers) -> None:
         self._name = name
-        self._registry = writers.registry
+        self._writers = writers
         self._messages = dict(writers.messages)
         #: Headers of six bytes, as almost all are, that were found good.
         self._good: set[bytes] = set()
@@ -152,18 +168,28 @@ class _Header:
 
     def _problem(self, number: int, path: IndexPath) -> str | None:
         if number not in self._messages:
-            found = client(self._registry).by_id(number)
-            if found is None:
-                return f"schema id {number} is not known to the registry"
-            if found.type != "PROTOBUF":
-                return f"schema id {number} is of type {found.type}, not PROTOBUF"
-            self._messages[number] = protobuf_schema.index_paths(
-                protobuf_schema.linked(found.text, found.references)
-            )
-        name = self._messages[number].get(path)
+            if not self._writers.asks:
+                return f"schema id {number} is not registered under {self._writers.subjects}"
+            try:
+                found = met(self._writers.registry, number, Format.PROTOBUF)
+            except SchemaUnusable as unusable:
+                return str(unusable)
+            self._messages[number] = messages_of(found)
+        messages = self._messages[number]
+        if isinstance(messages, str):
+            return messages
+        name = messages.get(path)
         if name is None:
             return f"schema id {number} has no message at {list(path)}"
         return None if name == self._name else f"it is a {name}, not a {self._name}"
+
+
+def messages_of(schema: RegisteredSchema) -> Mapping[IndexPath, str] | str:
+    """Or why they cannot be told: whoever can write to a registry can put there what is not linked here."""
+    try:
+        return protobuf_schema.index_paths(protobuf_schema.linked(schema.text, schema.references))
+    except DecodingRefused as refused:
+        return f"schema id {schema.id} cannot be used: {refused}"
 
 
 def _index_path(value: bytes) -> tuple[IndexPath, int]:

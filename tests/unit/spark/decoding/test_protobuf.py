@@ -14,8 +14,9 @@ from google.protobuf.message_factory import GetMessageClass
 
 from headrace.spark.decoding import protobuf_schema
 from headrace.spark.decoding.formats import DecodingRefused
-from headrace.spark.decoding.protobuf_records import MessageDecoder, Writers
+from headrace.spark.decoding.protobuf_records import MessageDecoder, Writers, messages_of
 from headrace.spark.decoding.protobuf_schema import MessageSchema
+from headrace.spark.decoding.registry_client import RegisteredSchema, RegistryRefused
 from headrace.spark.decoding.wire_format import header_of
 from tests.spark.decoding.registry_server import serve
 
@@ -132,7 +133,7 @@ def test_numbers_of_an_enum_that_have_no_name_and_required_fields() -> None:
 
 def test_headers_tell_the_message() -> None:
     file = protobuf_schema.linked(_PROTO)
-    writers = Writers("http://127.0.0.1:9", {4: protobuf_schema.index_paths(file)})
+    writers = Writers("http://127.0.0.1:9", "t-value", {4: protobuf_schema.index_paths(file)})
     order = _bytes(_order(), {"id": 1})
     decoder = MessageDecoder(_order(), writers)
     values = {
@@ -161,13 +162,56 @@ def test_an_id_that_appears_later_is_asked_for_where_it_is_met() -> None:
     with serve() as registry:
         registry.register("avro", '"int"')
         newer = registry.register("t-value", _PROTO.replace("int32 id", "int64 id"), "PROTOBUF")
-        decoder = MessageDecoder(_order(), Writers(registry.url, {}))
+        decoder = MessageDecoder(_order(), Writers(registry.url, "t-value", {}, asks=True))
         body = b"\0" + _bytes(_order(), {"id": 5})
         rows = _decoded(decoder, header_of(newer) + body, header_of(99) + body, header_of(1) + body)
         assert [problem for _, problem in rows] == [
             None, "schema id 99 is not known to the registry", "schema id 1 is of type AVRO, not PROTOBUF",
         ]  # fmt: skip
         assert rows[0][0]["id"] == 5
+
+
+def test_in_a_batch_only_what_was_listed_is_known() -> None:
+    """It may be registered by now. A lake looks twice, and would find it bad first and good then."""
+    with serve() as registry:
+        number = registry.register("t-value", _PROTO, "PROTOBUF")
+        decoder = MessageDecoder(_order(), Writers(registry.url, "t-value, u-value", {}))
+        [(row, problem)] = _decoded(decoder, header_of(number) + b"\0")
+        assert (row, problem) == (None, f"schema id {number} is not registered under t-value, u-value")
+        assert registry.asked == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('syntax = "proto2"; message Order { optional group A = 1 { } }', "group"),
+        ('edition = "2023"; message Order { }', "edition"),
+        ('syntax = "proto3"; import "gone.proto"; message Order { }', "gone.proto"),
+    ],
+)
+def test_a_schema_that_cannot_be_linked_is_its_records_problem(text: str, said: str) -> None:
+    with serve() as registry:
+        number = registry.register("t-value", text, "PROTOBUF")
+        listed = messages_of(RegisteredSchema(number, "PROTOBUF", text))
+        for writers in (
+            Writers(registry.url, "t-value", {}, asks=True),
+            Writers(registry.url, "t-value", {number: listed}),
+        ):
+            [(row, problem)] = _decoded(MessageDecoder(_order(), writers), header_of(number) + b"\0")
+            assert row is None
+            assert problem.startswith(f"schema id {number} cannot be used: ")
+            assert said in problem
+
+
+def test_a_registry_that_lets_nobody_in_is_no_records_problem() -> None:
+    with serve() as registry:
+        decoder = MessageDecoder(_order(), Writers(registry.url, "t-value", {}, asks=True))
+        registry.refusal = 401
+        with pytest.raises(RegistryRefused, match="401"):
+            _decoded(decoder, header_of(1) + b"\0")
+        registry.refusal = 422
+        [(_, problem)] = _decoded(decoder, header_of(1) + b"\0")
+        assert problem.startswith("schema id 1 cannot be had: the schema registry ")
 
 
 def test_a_descriptor_set_does_as_well() -> None:

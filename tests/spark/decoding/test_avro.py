@@ -229,7 +229,15 @@ def test_a_schema_may_name_others(spark: SparkSession, registry: RegistryServer)
     assert row.decoded.asDict(recursive=True) == {"from": {"x": 1}, "to": {"x": 2}}
 
 
-@pytest.mark.parametrize("schema", ["{", '{"type":"record"}', '{"type":"nonsense"}'])
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "{",
+        '{"type":"record"}',
+        '{"type":"nonsense"}',
+        json.dumps(_order({"name": "id", "type": "int"}, {"name": "ID", "type": "int"})),
+    ],
+)
 def test_a_schema_that_is_none_is_refused(spark: SparkSession, schema: str) -> None:
     with pytest.raises(DecodingRefused):
         decode(_frame(spark, []), Decoding(Format.AVRO, schema))

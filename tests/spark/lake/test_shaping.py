@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql.types import StructType
@@ -39,3 +41,22 @@ def test_a_column_of_the_values_own_is_not_mistaken_for_the_bytes(spark: SparkSe
     kept_too = shaping.shape(frame, Route("t", "t", "t_dead_letters", decoding, True, "state"))
     with pytest.raises(shaping.ColumnTaken, match=r'another table \(table = "..."\)'):
         shaping.judge(kept_too, follow(typed.incoming, kept_too.incoming))
+
+
+def test_names_that_differ_only_in_case_and_messages_without_fields_are_columns(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    text = """
+        syntax = "proto3";
+        message Event { int64 id = 1; string ID = 2; Ping ping = 3; Ping gone = 4; repeated Ping all = 5; }
+        message Ping {}
+    """
+    value = bytearray(b"\x08\x01\x12\x01a\x1a\x00\x2a\x00")
+    frame = spark.createDataFrame([(None, value, "t", 0, 0, None, 0, [])], _RECORDS)
+    decoding = Decoding(Format.PROTOBUF, text, message="Event")
+    shaped = shaping.shape(frame, Route("t", "t", "t_dead_letters", decoding, False, "state"))
+    following = follow(shaped.incoming, shaped.incoming)
+    table = str(tmp_path / "table")
+    shaping.good_rows(shaping.judge(shaped, following), shaped, following).write.parquet(table)
+    [row] = spark.read.parquet(table).select("id", "value_ID", "ping", "gone", "all").collect()
+    assert tuple(row) == (1, "a", "{}", None, ["{}"])

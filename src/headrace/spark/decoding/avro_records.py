@@ -13,8 +13,9 @@ from pyspark.sql.avro.functions import from_avro
 
 from headrace.spark.decoding import avro_strangers, wire_format
 from headrace.spark.decoding.avro_meaning import means_the_same
-from headrace.spark.decoding.avro_schema import MARKER, as_record, marked, name_of
+from headrace.spark.decoding.avro_schema import MARKER, as_record, marked, name_of, twins
 from headrace.spark.decoding.columns import KEPT, PARSED, with_columns
+from headrace.spark.decoding.formats import DecodingRefused
 
 _STRANGER: Final = "__stranger"
 
@@ -30,6 +31,7 @@ class Writers:
 
 def decode_avro(frame: DataFrame, reader: Any, value: Column, writers: Writers | None = None) -> DataFrame:
     """Without writers, every record is written with the reader's schema and has no header."""
+    _check_names(frame, reader)
     if writers is None:
         parsed = from_avro(value, json.dumps(as_record(reader)), _options(reader))
         fault: Column = sf.lit(f"the bytes are not a record of the Avro schema {name_of(reader)}")
@@ -64,6 +66,16 @@ def decode_avro(frame: DataFrame, reader: Any, value: Column, writers: Writers |
     fault = sf.coalesce(header, stranger[avro_strangers.PROBLEM], *faults)
     whole = frame.withColumn(_STRANGER, translated)
     return _finished(whole, value, parsed.otherwise(late), fault).drop(_STRANGER)
+
+
+def _check_names(frame: DataFrame, reader: Any) -> None:
+    """Spark's reader would refuse each record, and not say why."""
+    found = twins(reader)
+    if found is not None and frame.sparkSession.conf.get("spark.sql.caseSensitive") != "true":
+        raise DecodingRefused(
+            f"the fields {found[0]} and {found[1]} of the Avro schema {name_of(reader)} differ only in case, "
+            "and Spark's reader does not tell them apart unless spark.sql.caseSensitive is true"
+        )
 
 
 def _finished(frame: DataFrame, value: Column, parsed: Column, fault: Column) -> DataFrame:

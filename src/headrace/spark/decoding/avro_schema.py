@@ -53,6 +53,21 @@ def marked(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**schema, "fields": [*schema["fields"], {"name": MARKER, "type": "boolean", "default": True}]}
 
 
+def twins(schema: Any) -> tuple[str, str] | None:
+    """Two fields of one record whose names differ only in case, at whatever depth."""
+    if isinstance(schema, list):
+        return next(filter(None, map(twins, schema)), None)
+    if not isinstance(schema, Mapping):
+        return None
+    names: dict[str, str] = {}
+    for field in schema.get("fields") or ():
+        other = names.setdefault(field["name"].lower(), field["name"])
+        found = twins(field["type"]) if other == field["name"] else (other, field["name"])
+        if found is not None:
+            return found
+    return twins([schema.get(part) for part in ("type", *PARTS.values())])
+
+
 def document_for_all(reader: Any, writers: Iterable[Any]) -> Any:
     """The reader's schema, with null for a field that some writer does not have and that has no default.
 

@@ -81,8 +81,14 @@ def value_columns(shaped: Shaped) -> dict[str, Column]:
     found: dict[str, Column] = {}
     if shaped.typed is None or shaped.decoded is None:
         return found
-    for ours, theirs in zip(shaped.typed.fields, shaped.decoded.fields, strict=True):
-        value = sf.col(DECODED)[theirs.name]
+    decoded, fields = sf.col(DECODED), shaped.decoded.fields
+    if len({field.name.lower() for field in fields}) < len(fields):
+        # Spark does not tell names apart that differ only in case. The table's differ in more.
+        named = zip(shaped.typed.names, fields, strict=True)
+        fields = [StructField(name, field.dataType) for name, field in named]
+        decoded = decoded.cast(StructType(fields))
+    for ours, theirs in zip(shaped.typed.fields, fields, strict=True):
+        value = decoded[theirs.name]
         # Names further inside, if they differ. A cast of a struct goes by position, and costs a copy of each.
         same = ours.dataType.simpleString() == theirs.dataType.simpleString()
         found[ours.name] = value if same else value.cast(ours.dataType)

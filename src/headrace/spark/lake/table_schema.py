@@ -53,7 +53,8 @@ def table_says(table: StructType, column: str) -> str:
 def table_type(incoming: DataType) -> DataType:
     """As tables keep it: everything may be null, and names are what every format takes."""
     if isinstance(incoming, StructType):
-        return table_struct(incoming)
+        # No file format has a struct without fields. Spark's text of one is {}, or null where there is none.
+        return table_struct(incoming) if incoming.fields else StringType()
     if isinstance(incoming, ArrayType):
         return ArrayType(table_type(incoming.elementType))
     if isinstance(incoming, MapType):

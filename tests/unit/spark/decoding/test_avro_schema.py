@@ -9,7 +9,14 @@ from typing import Any
 import fastavro
 import pytest
 
-from headrace.spark.decoding.avro_schema import as_record, document_for_all, marked, parse, with_references
+from headrace.spark.decoding.avro_schema import (
+    as_record,
+    document_for_all,
+    marked,
+    parse,
+    twins,
+    with_references,
+)
 from headrace.spark.decoding.formats import DecodingRefused
 
 
@@ -80,6 +87,15 @@ def test_where_all_writers_have_a_field_it_stays_as_it_is() -> None:
     renamed = _record("R", {"name": "a", "type": "int"}, {"name": "c", "type": "string"})
     assert document_for_all(new, [renamed, new]) == new
     assert document_for_all("string", ["string"]) == "string"
+
+
+def test_names_that_differ_only_in_case_are_found_at_every_depth() -> None:
+    twin = _record("I", *({"name": name, "type": "int"} for name in ("x", "y", "X")))
+    assert twins(twin) == ("x", "X")
+    for type_ in (twin, {"type": "array", "items": twin}, ["null", {"type": "map", "values": twin}]):
+        assert twins(_record("R", {"name": "x", "type": "int"}, {"name": "in", "type": type_})) == ("x", "X")
+    assert twins(_record("R", {"name": "in", "type": _record("I", {"name": "in", "type": "I"})})) is None
+    assert twins("string") is None
 
 
 def test_types_of_other_documents_are_written_out_once() -> None:

@@ -37,6 +37,13 @@ def test_everything_in_a_table_may_be_null_and_has_a_type() -> None:
     assert found == struct(b=loose, d=ArrayType(loose))
 
 
+def test_a_struct_without_fields_is_a_text() -> None:
+    """Parquet has no such struct, and a table could not be written."""
+    found = table_struct(struct(a=StructType(), b=struct(c=ArrayType(StructType()))))
+    assert found == struct(a=StringType(), b=struct(c=ArrayType(StringType())))
+    assert table_struct(StructType()) == StructType()
+
+
 def test_columns_are_added_and_widened_by_sql() -> None:
     table = struct(a=IntegerType(), s=struct(x=FloatType()), gone=StringType())
     odd = StructType([StructField("c d", IntegerType())])

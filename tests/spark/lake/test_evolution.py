@@ -254,5 +254,6 @@ def _check_reasons(
     assert [found[0] for found in reasons.values()] == [(1, poison)] * len(_KINDS)
     assert "is not registered under" in reasons[_AVRO][1][1]
     assert reasons[_JSON][1] == (2, "required field by is missing or null")
-    assert reasons[_PROTOBUF][1] == (2, f"schema id {not_yet} is not known to the registry")
+    unlisted = f"schema id {not_yet} is not registered under {topics[_PROTOBUF]}-value"
+    assert reasons[_PROTOBUF][1] == (2, unlisted)
     assert [len(found) for found in reasons.values()] == [2] * len(_KINDS)

@@ -24,7 +24,8 @@ from pyspark.sql import SparkSession
 from tests.apache_kafka import CACHE
 
 #: For JVMs of seconds or minutes on few cores: the first compiler and one thread for the garbage are enough.
-_ON_FEW_CORES: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+#: With one compiler Java has room for 48 MB of code. Spark fills that in minutes; the rest is interpreted.
+_ON_FEW_CORES: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
 _SECONDS: Final = 300
 _CHECKOUT: Final = Path(__file__).parents[2]
 

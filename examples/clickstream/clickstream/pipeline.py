@@ -25,9 +25,11 @@ from headrace.spark import session
 
 Result = TypeVar("Result")
 #: For one machine and a few minutes: what is small is not cut into 200 pieces, and what runs for so short a
-#: time is compiled once.
+#: time is compiled once. All that is compiled needs room: Java has 48 MB for one compiler, and stops at that.
 _SPARK = {
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": (
+        "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    ),
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.driver.host": "127.0.0.1",

@@ -31,8 +31,10 @@ class BatchFailed(HeadraceError):
     """Spark could not do what a batch asked of it. The batch is repeated when the query is started again."""
 
 
-def told_to_spark(load: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
-    """`load` for `foreachBatch`."""
+def told_to_spark(
+    load: Callable[[DataFrame, int], None], stopping: Callable[[], bool] = lambda: False
+) -> Callable[[DataFrame, int], None]:
+    """`load` for `foreachBatch`. While its query is being stopped, to be interrupted is no news."""
 
     def told(frame: DataFrame, batch: int) -> None:
         try:
@@ -43,9 +45,12 @@ def told_to_spark(load: Callable[[DataFrame, int], None]) -> Callable[[DataFrame
                 raise
             # A failure may have an interruption among its causes, and Spark is told of nothing else then: the
             # reason would be nowhere.
-            stop = _INTERRUPTED.search(text) is not None
-            level, what = (logging.WARNING, "was interrupted") if stop else (logging.ERROR, "failed")
-            _log.log(level, "batch %d %s", batch, what, exc_info=True)
+            if _INTERRUPTED.search(text) is None:
+                _log.error("batch %d failed", batch, exc_info=True)
+            elif stopping():
+                _log.info("batch %d was interrupted, and is repeated at the next start", batch)
+            else:
+                _log.warning("batch %d was interrupted", batch, exc_info=True)
             raise BatchFailed(in_other_words(text)) from None
 
     return told

@@ -70,6 +70,7 @@ class Lake:
     once: bool = False
     loading: dict[str, Loading] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
+    stopping: bool = False
 
     def __post_init__(self) -> None:
         self.files = files_for(self.config.state, self.spark)
@@ -107,7 +108,9 @@ class Lake:
             reader.load()
             .writeStream.queryName(f"lake {route.topic}")
             .option("checkpointLocation", route.checkpoint)
-            .foreachBatch(told_to_spark(TopicLoader(self.config, route, checkpoint, check_topic)))
+            .foreachBatch(
+                told_to_spark(TopicLoader(self.config, route, checkpoint, check_topic), lambda: self.stopping)
+            )
         )
         topic.query = self.begin(writer)
 
@@ -169,9 +172,11 @@ class Lake:
         if not running:
             topic.query = None
             error = query.exception()
-            if error is not None:
+            if stopped:
+                pass  # in the middle of a batch it may have an error of that, and is none the worse for it
+            elif error is not None:
                 self._failed(topic, self.explain(str(error), topic.route))
-            elif not stopped and (not self.once or checkpoint.planned() != checkpoint.committed()):
+            elif not self.once or checkpoint.planned() != checkpoint.committed():
                 self._failed(topic, _ENDED)  # whatever it was, it did not load what it had planned
             elif self.once:
                 topic.finished = True
@@ -199,6 +204,7 @@ class Lake:
 
     def stop(self) -> None:
         """Between two batches where that does not take long. In the middle of one nothing is lost either."""
+        self.stopping = True
         deadline = time.monotonic() + _GRACE_SECONDS
         for topic in self.loading.values():
             if topic.query is None:
@@ -207,8 +213,9 @@ class Lake:
                 topic.query.isActive and topic.query.status["isTriggerActive"] and time.monotonic() < deadline
             ):
                 time.sleep(0.1)
+            stopped = topic.query.isActive
             topic.query.stop()
-            self._note(topic, topic.query, stopped=True)
+            self._note(topic, topic.query, stopped=stopped)
         self.topic_ids.close()
 
 

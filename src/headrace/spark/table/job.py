@@ -72,7 +72,7 @@ class Tables(Lake):
             reader.load()
             .writeStream.queryName(f"table {spec.name}")
             .option("checkpointLocation", topic.route.checkpoint)
-            .foreachBatch(told_to_spark(loader))
+            .foreachBatch(told_to_spark(loader, lambda: self.stopping))
         )
 
     def explain(self, text: str, route: Route) -> str:

@@ -67,3 +67,17 @@ def test_a_failure_that_looks_like_a_stop_leaves_its_reason_in_the_log(
         told_to_spark(fails)(nothing, 7)
     assert "batch 7 was interrupted" in caplog.text
     assert "the bucket is gone" in caplog.text
+
+
+def test_to_be_interrupted_while_one_is_stopped_is_no_news(caplog: pytest.LogCaptureFixture) -> None:
+    def fails(_frame: Any, _batch: int) -> None:
+        raise Py4JJavaError(
+            f"An error occurred while calling o1.save.\n: java.lang.InterruptedException\n{_CALLS}"
+        )
+
+    nothing: Any = None
+    for stopping, told in ((False, True), (True, False)):
+        with pytest.raises(BatchFailed):
+            told_to_spark(fails, lambda stopping=stopping: stopping)(nothing, 7)  # type: ignore[misc]
+        assert ("batch 7 was interrupted" in caplog.text) is told
+        caplog.clear()

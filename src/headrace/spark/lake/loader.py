@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, Observation
 
 from headrace.core.errors import HeadraceError
 from headrace.spark import columns
-from headrace.spark.lake import shaping
+from headrace.spark.lake import locks, shaping
 from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.plan import Route
@@ -38,21 +38,6 @@ _UNDECODABLE = "could not be decoded when it was loaded"
 
 class WrittenByAnother(HeadraceError):
     """Two drivers work on the same state."""
-
-
-class _Locks:
-    """One for each name, for as long as this process lives."""
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._named: dict[str, threading.Lock] = {}
-
-    def of(self, name: str) -> threading.Lock:
-        with self._guard:
-            return self._named.setdefault(name, threading.Lock())
-
-
-_PREPARING = _Locks()
 
 
 class TopicLoader:
@@ -129,7 +114,7 @@ def prepare(table: Table, shaped: shaping.Shaped) -> Following:
     """Make the table, or give it the columns that it lacks. Topics may share a table: one after the other, so
     that none overlooks a column that another has just added.
     """
-    with _PREPARING.of(table.name):
+    with locks.of_threads(table.name):
         known = table.schema()
         if known is None:
             table.create(shaped.incoming)

@@ -101,6 +101,12 @@ class _Turns:
 
 
 _TURNS: Final = _Turns()
+_OF_THREADS: Final[dict[str, threading.Lock]] = {}
+
+
+def of_threads(table: str) -> threading.Lock:
+    """For what only one thread of this process may do to a table at a time; a turn is for all of them."""
+    return _OF_THREADS.setdefault(table, threading.Lock())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import cast
 from pyspark.sql import SparkSession
 
 from headrace.spark.lake.config import parse
-from headrace.spark.lake.tables.delta import Appends
+from headrace.spark.lake.tables.appends import Appends
 from headrace.spark.lake.tables.opening import open_table
 from headrace.spark.lake.tables.turns import InTurn
 

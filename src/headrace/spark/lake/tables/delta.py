@@ -8,10 +8,6 @@ time, one fails. So a batch is there once, whoever repeats it and whenever it wa
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,43 +15,11 @@ from pyspark.sql.types import StructType
 
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.table_schema import Following, statements
+from headrace.spark.lake.tables.appends import Appends
 from headrace.spark.lake.tables.matching import same_record
 from headrace.spark.lake.tables.table import Commit, Upkeep
 
 _PROPERTIES: Final = {"delta.enableTypeWidening": "true"}
-
-#: Clocks of file systems and of this machine may differ by so much.
-_CLOCKS_SECONDS: Final = 60.0
-
-
-class Appends:
-    """Those of this process. Files that they have written already are in no version of the table yet: VACUUM
-    must not take them for old ones, however soon those may go.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._guard = threading.Lock()
-        self._began: dict[str, list[float]] = {}
-
-    @contextmanager
-    def under_way(self, path: str) -> Iterator[None]:
-        began = self._clock()
-        with self._guard:
-            self._began.setdefault(path, []).append(began)
-        try:
-            yield
-        finally:
-            with self._guard:
-                self._began[path].remove(began)
-
-    def longest(self, path: str) -> float:
-        """For how many seconds the oldest of them has been going on; 0 where there is none."""
-        with self._guard:
-            began = min(self._began.get(path, ()), default=None)
-        return 0.0 if began is None else self._clock() - began + _CLOCKS_SECONDS
-
-
 _APPENDS: Final = Appends()
 
 

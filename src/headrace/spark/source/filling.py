@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from headrace.spark.lake.checkpoint import Offsets
 from headrace.spark.source.limits import Partition, within
 
-_ROUNDS: Final = 3
+#: Where records grow along the log, three leave a batch at two thirds of the limit.
+_ROUNDS: Final = 4
 #: A batch between these parts of the limit is good enough, and the middle is aimed at.
 _ENOUGH: Final = 0.85
 _AIM: Final = 0.95

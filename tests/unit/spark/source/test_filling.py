@@ -78,6 +78,13 @@ def test_batches_come_near_the_limit(
     assert log.fetches <= 4 * len(found)
 
 
+@pytest.mark.parametrize("batch_bytes", [4_000, 24_000, 48_000, 200_000, 400_000, 900_000, 1_000_000])
+def test_growing_records_fill_a_batch_whatever_batches_the_producer_made(batch_bytes: int) -> None:
+    """With three looks the first batch was 0.65 of the limit where producers' batches had 24,000 bytes."""
+    log = Log([100 + index for index in range(2000)], batch_bytes)
+    assert min(batches(log, 400_000)[:-1]) >= 0.85 * 400_000
+
+
 @pytest.mark.parametrize("count", range(200, 2000, 100))
 @pytest.mark.parametrize(
     "size",

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -23,6 +25,17 @@ HEADRACE = [sys.executable, "-c", "from headrace.cli.main import main; main()"]
 def cluster() -> Iterator[Cluster]:
     with Cluster() as running:
         yield running
+
+
+@contextmanager
+def started(*arguments: str, **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Ended with the test, whatever becomes of it: a process that goes on would be waited for without end."""
+    command = [*HEADRACE, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 Run = Callable[..., Result]
@@ -194,9 +207,7 @@ def test_a_partition_that_is_not_there(run: Run, topic: str) -> None:
 
 def test_a_reader_that_has_seen_enough(run: Run, cluster: Cluster, topic: str) -> None:
     run("produce", topic, "-p", "0", stdin="".join(f"{n:0100d}\n" for n in range(5000)))
-    with subprocess.Popen(
-        [*HEADRACE, "consume", topic, "-b", cluster.bootstrap], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with started("consume", topic, "-b", cluster.bootstrap) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline().strip() == b"0" * 100
@@ -206,9 +217,7 @@ def test_a_reader_that_has_seen_enough(run: Run, cluster: Cluster, topic: str) -
 
 
 def test_following_until_interrupted(run: Run, cluster: Cluster, topic: str) -> None:
-    with subprocess.Popen(
-        [*HEADRACE, "consume", topic, "-b", cluster.bootstrap], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    with started("consume", topic, "-b", cluster.bootstrap) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         run("produce", topic, stdin="first\n")
@@ -224,13 +233,7 @@ def test_following_until_interrupted(run: Run, cluster: Cluster, topic: str) -> 
 def test_up_serves_until_it_is_told_to_stop(tmp_path: Path, kept: bool) -> None:
     directory = ["--dir", str(tmp_path / "data")] if kept else []
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(
-        [*HEADRACE, "up", "--port", "0", *directory],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as process:
+    with started("up", "--port", "0", *directory, text=True, env=environment) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         ready = process.stdout.readline()
@@ -256,12 +259,8 @@ def test_a_broker_from_a_properties_file(tmp_path: Path) -> None:
     path.write_text(
         "# a comment\nbroker.id = 7\nlisteners=PLAINTEXT://127.0.0.1:0\nlog.dirs: /nowhere\nlog.dris=x\n"
     )
-    with subprocess.Popen(
-        [*HEADRACE, "broker", "--config", str(path), "--override", f"log.dirs={tmp_path / 'data'}"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    override = f"log.dirs={tmp_path / 'data'}"
+    with started("broker", "--config", str(path), "--override", override, text=True) as process:
         assert process.stdout is not None
         bootstrap = process.stdout.readline().strip().removeprefix("ready bootstrap=")
         listed = CliRunner().invoke(cli, ["config", "get", "broker.id", "--broker", "7", "-b", bootstrap])

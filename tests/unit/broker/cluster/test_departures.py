@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any
 
 from headrace.broker.cluster.departures import NAMED_SECONDS, Departures
 from headrace.controller.delta import MetadataDelta
-from headrace.testing.simulation.virtual_loop import ProcessLoop
-from headrace.testing.simulation.virtual_time import Scheduler
+from tests.virtual_time import in_virtual_time
 
 
 class World:
@@ -77,11 +75,6 @@ async def test_who_is_unregistered_is_gone_at_once() -> None:
 
 async def test_a_broker_that_starts_names_all_that_it_has_read_of() -> None:
     assert World(b1=False, b2=True, b3=True).named == [2, 3]
-
-
-def in_virtual_time(test: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """A machine that stalls would forget sooner than a test looks."""
-    ProcessLoop(Scheduler()).run_until_complete(test())
 
 
 def test_after_a_while_it_is_forgotten_and_so_are_the_answers() -> None:

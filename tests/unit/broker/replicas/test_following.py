@@ -26,6 +26,7 @@ from tests.unit.broker.replicas.world import (
     row,
     until,
 )
+from tests.virtual_time import in_virtual_time
 
 
 def lead(partition: Partition, epoch: int = 0, version: int | None = None) -> Partition:
@@ -277,24 +278,27 @@ async def test_a_refused_request_is_followed_by_a_full_one(code: ErrorCode) -> N
         assert leader.requests[1].session_epoch == 0
 
 
-async def test_a_partition_with_an_error_rests_and_the_others_go_on() -> None:
-    mine = [follow(partition_of(FOLLOWER, index)) for index in range(2)]
-    theirs = [lead(partition_of(LEADER, index)) for index in range(2)]
-    leader = MemoryLeader(*theirs)
-    leader.errors[0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
-    async with managed(Host(leader)) as manager:
-        for each in mine:
-            manager.follow(each)
-        for _ in range(10):
-            append(theirs[1], b"a")
-            leader.poke()
-            await until(lambda: theirs[1].high_watermark == theirs[1].log.end_offset)
-        asked = len(leader.positions(0))
-        await asyncio.sleep(0.25)
-        assert asked < len(leader.positions(0)) <= asked + 5  # it rests ever longer, up to 100 ms
-        leader.errors.clear()
-        append(theirs[0], b"a")
-        await until(lambda: mine[0].log.end_offset == 1)
+def test_a_partition_with_an_error_rests_and_the_others_go_on() -> None:
+    async def test() -> None:
+        mine = [follow(partition_of(FOLLOWER, index)) for index in range(2)]
+        theirs = [lead(partition_of(LEADER, index)) for index in range(2)]
+        leader = MemoryLeader(*theirs)
+        leader.errors[0] = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        async with managed(Host(leader)) as manager:
+            for each in mine:
+                manager.follow(each)
+            for _ in range(10):
+                append(theirs[1], b"a")
+                leader.poke()
+                await until(lambda: theirs[1].high_watermark == theirs[1].log.end_offset)
+            asked = len(leader.positions(0))
+            await asyncio.sleep(0.25)
+            assert asked < len(leader.positions(0)) <= asked + 5  # it rests ever longer, up to 100 ms
+            leader.errors.clear()
+            append(theirs[0], b"a")
+            await until(lambda: mine[0].log.end_offset == 1)
+
+    in_virtual_time(test)
 
 
 async def test_a_leader_that_has_yet_to_hear_of_it_is_asked_again_soon() -> None:

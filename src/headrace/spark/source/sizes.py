@@ -11,7 +11,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes
 from pyspark.sql import SparkSession
 
 from headrace.spark.kafka_client import cause
-from headrace.spark.source.filling import Sample
+from headrace.spark.source.density import Sample
 from headrace.spark.source.limits import Partition
 from headrace.spark.source.options import Wish
 

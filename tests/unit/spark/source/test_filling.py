@@ -10,7 +10,8 @@ from itertools import accumulate, takewhile
 import pytest
 
 from headrace.spark.lake.checkpoint import Offsets
-from headrace.spark.source.filling import Sample, fill
+from headrace.spark.source.density import Sample
+from headrace.spark.source.filling import fill
 
 
 class Log:
@@ -34,8 +35,10 @@ class Log:
         if offset >= len(self.sizes):
             return None
         self.fetches += 1
-        ends = self.ends[bisect_right(self.ends, offset) :]
-        fitting = takewhile(lambda end: self.bytes(offset, end) <= self.fetch_bytes, ends)
+        batch = bisect_right(self.ends, offset)
+        begin = self.ends[batch - 1] if batch else 0
+        ends = self.ends[batch:]
+        fitting = takewhile(lambda end: self.bytes(begin, end) <= self.fetch_bytes, ends)
         end = max(fitting, default=ends[0])
         return Sample(offset, end, self.bytes(offset, end))
 
@@ -62,8 +65,8 @@ def batches(log: Log, most_bytes: int) -> list[int]:
     ("size", "low", "high"),
     [
         (lambda _: 500, 0.84, 1.0),
-        (lambda index: 100 + index, 0.6, 1.1),
-        (lambda index: 2100 - index // 2, 0.6, 1.1),
+        (lambda index: 100 + index, 0.84, 1.0),
+        (lambda index: 2100 - index // 2, 0.84, 1.0),
         (lambda index: 2000 if index % 2 else 100, 0.8, 1.05),
     ],
     ids=["equal", "growing", "shrinking", "in turns"],
@@ -83,6 +86,20 @@ def test_growing_records_fill_a_batch_whatever_batches_the_producer_made(batch_b
     """With three looks the first batch was 0.65 of the limit where producers' batches had 24,000 bytes."""
     log = Log([100 + index for index in range(2000)], batch_bytes)
     assert min(batches(log, 400_000)[:-1]) >= 0.85 * 400_000
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_growing_records_fill_a_batch_where_the_producers_batches_are_of_all_sizes(seed: int) -> None:
+    """When the density of a sample was taken for that of its first record, a first batch that was fetched as
+    one record and then all the others was 0.45 of the limit.
+    """
+    chance = random.Random(seed)
+    log = Log([100 + index for index in range(2000)])
+    many = chance.choice([5, 50, 300, 900])
+    log.ends = [1, *sorted(chance.sample(range(2, 2000), 2000 // many)), 2000]
+    found = [each / 400_000 for each in batches(log, 400_000)]
+    assert all(0.84 <= each <= 1.0 for each in found[:-1]), found
+    assert found[-1] <= 1.0
 
 
 @pytest.mark.parametrize("count", range(200, 2000, 100))

@@ -8,7 +8,7 @@ from unittest.mock import MagicMock
 import pytest
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
 
-from headrace.spark.source.filling import Sample
+from headrace.spark.source.density import Sample
 from headrace.spark.source.options import Wish
 from headrace.spark.source.sizes import Sampler
 from tests.unit.spark.source.java import thrown

@@ -28,7 +28,7 @@ from tests.oracle.plain import Flat, Symbols, flatten
 from tests.wire import Wire
 
 #: No request of the script may take longer; a broker that says nothing for so long says nothing at all.
-SILENCE_SECONDS = 4.0
+SILENCE_SECONDS = 30.0
 
 
 def response_class(request: Message) -> type[Message]:

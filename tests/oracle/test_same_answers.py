@@ -121,7 +121,7 @@ def _explained(one: Found) -> bool:
     return any(difference.explains(*one) for difference in DIFFERENCES)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("script", list(SCRIPTS))
 def test_no_answer_differs_without_a_reason(found: dict[str, list[Found]], script: str) -> None:
     unexplained = [one for one in found[script] if not _explained(one)]
@@ -132,7 +132,7 @@ def test_no_answer_differs_without_a_reason(found: dict[str, list[Found]], scrip
     assert not unexplained, f"{len(unexplained)} differences without a reason:\n{shown}"
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_every_script_was_answered_by_both(answers: tuple[Answers, Answers]) -> None:
     """Nothing is the same as nothing."""
     for broker in answers:
@@ -140,7 +140,7 @@ def test_every_script_was_answered_by_both(answers: tuple[Answers, Answers]) -> 
         assert not silent
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_every_listed_difference_still_occurs(found: dict[str, list[Found]]) -> None:
     occurs: Counter[int] = Counter()
     for all_found in found.values():

@@ -61,6 +61,7 @@ class ConsumerGroup:
         "targets",
         "topic_counts",
         "topics_version",
+        "unheard",
     )
 
     def __init__(self, group_id: str) -> None:
@@ -83,7 +84,9 @@ class ConsumerGroup:
         self.server_assignors: dict[str, int] = {}
         self.classic_members = 0
         self.classic_protocols: dict[str, int] = {}
-        # What is not in the log: which metadata this group has been compared with.
+        # What is not in the log: who has yet to show that it has heard what it holds...
+        self.unheard: set[str] = set()
+        # ...and which metadata this group has been compared with.
         self.topics_version = -1
         self.regexes_version = -1
         self.regexes_checked_ms = -1
@@ -211,6 +214,7 @@ class ConsumerGroup:
         old = self.members.pop(member_id, None)
         if old is None:
             return
+        self.unheard.discard(member_id)
         self._uncount(old)
         if old.instance_id is not None and self.static_members.get(old.instance_id) == member_id:
             del self.static_members[old.instance_id]

@@ -49,10 +49,11 @@ class Heartbeats:
         )
         if moved is not wanted:
             self._leaving.deadlines.rebalance(group.group_id, moved, now_ms)
+        is_news = _is_news(group, request, member, moved)
         answer = heartbeat_answer(
             moved,
             config.group_consumer_heartbeat_interval_ms,
-            with_assignment=is_full(request) or moved.assigned != member.assigned,
+            with_assignment=is_news or is_full(request),
         )
         return Decision(written, answer, answers)
 
@@ -125,6 +126,33 @@ def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> Non
         f"The consumer group member has a {than} member epoch ({epoch}) than the one known by the group "
         f"coordinator ({member.epoch}). The member must abandon all its partitions and rejoin."
     )
+
+
+def _is_news(
+    group: ConsumerGroup,
+    request: ConsumerGroupHeartbeatRequest,
+    member: ConsumerMember,
+    moved: ConsumerMember,
+) -> bool:
+    """Whether the member may not know what it holds: it changes now, or the answer that told it was lost.
+
+    librdkafka sends a heartbeat that was not answered in time once more, as it was. Who is not told again
+    keeps what it should give up, and never reads what it was given: its partitions are nobody's.
+    """
+    if moved.assigned != member.assigned:
+        # Who comes with a new epoch has heard the answer that told it. Otherwise it has to say what it owns.
+        if moved.epoch == request.member_epoch:
+            group.unheard.add(moved.member_id)
+        return True
+    if _owns_just(request, moved.assigned):
+        group.unheard.discard(moved.member_id)
+    return request.member_epoch < member.epoch or moved.member_id in group.unheard
+
+
+def _owns_just(request: ConsumerGroupHeartbeatRequest, held: Held) -> bool:
+    return request.topic_partitions is not None and {
+        topic.topic_id: frozenset(topic.partitions) for topic in request.topic_partitions
+    } == {topic_id: frozenset(partitions) for topic_id, partitions in held.items()}
 
 
 def _is_within(owned: Owned | None, held: Held) -> bool:

@@ -136,6 +136,8 @@ class Consumer:
         self.owned: dict[UUID, set[int]] = {}
         self.wanted: dict[UUID, set[int]] = {}
         self.told: dict[UUID, set[int]] | None = None
+        self.tells_all = False
+        """As clients do when they have looked for the coordinator anew."""
 
     @property
     def partitions(self) -> Partitions:
@@ -147,7 +149,7 @@ class Consumer:
         return sum(map(len, self.owned.values()))
 
     def request(self, *, full: bool = False) -> ConsumerGroupHeartbeatRequest:
-        whole = full or self.epoch == 0
+        whole = full or self.tells_all or self.epoch == 0
         tells = whole or self.told != self.owned
         return ConsumerGroupHeartbeatRequest(
             group_id=GROUP,
@@ -177,6 +179,7 @@ class Consumer:
         if lost:
             return answer
         self.told = owned
+        self.tells_all = False
         self.epoch = answer.member_epoch
         if answer.assignment is not None:
             self.wanted = {each.topic_id: set(each.partitions) for each in answer.assignment.topic_partitions}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.groups.consumer.member import MemberState
 from headrace.groups.group_config import GroupConfig
 from tests.unit.groups.consumer.coordinator import (
@@ -67,6 +69,37 @@ def test_a_partition_is_given_on_only_when_its_owner_has_confirmed() -> None:
     assert one.count == two.count == 2
     assert {*one.partitions["t"], *two.partitions["t"]} == {0, 1, 2, 3}
     assert coordinator.consumers.state_name == "Stable"
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_who_did_not_hear_what_to_give_up_is_told_again(full: bool) -> None:
+    """librdkafka sends the same heartbeat once more, and everybody waits for what it gives up."""
+    coordinator = ConsumerCoordinator()
+    one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")
+    settle(one)
+    two.beat()
+    for _ in range(3):
+        assert one.beat(lost=True, full=full).assignment is not None
+    settle(one, two)
+    assert one.count == two.count == 2
+    assert coordinator.consumers.state_name == "Stable"
+
+
+def test_who_did_not_hear_what_it_was_given_is_told_again() -> None:
+    """Its epoch is the one that it came with, so nothing else would tell it."""
+    coordinator = ConsumerCoordinator()
+    one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")
+    settle(one)
+    two.beat()
+    one.beat()
+    one.beat()
+    assert two.beat(lost=True).assignment is not None
+    assert coordinator.consumers.members["m2"].epoch == two.epoch
+    two.beat()
+    assert two.count == 2
+    two.beat()
+    assert two.beat().assignment is None, "it has said what it owns"
+    assert not coordinator.consumers.unheard
 
 
 def test_the_state_of_the_group_follows() -> None:

@@ -31,7 +31,7 @@ from tests.unit.groups.consumer.coordinator import (
 
 def lasting(group: ConsumerGroup) -> Any:
     """Everything of a group that is in its records, and what is counted from them."""
-    soft = {"topics_version", "regexes_version", "regexes_checked_ms", "members"}
+    soft = {"topics_version", "regexes_version", "regexes_checked_ms", "unheard", "members"}
     fields = {name: getattr(group, name) for name in ConsumerGroup.__slots__ if name not in soft}
     members = {
         member_id: [getattr(member, name) for name in ConsumerMember.__slots__]

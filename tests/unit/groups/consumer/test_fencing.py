@@ -120,6 +120,18 @@ def test_a_lost_answer_is_made_good() -> None:
     assert one.epoch == coordinator.consumers.members["m1"].epoch
 
 
+def test_a_lost_answer_is_made_good_also_if_the_member_says_only_what_it_owns() -> None:
+    coordinator = ConsumerCoordinator()
+    one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")
+    settle(one, two)
+    two.leave()
+    coordinator.advance(INTERVAL_MS)
+    one.told = None
+    one.beat(lost=True)
+    one.beat()
+    assert one.count == 4
+
+
 def test_an_epoch_before_the_last_is_fenced() -> None:
     coordinator = ConsumerCoordinator()
     one, two = Consumer(coordinator, "m1"), Consumer(coordinator, "m2")

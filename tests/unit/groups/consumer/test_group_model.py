@@ -38,12 +38,25 @@ class ConsumerGroupModel(RuleBasedStateMachine):
     def group(self) -> ConsumerGroup | None:
         return self.coordinator.shard.groups.of_class(GROUP, ConsumerGroup)
 
-    @rule(target=consumers, subscription=SUBSCRIPTIONS, assignor=st.sampled_from([None, "range", "uniform"]))
-    def join(self, subscription: tuple[list[str] | None, str | None], assignor: str | None) -> Consumer:
+    @rule(
+        target=consumers,
+        subscription=SUBSCRIPTIONS,
+        assignor=st.sampled_from([None, "range", "uniform"]),
+        rebalance_ms=st.sampled_from([20_000, 300_000]),
+    )
+    def join(
+        self, subscription: tuple[list[str] | None, str | None], assignor: str | None, rebalance_ms: int
+    ) -> Consumer:
+        """Of some, nobody can wait until they are fenced."""
         self.made += 1
         names, regex = subscription
         consumer = Consumer(
-            self.coordinator, f"m{self.made}", names, regex=regex, assignor=assignor, rebalance_ms=20_000
+            self.coordinator,
+            f"m{self.made}",
+            names,
+            regex=regex,
+            assignor=assignor,
+            rebalance_ms=rebalance_ms,
         )
         self.alive[consumer.member_id] = consumer
         consumer.beat()
@@ -86,6 +99,7 @@ class ConsumerGroupModel(RuleBasedStateMachine):
         self.coordinator = self.coordinator.failover()
         for consumer in self.alive.values():
             consumer.coordinator = self.coordinator
+            consumer.tells_all = True
         if before is not None:
             assert self.group is not None
             assert lasting(self.group) == lasting(before)

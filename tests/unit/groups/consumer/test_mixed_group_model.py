@@ -125,6 +125,8 @@ class MixedGroupModel(RuleBasedStateMachine):
         self.coordinator = self.coordinator.failover()
         for each in self.everybody:
             each.coordinator = self.coordinator
+        for consumer in self.modern:
+            consumer.tells_all = True
         assert lasting(self.coordinator.consumers) == lasting(before)
 
     @rule()

@@ -11,6 +11,11 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from headrace.coordinators.decision import Decision
+from headrace.groups.classic.joins import Client
+from headrace.groups.consumer.heartbeats import Heartbeats
+from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from headrace.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from headrace.testing.cluster import Cluster
 from tests.integration import real_client
 
@@ -159,6 +164,32 @@ def test_a_consumer_joins_a_classic_group_and_takes_it_over(cluster: Cluster, to
             with suppress(RuntimeError):
                 modern.close()
             poll_until(lambda: len(assigned(again)) == 4, again)
+
+
+def test_a_member_that_did_not_hear_its_assignment_in_time_is_told_again(
+    cluster: Cluster, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker stalls for longer than librdkafka waits, which is the interval of heartbeats."""
+    stalled: list[str] = []
+    heartbeat = Heartbeats.heartbeat
+
+    def stalling(
+        self: Heartbeats, request: ConsumerGroupHeartbeatRequest, client: Client, now_ms: int
+    ) -> Decision[ConsumerGroupHeartbeatResponse]:
+        decision = heartbeat(self, request, client, now_ms)
+        assert isinstance(decision.response, ConsumerGroupHeartbeatResponse)
+        if request.member_epoch > 0 and decision.response.assignment is not None and not stalled:
+            stalled.append(request.member_id)
+            time.sleep(2.5)
+        return decision
+
+    with closing(consumer(cluster, "unheard")) as first, closing(consumer(cluster, "unheard")) as second:
+        first.subscribe([topic])
+        poll_until(lambda: len(assigned(first)) == 4, first)
+        monkeypatch.setattr(Heartbeats, "heartbeat", stalling)
+        second.subscribe([topic])
+        poll_until(lambda: share(first, second), first, second)
+        assert stalled == [first.memberid()]
 
 
 def test_an_empty_group_may_change_its_protocol(cluster: Cluster, topic: str) -> None:

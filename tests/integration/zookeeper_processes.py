@@ -39,9 +39,9 @@ class SessionLog:
         self.states.append(state)
         self._changed.set()
 
-    async def until(self, *ending: SessionState) -> None:
-        """Returns once the last states are these."""
+    async def until(self, *ending: SessionState, since: int = 0) -> None:
+        """Returns once the last states are these, of those that came when there were `since` already."""
         async with asyncio.timeout(BOUND_SECONDS):
-            while tuple(self.states[-len(ending) :]) != ending:
+            while tuple(self.states[since:][-len(ending) :]) != ending:
                 self._changed.clear()
                 await self._changed.wait()

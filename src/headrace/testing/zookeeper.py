@@ -35,10 +35,20 @@ _PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to outgoing connections. A client that tries again and again to reach
 a stopped server could otherwise be given the server's own port, and be connected to itself."""
 _ATTEMPTS = 3
+_PAUSE_SECONDS = 5.0
 
 
 class ZooKeeperFailed(HeadraceError):
     """A server did not start, or ended on its own."""
+
+
+def _is_stopped(pid: int) -> bool:
+    """Every thread of it: T is the state behind the name, which may have spaces and brackets in it."""
+    try:
+        stats = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/stat")]
+    except OSError:
+        return False  # one has just ended
+    return all(stat.rpartition(")")[2].split()[0] in "TtZ" for stat in stats)
 
 
 class Node:
@@ -96,6 +106,10 @@ class Node:
     def pause(self) -> None:
         """The process keeps its connections and answers nothing, as in a long collection of garbage."""
         os.kill(self.pid, signal.SIGSTOP)
+        # A thread stops when it runs next, and on a busy machine another may answer until then.
+        deadline = time.monotonic() + _PAUSE_SECONDS
+        while not _is_stopped(self.pid) and time.monotonic() < deadline:
+            time.sleep(0.001)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from itertools import accumulate, count, takewhile
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from headrace.broker.replicas.isr_changes import FIRST_REST, IsrChanges
+from headrace.broker.replicas.isr_changes import FIRST_REST, LONGEST_REST, IsrChanges
 from headrace.controller.image import BrokerRegistration
 from headrace.core.errors import NotController
 from headrace.core.ids import BrokerEpoch, BrokerId
@@ -247,9 +247,11 @@ async def test_refusals_are_repeated_ever_more_slowly() -> None:
         for _ in range(100):
             changes.consider(partition)
             await asyncio.sleep(0.005)
-        # One at once, and one after each rest, of which each is twice as long as the one before.
-        rests = math.log2((time.monotonic() - began) / FIRST_REST + 1)
-        assert 2 <= len(channel.requests) <= 1 + rests
+        # One at once, and one after each rest: each is twice as long as the one before, up to a limit.
+        rests = (min(FIRST_REST * 2**number, LONGEST_REST) for number in count())
+        elapsed = time.monotonic() - began
+        most = 1 + sum(1 for _ in takewhile(lambda over: over <= elapsed, accumulate(rests)))
+        assert 2 <= len(channel.requests) <= most
 
 
 async def test_a_lost_leadership_is_not_spoken_for() -> None:

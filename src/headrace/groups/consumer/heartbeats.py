@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from uuid import UUID
 
 from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
 from headrace.core.errors import FencedMemberEpoch, GroupMaxSizeReached, GroupNotFound
@@ -49,7 +50,7 @@ class Heartbeats:
         )
         if moved is not wanted:
             self._leaving.deadlines.rebalance(group.group_id, moved, now_ms)
-        is_news = _is_news(group, request, member, moved)
+        is_news = _is_news(group, member, moved, request.member_epoch, owned)
         answer = heartbeat_answer(
             moved,
             config.group_consumer_heartbeat_interval_ms,
@@ -129,10 +130,7 @@ def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> Non
 
 
 def _is_news(
-    group: ConsumerGroup,
-    request: ConsumerGroupHeartbeatRequest,
-    member: ConsumerMember,
-    moved: ConsumerMember,
+    group: ConsumerGroup, member: ConsumerMember, moved: ConsumerMember, epoch: int, owned: Owned | None
 ) -> bool:
     """Whether the member may not know what it holds: it changes now, or the answer that told it was lost.
 
@@ -141,18 +139,16 @@ def _is_news(
     """
     if moved.assigned != member.assigned:
         # Who comes with a new epoch has heard the answer that told it. Otherwise it has to say what it owns.
-        if moved.epoch == request.member_epoch:
+        if moved.epoch == epoch:
             group.unheard.add(moved.member_id)
         return True
-    if _owns_just(request, moved.assigned):
+    if owned is not None and _all_of(owned) == _all_of(moved.assigned):
         group.unheard.discard(moved.member_id)
-    return request.member_epoch < member.epoch or moved.member_id in group.unheard
+    return epoch < member.epoch or moved.member_id in group.unheard
 
 
-def _owns_just(request: ConsumerGroupHeartbeatRequest, held: Held) -> bool:
-    return request.topic_partitions is not None and {
-        topic.topic_id: frozenset(topic.partitions) for topic in request.topic_partitions
-    } == {topic_id: frozenset(partitions) for topic_id, partitions in held.items()}
+def _all_of(partitions: Owned) -> dict[UUID, frozenset[int]]:
+    return {topic_id: frozenset(numbers) for topic_id, numbers in partitions.items()}
 
 
 def _is_within(owned: Owned | None, held: Held) -> bool:

@@ -76,11 +76,14 @@ class ZooKeeperCoordination:
     async def start(self) -> None:
         await self._session.start()
         try:
-            await self._refuse_kafka()
-            await make_lasting_nodes(self._session, self._paths.lasting())
+            await self._session.through_breaks(self._prepare)
         except (CoordinationUnavailable, ConfigError):
             await self._session.close()
             raise
+
+    async def _prepare(self) -> None:
+        await self._refuse_kafka()
+        await make_lasting_nodes(self._session, self._paths.lasting())
 
     async def _refuse_kafka(self) -> None:
         """Its brokers and controller have their nodes where ours have theirs: we would depose each other."""
@@ -95,6 +98,13 @@ class ZooKeeperCoordination:
         await self._session.close()
 
     async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
+        self._session.require_connected()
+        # Who comes again after a break finds the node, be it of its own making.
+        return await self._session.through_breaks(
+            lambda: self._claim_cluster_id(proposed, directories_empty=directories_empty)
+        )
+
+    async def _claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
         while True:
             answer, restoring = await self._session.ask_latest(
                 get(self._paths.cluster_id), exists(self._paths.restoring)

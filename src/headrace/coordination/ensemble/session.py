@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any, Final, NamedTuple
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, NamedTuple, TypeVar
 
 from kazoo.exceptions import (
     BadVersionError,
@@ -39,6 +39,8 @@ from headrace.coordination.ensemble.requests import (
     stored,
 )
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
+
+T = TypeVar("T")
 
 CLOSE_SECONDS: Final = 3.0
 """How long `close` waits for the service to confirm. A dead one lets the session expire instead."""
@@ -128,6 +130,21 @@ class Session:
             raise self._unavailable() from None
         finally:
             stop()
+
+    async def through_breaks(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """What may be done twice, done again when the connection breaks under it, while there is time for
+        connecting: a broker that starts on a busy machine must not end because one connection did."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._connect_timeout_ms / 1000
+        while True:
+            try:
+                return await attempt()
+            except CoordinationUnavailable as error:
+                if not isinstance(error, ConnectionBroken) and self._is_connected():
+                    raise  # the answer is no, and not that there was none
+                if loop.time() >= deadline:
+                    raise
+            await self.connected(deadline - loop.time())
 
     async def close(self) -> None:
         """End the session there too, so that what it owns goes at once, if the service can be told."""

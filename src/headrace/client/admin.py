@@ -1,4 +1,7 @@
-"""Administration: each function is one question or one change. Refused is raised where the broker refuses."""
+"""Administration: each function is one question or one change. Refused is raised where the broker refuses.
+
+A change returns when all brokers tell of it, so that whoever comes next may ask any of them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
 from headrace.client.refusals import refusal
 from headrace.core.ids import TopicPartition
@@ -100,7 +104,10 @@ async def create_topic(
         cluster.forget(name)
         return result.num_partitions, result.replication_factor
 
-    return await cluster.retried(attempt)
+    made = await cluster.retried(attempt)
+    if not validate_only:
+        await until_all_agree(cluster, [name])
+    return made
 
 
 async def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
@@ -116,6 +123,7 @@ async def delete_topics(cluster: Cluster, names: Sequence[str]) -> None:
                 cluster.forget(result.name)
 
     await cluster.retried(attempt)
+    await until_all_agree(cluster, names)
 
 
 async def add_partitions(cluster: Cluster, name: str, total: int) -> None:
@@ -133,6 +141,7 @@ async def add_partitions(cluster: Cluster, name: str, total: int) -> None:
         cluster.forget(name)
 
     await cluster.retried(attempt)
+    await until_all_agree(cluster, [name])
 
 
 async def delete_records(cluster: Cluster, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:

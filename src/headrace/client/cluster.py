@@ -31,7 +31,7 @@ from headrace.protocol.messages.metadata_response import MetadataResponse, Metad
 T = TypeVar("T")
 
 DEFAULT_PORT: Final = 9092
-_METADATA_AT_MOST: Final = 12
+METADATA_AT_MOST: Final = 12
 _FIRST_PAUSE: Final = 0.02
 _LONGEST_PAUSE: Final = 1.0
 CREATION_ATTEMPTS: Final = 5
@@ -153,7 +153,7 @@ class Cluster:
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=create)
         connection = await self.any_broker()
         reply = await connection.request(
-            request, MetadataResponse, at_most=_METADATA_AT_MOST, timeout=self.request_timeout
+            request, MetadataResponse, at_most=METADATA_AT_MOST, timeout=self.request_timeout
         )
         self._brokers = {node.node_id: Address(node.host, node.port) for node in reply.brokers}
         self._controller = reply.controller_id

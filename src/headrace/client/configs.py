@@ -191,7 +191,8 @@ async def alter_configs(
 
 
 async def _responsible(cluster: Cluster, resource: Resource) -> Connection:
-    """A named broker speaks for itself; everything else any broker may answer."""
+    """A named broker speaks for itself. Of everything else the controller knows first: who has just changed a
+    setting shall read what was set."""
     if resource.type is ResourceType.BROKER and resource.name.isdecimal():
         return await cluster.broker(int(resource.name))
-    return await cluster.any_broker()
+    return await cluster.controller()

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from headrace.client import health, log_dirs, reassignments, throttles
+from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.log_dirs import ReplicaFiles
@@ -58,6 +59,7 @@ async def carry_out(
         done += len(chunk)
         # The first replica is the preferred leader; who is not yet in sync is asked again by the controller.
         await reassignments.elect_leaders(cluster, Election.PREFERRED, list(chunk))
+        await until_all_agree(cluster, sorted({partition.topic for partition in chunk}))
     if bytes_per_second is not None:
         brokers = {b: None for move in moves.values() for b in (*move.before, *move.after)}
         await throttles.unthrottle(cluster, (partition.topic for partition in moves), brokers)

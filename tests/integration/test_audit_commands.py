@@ -96,6 +96,13 @@ def told(bootstrap: str, topic: str) -> list[Event]:
     return sorted({each.sequence: each for each in events}.values(), key=lambda each: each.sequence)
 
 
+def until_counts_are_told(bootstrap: str, topic: str) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not any(each.counts for each in told(bootstrap, topic)):
+        assert time.monotonic() < deadline, "the producer has told nothing yet"
+        time.sleep(0.05)
+
+
 def sums(events: list[Event]) -> dict[Cell, Tally]:
     found: dict[Cell, Tally] = {}
     for each in events:
@@ -179,7 +186,7 @@ def test_confluent_kafka_tells_what_the_log_holds(bootstrap: str, name: str) -> 
         producer.produce(name, b"%d" % number, None if number % 3 else b"%d" % (number % 7))
         if number == 250:
             producer.flush(SECONDS)
-            time.sleep(0.7)
+            until_counts_are_told(bootstrap, f"{name}-events")
     producer.produce(name, None, b"tombstone", timestamp=BEGIN)
     producer.produce(name, b"mine", on_delivery=lambda *told: heard.append(told))
     producer.produce(name, b"mine", b"k", 0, lambda *told: heard.append(told))
@@ -193,7 +200,7 @@ def test_confluent_kafka_tells_what_the_log_holds(bootstrap: str, name: str) -> 
     assert total(sums(events).values()).count == 505
     assert [each.sequence for each in events] == list(range(len(events)))
     assert (events[0].counts, events[-1].closing) == ((), True)
-    assert len(events) >= 4
+    assert len([each for each in events if each.counts]) >= 2
     assert len(heard) == 3
 
 
@@ -213,7 +220,7 @@ def test_kafka_python_tells_what_the_log_holds(bootstrap: str, name: str, kafka_
         producer.send(name, b"%d" % number, None if number % 3 else b"%d" % (number % 7))
     producer.send(name, b"old", timestamp_ms=BEGIN)
     producer.flush()
-    time.sleep(0.7)
+    until_counts_are_told(bootstrap, f"{name}-events")
     producer.close()
     events = told(bootstrap, f"{name}-events")
     assert sums(events) == counted(bootstrap, name)

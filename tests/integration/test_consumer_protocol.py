@@ -178,7 +178,8 @@ def test_a_member_that_did_not_hear_its_assignment_in_time_is_told_again(
     ) -> Decision[ConsumerGroupHeartbeatResponse]:
         decision = heartbeat(self, request, client, now_ms)
         assert isinstance(decision.response, ConsumerGroupHeartbeatResponse)
-        if request.member_epoch > 0 and decision.response.assignment is not None and not stalled:
+        asked_of_first = request.member_id == first.memberid()
+        if asked_of_first and decision.response.assignment is not None and not stalled:
             stalled.append(request.member_id)
             time.sleep(2.5)
         return decision

@@ -144,7 +144,7 @@ def test_status_report_and_wait_agree(bootstrap: str, run: Run, name: str, tmp_p
         (BEGIN + 3 * MINUTE, 2),
         (BEGIN - MINUTE, 2),
     ):
-        run("audit", "wait", "orders", str(moment), "--timeout", "1s", *where, code=code)
+        run("audit", "wait", "orders", str(moment), "--timeout", "4s", *where, code=code)
 
     for file in ("report.html", "report.svg"):
         run("audit", "report", "orders", "--output", str(tmp_path / file), *where)

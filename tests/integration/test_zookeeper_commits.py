@@ -31,25 +31,23 @@ ONE, TWO = BrokerId(1), BrokerId(2)
 OwnZooKeeper = Callable[[int], ZooKeeper]
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(BOUND_SECONDS):
-        while not condition():
-            await asyncio.sleep(0.001)
-
-
 async def test_a_commit_whose_answer_was_lost_is_found_by_reading(
     shared_zookeeper: ZooKeeper, chroot: str
 ) -> None:
-    async with Relay(shared_zookeeper.nodes[0]) as relay, connected(relay.connect + chroot) as port:
+    async with (
+        Relay(shared_zookeeper.nodes[0]) as relay,
+        connected(relay.connect + chroot) as port,
+        connected(shared_zookeeper.connect + chroot) as witness,
+    ):
         epoch = await port.take_office(ONE)
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
         sent = batch(1, b"unknown", epoch=epoch)
         log = SessionLog(port)
         relay.hold(answers=True)
-        passed, zxid = relay.passed, shared_zookeeper.nodes[0].zxid()
         commit = asyncio.create_task(port.append(1, sent, epoch))
-        await until(lambda: relay.passed >= passed + len(sent))
-        await until(lambda: shared_zookeeper.nodes[0].zxid() > zxid)
+        async with asyncio.timeout(BOUND_SECONDS):
+            while await witness.end() < 2:
+                await asyncio.sleep(0.01)
         relay.cut()
         with pytest.raises(CommitUnknown):
             await commit
@@ -81,13 +79,12 @@ async def test_a_commit_that_never_arrived_is_missed_by_reading(
         assert await port.end() == 2
 
 
-async def test_a_commit_that_arrives_after_a_successor_is_refused(
-    shared_zookeeper: ZooKeeper, chroot: str
-) -> None:
+async def test_a_commit_that_arrives_after_a_successor_is_refused(own_zookeeper: OwnZooKeeper) -> None:
+    zookeeper = own_zookeeper(1)  # where nobody else writes: writes are counted
     async with (
-        Relay(shared_zookeeper.nodes[0]) as relay,
-        connected(relay.connect + chroot) as zombie,
-        connected(shared_zookeeper.connect + chroot) as successor,
+        Relay(zookeeper.nodes[0]) as relay,
+        connected(relay.connect) as zombie,
+        connected(zookeeper.connect) as successor,
     ):
         over = await zombie.take_office(ONE)
         await zombie.append(0, batch(0, b"a", epoch=over), over)
@@ -102,30 +99,33 @@ async def test_a_commit_that_arrives_after_a_successor_is_refused(
         own = batch(1, b"b", epoch=epoch)
         await successor.append(1, own, epoch)
         # The zombie knows, and does not even ask again.
-        zxid = shared_zookeeper.nodes[0].zxid()
+        zxid = zookeeper.nodes[0].zxid()
         with pytest.raises(OfficeLost):
             await zombie.append(1, batch(1, b"again", epoch=over), over)
-        assert shared_zookeeper.nodes[0].zxid() == zxid
+        assert zookeeper.nodes[0].zxid() == zxid
         assert list(await zombie.read(1)) == [CommittedBatch(1, own)]
 
 
 async def test_office_whose_answer_was_lost_is_settled_by_reading(
     shared_zookeeper: ZooKeeper, chroot: str
 ) -> None:
-    (node,) = shared_zookeeper.nodes
-    async with Relay(node) as relay, connected(relay.connect + chroot) as port:
+    async with (
+        Relay(shared_zookeeper.nodes[0]) as relay,
+        connected(relay.connect + chroot) as port,
+        connected(shared_zookeeper.connect + chroot) as witness,
+    ):
         first = await port.take_office(ONE)
         log = SessionLog(port)
-        before = node.zxid()
         entering = asyncio.create_task(port.take_office(ONE))
         # The office is taken by a read and then a write. Let answers pass one by one until the write has
         # happened at the server, and lose its answer.
-        while node.zxid() == before:
+        while True:
             relay.hold(answers=True)
             await asyncio.sleep(0.02)
-            if node.zxid() == before:
-                relay.release()
-                await asyncio.sleep(0)
+            if await witness.latest_epoch() != first:
+                break
+            relay.release()
+            await asyncio.sleep(0)
         assert not entering.done()
         relay.cut()
         relay.release()
@@ -138,7 +138,7 @@ async def test_office_whose_answer_was_lost_is_settled_by_reading(
 async def test_office_that_was_not_taken_is_not_claimed(shared_zookeeper: ZooKeeper, chroot: str) -> None:
     async with (
         Relay(shared_zookeeper.nodes[0]) as relay,
-        connected(relay.connect + chroot, session_timeout_ms=2_000) as port,
+        connected(relay.connect + chroot, session_timeout_ms=4_000) as port,
         connected(shared_zookeeper.connect + chroot) as other,
     ):
         await other.take_office(TWO)
@@ -217,11 +217,12 @@ async def test_two_clusters_on_one_ensemble_know_nothing_of_each_other(
         await one.append(1, batch(1, b"c", epoch=epoch), epoch)
 
 
-async def test_each_change_is_one_write(shared_zookeeper: ZooKeeper, chroot: str) -> None:
-    (node,) = shared_zookeeper.nodes
+async def test_each_change_is_one_write(own_zookeeper: OwnZooKeeper) -> None:
+    zookeeper = own_zookeeper(1)  # where nobody else writes: writes are counted
+    (node,) = zookeeper.nodes
     async with (
-        connected(shared_zookeeper.connect + chroot) as port,
-        connected(shared_zookeeper.connect + chroot) as old,
+        connected(zookeeper.connect) as port,
+        connected(zookeeper.connect) as old,
     ):
 
         async def writes(change: Awaitable[object]) -> int:
@@ -246,11 +247,12 @@ async def test_each_change_is_one_write(shared_zookeeper: ZooKeeper, chroot: str
 
 
 async def test_a_trim_of_many_batches_is_a_few_writes_and_leaves_no_hole(
-    shared_zookeeper: ZooKeeper, chroot: str, monkeypatch: pytest.MonkeyPatch
+    own_zookeeper: OwnZooKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    zookeeper = own_zookeeper(1)  # where nobody else writes: writes are counted
     monkeypatch.setattr(metadata_log, "DELETED_TOGETHER", 10)
-    (node,) = shared_zookeeper.nodes
-    async with connected(shared_zookeeper.connect + chroot) as port:
+    (node,) = zookeeper.nodes
+    async with connected(zookeeper.connect) as port:
         epoch = await port.take_office(ONE)
         for offset in range(0, 60, 2):
             await port.append(offset, batch(offset, b"a", b"b", epoch=epoch), epoch)

@@ -21,6 +21,8 @@ from tests.integration.zookeeper_processes import BOUND_SECONDS, SessionLog, con
 from tests.unit.coordination.hints import Hints
 from tests.unit.coordination.worlds import batch
 
+pytestmark = pytest.mark.timeout(300)  # on a machine that stalls ZooKeeper's servers elect for a minute
+
 ONE, TWO = BrokerId(1), BrokerId(2)
 OwnZooKeeper = Callable[[int], ZooKeeper]
 

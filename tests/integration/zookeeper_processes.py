@@ -10,7 +10,7 @@ from headrace.config.zookeeper_address import parse_zookeeper_connect
 from headrace.coordination.zookeeper import ZooKeeperCoordination
 from headrace.core.ports_coordination import SessionState
 
-BOUND_SECONDS = 30.0
+BOUND_SECONDS = 90.0
 
 
 @contextlib.asynccontextmanager

@@ -149,7 +149,7 @@ class Node:
 
     def zxid(self) -> int:
         """The number of the last change: it grows by one with each write."""
-        told = self._told("Zxid", timeout=2.0)
+        told = self._told("Zxid", timeout=10.0)
         if told is None:
             raise ZooKeeperFailed(f"ZooKeeper server {self.number} does not serve")
         return int(told, 16)

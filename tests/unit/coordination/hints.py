@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-BOUND_SECONDS = 20.0
+BOUND_SECONDS = 90.0
 
 
 class Hints:

@@ -7,9 +7,14 @@ import os
 import pytest
 from hypothesis import settings
 
+from tests.host import Processors
+
 # How long an example takes depends on what else the machine does. Tests have timeouts of their own.
 settings.register_profile("headrace", deadline=None)
 settings.load_profile("headrace")
+
+
+_PROCESSORS = Processors.now()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,3 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for module in ("kafka", "aiokafka", "confluent_kafka"):
         for category in ("DeprecationWarning", "ResourceWarning", "PendingDeprecationWarning"):
             config.addinivalue_line("filterwarnings", f"ignore::{category}:{module}(\\.|$)")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    share = Processors.now().stolen_since(_PROCESSORS)
+    terminalreporter.write_line(f"the host took {share:.0%} of the processors meanwhile")

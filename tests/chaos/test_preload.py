@@ -44,29 +44,32 @@ def test_disk_and_clock(tmp_path: Path) -> None:
         assert subject.stdout is not None
         requests, answers = subject.stdin, subject.stdout
 
+        def fastest() -> float:
+            return min(look()[1] for _ in range(20))  # a machine that stalls is slow of itself
+
         def look() -> tuple[list[int], float, float]:
             requests.write("\n")
             requests.flush()
             *codes, took, now = answers.readline().split()
             return list(map(int, codes)), float(took), float(now) - time.time()
 
-        codes, took, offset = look()
+        codes, _, offset = look()
         assert codes == [0] * 12
-        assert took < 0.3
+        assert fastest() < 0.3
         assert abs(offset) < 1
         faults.fail(writes=errno.ENOSPC, syncs=errno.EIO)
         codes, _, _ = look()
         assert codes == [errno.ENOSPC] * 3 + [errno.EIO] * 2 + [0] * 7
         faults.slow_disk(0.05)
         faults.set_clock(3600.25)
-        codes, took, offset = look()
+        codes, _, offset = look()
         assert codes == [0] * 12
-        assert 0.3 <= took < 1
+        assert 0.3 <= fastest() < 0.6, "all six calls inside are slow, none of the six outside"
         assert 3599 < offset < 3601
         faults.set_clock(-0.9)
         faults.heal_disk()
         assert -2 < look()[2] < -0.8
         faults.heal()
-        codes, took, offset = look()
+        codes, _, offset = look()
         assert codes == [0] * 12
         assert abs(offset) < 1

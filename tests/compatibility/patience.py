@@ -10,7 +10,7 @@ import pytest
 from tests.compatibility.clients.client import ClientFailure
 
 
-def eventually(check: Callable[[], object], seconds: float = 10) -> None:
+def eventually(check: Callable[[], object], seconds: float = 60) -> None:
     """Metadata reaches the broker's answers a moment after the change has been acknowledged."""
     deadline = time.monotonic() + seconds
     while True:

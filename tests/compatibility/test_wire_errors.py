@@ -39,7 +39,7 @@ def produce(wire: Wire, topic: str, records: bytes | bytearray, *, acks: int = -
 
 def new_producer(wire: Wire) -> int:
     request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=1000)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     # Kafka fetches its first block of ids only when somebody asks, and says so by an error.
     while (answer := wire.ask(request, 4, InitProducerIdResponse)).error_code:
         assert time.monotonic() < deadline, answer

@@ -9,7 +9,7 @@ from contextlib import closing
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 def admin(bootstrap: str) -> AdminClient:

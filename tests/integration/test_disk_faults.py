@@ -219,8 +219,8 @@ def test_a_large_topic_is_deleted_without_holding_up_the_loop(tmp_path: Path) ->
         create(cluster.bootstrap, "large", 300)
         client = admin(cluster.bootstrap)
         began = time.monotonic()
-        client.delete_topics(["large"])["large"].result(10)
-        assert time.monotonic() - began < 5
+        client.delete_topics(["large"])["large"].result(60)
+        assert time.monotonic() - began < 30
         assert not list(tmp_path.glob("large-[0-9]*[0-9]"))
         assert len(list(tmp_path.glob("large-*-delete"))) == 300
 
@@ -236,11 +236,11 @@ def test_old_data_is_not_waited_with(tmp_path: Path) -> None:
                 "group.id": "none",
                 "enable.auto.commit": False,
                 "fetch.min.bytes": 90_000_000,
-                "fetch.wait.max.ms": 3000,
+                "fetch.wait.max.ms": 40_000,
             }
         )
         consumer.assign([TopicPartition("t", 0, 0)])
         began = time.monotonic()
-        assert consumer.poll(10) is not None
-        assert time.monotonic() - began < 2.5
+        assert consumer.poll(60) is not None
+        assert time.monotonic() - began < 30
         consumer.close()

@@ -159,7 +159,7 @@ def test_a_peer_that_trickles_holds_up_nobody(headrace_shared_cluster: Cluster) 
                 body = produce_body("brisk", b"x")
                 number = neighbour.send_body(ApiKey.PRODUCE, PRODUCE_VERSION, body)
                 neighbour.receive_body(ApiKey.PRODUCE, PRODUCE_VERSION, number)
-                assert time.monotonic() - started < 2
+                assert time.monotonic() - started < 10
         in_use = headrace_shared_cluster.call(
             lambda: headrace_shared_cluster.broker.network.buffers.in_use_bytes
         )

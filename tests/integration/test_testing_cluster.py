@@ -31,7 +31,7 @@ def consume(bootstrap: str, topic: str, count: int) -> list[bytes]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none", "enable.auto.commit": False})
     consumer.assign([TopicPartition(topic, 0, 0)])
     values: list[bytes] = []
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while len(values) < count and time.monotonic() < deadline:
         for message in consumer.consume(count, 0.2):
             assert message.error() is None

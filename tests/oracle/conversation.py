@@ -135,7 +135,7 @@ class Conversation:
 
         self.wait_until(led)
 
-    def wait_until(self, settled: Callable[[], bool], seconds: float = 10) -> None:
+    def wait_until(self, settled: Callable[[], bool], seconds: float = 60) -> None:
         deadline = time.monotonic() + seconds
         while not settled():
             assert time.monotonic() < deadline, "the broker did not settle"

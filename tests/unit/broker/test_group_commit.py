@@ -126,7 +126,7 @@ async def test_who_waits_for_what_was_cut_off_meanwhile_is_told_and_what_is_left
     flusher.flush(log, told.append)
     HeldFile.leave.set()  # the sync itself has begun before the cut, and comes back after it
     log.truncate_to(1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while len(told) < 2 or log.synced_offset < 1:
             await asyncio.sleep(0.01)
     syncs = HeldFile.syncs

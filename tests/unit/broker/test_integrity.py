@@ -53,7 +53,7 @@ def break_disk(disk: SimulatedDisk, partition: Partition) -> None:
 
 
 async def until_offline(partition: Partition) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while partition.log.directory.is_online:
             await asyncio.sleep(0.001)
 
@@ -83,6 +83,6 @@ async def test_a_cold_range_that_cannot_be_read_is_looked_at_and_whoever_waits_g
     break_disk(disk, partition)
     gone_on = asyncio.Event()
     page_cache.warm(part, gone_on.set)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await gone_on.wait()
     await until_offline(partition)

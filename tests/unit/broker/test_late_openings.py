@@ -48,7 +48,7 @@ def openings_of(broker: Any) -> LateOpenings:
 
 
 async def until_opened(broker: Opened, *indexes: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while broker.opened != list(indexes):
             await asyncio.sleep(0.001)
 

@@ -54,6 +54,6 @@ async def test_one_that_is_due_waits_for_calm_and_not_for_a_stop() -> None:
     snapshots = Snapshots(cast(Broker, SimpleNamespace(store=store)), calm_seconds=3600)
     snapshots.start()
     await asyncio.sleep(0.01)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await snapshots.stop()
     assert store.tries == 0

@@ -167,7 +167,7 @@ async def test_what_a_timer_decides_is_written_like_any_other_decision() -> None
     counters = Counters()
     shard = await counters.loaded()
     shard.timers.set("x", 1, lambda: Decision((counted("a", 5),), effects=("done",)))
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(15):
         while not counters.effects:
             await asyncio.sleep(0.001)
     assert (shard.numbers, counters.partition.log.end_offset) == ({"a": 5}, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from random import Random
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -16,12 +16,12 @@ from headrace.testing.simulation.virtual_time import Deadlock, Scheduler, Simula
 def test_an_hour_takes_no_time() -> None:
     scheduler = Scheduler()
     loop = ProcessLoop(scheduler, boot_seconds=77.0)
-    began = perf_counter()
+    began = process_time()
     before = loop.time()
     loop.run_until_complete(asyncio.sleep(3600))
     assert loop.time() - before == pytest.approx(3600)
     assert scheduler.now == pytest.approx(3600)
-    assert perf_counter() - began < 5
+    assert process_time() - began < 5
 
 
 def test_timeouts_count_in_virtual_time() -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from tests.cluster_process import DIES_WITH_PARENT
 
 pytestmark = pytest.mark.skipif(unavailable() is not None, reason=str(unavailable()))
 PORT = 4000
+BRISK_SECONDS = 0.2
+"""Less than the second after which a lost packet is sent again."""
+PATIENT_SECONDS = 2.0
 SERVER = """
 import socket
 listener = socket.create_server(("", 4000))
@@ -48,16 +52,21 @@ def _healed(network: Network) -> None:
     network.heal()
 
 
-def reaches(network: Network, source: int, destination: int) -> bool:
+def reaches(network: Network, source: int, destination: int, seconds: float = BRISK_SECONDS) -> bool:
     prefix = network.place(source).prefix if source != OUTSIDE else ()
     knock = f"exec 3<>/dev/tcp/{network.address(destination)}/{PORT}"
-    command = [*prefix, "timeout", "0.2", "bash", "-c", knock]
+    command = [*prefix, "timeout", str(seconds), "bash", "-c", knock]
     return subprocess.run(command, capture_output=True, timeout=20).returncode == 0
 
 
 def unreached(network: Network) -> set[tuple[int, int]]:
+    """Whom a brisk knock does not reach, and a patient one neither."""
     pairs = [(a, b) for a in (OUTSIDE, *network.hosts) for b in network.hosts if a != b]
-    return {pair for pair in pairs if not reaches(network, *pair)}
+    with ThreadPoolExecutor(len(pairs)) as together:
+        for seconds in (BRISK_SECONDS, PATIENT_SECONDS):
+            knocks = [together.submit(reaches, network, *pair, seconds) for pair in pairs]
+            pairs = [pair for pair, knock in zip(pairs, knocks, strict=True) if not knock.result()]
+    return set(pairs)
 
 
 def both(*pairs: tuple[int, int]) -> set[tuple[int, int]]:

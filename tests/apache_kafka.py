@@ -103,7 +103,7 @@ class ApacheKafka(BrokerProcess):
                 ],
                 check=True,
                 capture_output=True,
-                timeout=60,
+                timeout=240,
             )
         java = java_command(server, heap_mb=768, log_level="info")
         if not self.fast_start:
@@ -140,7 +140,7 @@ class KafkaTools:
             )
         return self._process
 
-    def run(self, tool: str, *arguments: str, seconds: float = 60) -> ToolResult:
+    def run(self, tool: str, *arguments: str, seconds: float = 180) -> ToolResult:
         """The exit status and what was printed. A tool that hangs is ended with its JVM."""
         name = TOOL_CLASSES.get(tool, tool)
         if any(not argument or "\n" in argument for argument in arguments):

@@ -44,7 +44,7 @@ class BrokerProcess:
     """The common part: a process, its port, its directory and its log file."""
 
     #: How long a start may take. Recovery after a kill counts.
-    START_SECONDS = 60.0
+    START_SECONDS = 240.0
 
     def __init__(
         self,

@@ -87,7 +87,7 @@ class ClusterView(NamedTuple):
 class ClusterProcess:
     """Some brokers, each a process with a directory, a port and perhaps a host of its own."""
 
-    READY_SECONDS = 60.0
+    READY_SECONDS = 240.0
 
     def __init__(
         self,

@@ -19,7 +19,7 @@ _STARTED = "Kafka Server started"
 class ApacheKafkaNode(BrokerProcess):
     """One member. `voters` has every member's controller address."""
 
-    START_SECONDS = 120.0
+    START_SECONDS = 240.0
 
     def __init__(self, cluster: ApacheKafkaCluster, broker_id: int, place: Place) -> None:
         super().__init__(
@@ -58,7 +58,7 @@ class ApacheKafkaNode(BrokerProcess):
 
 
 class ApacheKafkaCluster(ClusterProcess):
-    READY_SECONDS = 120.0
+    READY_SECONDS = 240.0
 
     def prepare(self) -> None:
         self.controller_ports = {
@@ -83,7 +83,7 @@ class ApacheKafkaCluster(ClusterProcess):
         if not made:
             java = java_command(jars(SERVER_VERSION))
             tool = [*java, "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(config)]
-            subprocess.run(tool, check=True, capture_output=True, timeout=60)
+            subprocess.run(tool, check=True, capture_output=True, timeout=240)
             return
         node.log_dir.mkdir(parents=True)
         for path in made[0].iterdir():

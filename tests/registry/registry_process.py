@@ -16,7 +16,7 @@ from urllib.parse import quote
 from tests.broker_process import HEADRACE
 
 _CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
-_START_SECONDS = 60.0
+_START_SECONDS = 240.0
 
 
 class Answer(NamedTuple):

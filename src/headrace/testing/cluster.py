@@ -25,7 +25,7 @@ from headrace.network.event_loop import BrokerEventLoop
 from headrace.testing.process_cluster import ProcessCluster
 
 T = TypeVar("T")
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 
 
 class Cluster:

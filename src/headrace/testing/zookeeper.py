@@ -26,7 +26,7 @@ from headrace.core.errors import HeadraceError
 from headrace.testing.zookeeper_jars import find_classpath, find_java
 
 HOST = "127.0.0.1"
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 STOP_SECONDS = 5.0
 TICK_MS = 500
 """A session may be as short as two ticks. A second is what tests of expiry want to wait."""

@@ -94,7 +94,9 @@ def test_kafka_python_reads_what_librdkafka_committed_and_back(headrace_cluster:
         # confluent-kafka sends the zero that ends a string of C as well.
         assert consumer.committed(first, metadata=True).metadata == "from C\0"
         assert consumer.committed(second) is None
-        consumer.commit({second: OffsetAndMetadata(22, "from Python", -1)})
+        # It also reads on until it finds one.
+        consumer.commit({second: OffsetAndMetadata(22, "from Python\0", -1)})
+        assert consumer.committed(second, metadata=True).metadata == "from Python\0"
     assert committed(bootstrap, "g", 0, 1) == [(11, "from C"), (22, "from Python")]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -44,8 +43,6 @@ def test_a_paused_server_can_be_stopped(tmp_path: Path) -> None:
         pid = node.pid
         node.pause()
         assert not node.serves(timeout=0.3)
-        began = time.monotonic()
-    assert time.monotonic() - began < 4
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 

@@ -49,14 +49,14 @@ def control_group() -> Generator[Path]:
         directory.rmdir()
 
 
-def stall(process: subprocess.Popen[bytes], group: Path, chance: random.Random) -> float:
-    """Until the command ends. Gives the seconds that were taken away."""
+def stall(process: subprocess.Popen[bytes], group: Path, chance: random.Random, length: float) -> float:
+    """Until the command ends, `length` times as long as usual at a time. Gives the seconds taken away."""
     frozen = 0.0
     while process.poll() is None:
-        time.sleep(chance.expovariate(1 / RUNNING_SECONDS))
+        time.sleep(length * chance.expovariate(1 / RUNNING_SECONDS))
         began = time.monotonic()
         (group / "cgroup.freeze").write_text("1")
-        time.sleep(min(chance.expovariate(1 / FROZEN_SECONDS), LONGEST_SECONDS))
+        time.sleep(length * min(chance.expovariate(1 / FROZEN_SECONDS), LONGEST_SECONDS))
         (group / "cgroup.freeze").write_text("0")
         frozen += time.monotonic() - began
     return frozen
@@ -65,6 +65,7 @@ def stall(process: subprocess.Popen[bytes], group: Path, chance: random.Random) 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.stalls", description=__doc__)
     parser.add_argument("--seed", type=int, default=None, help="of the moments; by chance if not given")
+    parser.add_argument("--length", type=float, default=1.0, help="5 stalls for up to two seconds at a time")
     parser.add_argument("command", nargs=argparse.REMAINDER)
     given = parser.parse_args()
     seed = random.SystemRandom().randrange(10**6) if given.seed is None else given.seed
@@ -72,7 +73,7 @@ def main() -> int:
     with control_group() as group:
         join = 'echo $$ > "$0" && exec "$@"'
         process = subprocess.Popen(["sh", "-c", join, str(group / "cgroup.procs"), *given.command])
-        frozen = stall(process, group, random.Random(seed))
+        frozen = stall(process, group, random.Random(seed), given.length)
     share = frozen / (time.monotonic() - began)
     print(f"stalls: frozen for {share:.0%} of {(time.monotonic() - began) / 60:.1f} min, seed {seed}")
     return process.returncode

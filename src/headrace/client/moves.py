@@ -59,7 +59,7 @@ async def carry_out(
         done += len(chunk)
         # The first replica is the preferred leader; who is not yet in sync is asked again by the controller.
         await reassignments.elect_leaders(cluster, Election.PREFERRED, list(chunk))
-        await until_all_agree(cluster, sorted({partition.topic for partition in chunk}))
+    await until_all_agree(cluster, sorted({partition.topic for partition in moves}))
     if bytes_per_second is not None:
         brokers = {b: None for move in moves.values() for b in (*move.before, *move.after)}
         await throttles.unthrottle(cluster, (partition.topic for partition in moves), brokers)

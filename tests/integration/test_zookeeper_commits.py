@@ -23,8 +23,9 @@ from headrace.core.ports_coordination import (
     SnapshotPointer,
 )
 from headrace.testing.zookeeper import ZooKeeper
-from tests.integration.zookeeper_processes import BOUND_SECONDS, SessionLog, connected
+from tests.integration.zookeeper_processes import SessionLog, connected
 from tests.integration.zookeeper_relay import Relay
+from tests.unit.coordination.hints import BOUND_SECONDS
 from tests.unit.coordination.worlds import batch
 
 ONE, TWO = BrokerId(1), BrokerId(2)

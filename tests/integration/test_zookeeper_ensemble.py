@@ -16,8 +16,8 @@ from headrace.core.ports_coordination import (
     SessionState,
 )
 from headrace.testing.zookeeper import Node, ZooKeeper
-from tests.integration.zookeeper_processes import BOUND_SECONDS, SessionLog, connected
-from tests.unit.coordination.hints import Hints
+from tests.integration.zookeeper_processes import SessionLog, connected
+from tests.unit.coordination.hints import BOUND_SECONDS, Hints
 from tests.unit.coordination.worlds import batch
 
 pytestmark = pytest.mark.timeout(300)  # on a machine that stalls ZooKeeper's servers elect for a minute
@@ -35,11 +35,11 @@ class Committer:
         self.committed: list[CommittedBatch] = []
         self.unknown = 0
 
-    async def commit(self, *, bound: float = BOUND_SECONDS) -> None:
+    async def commit(self) -> None:
         """Until one more is committed, however often the service fails meanwhile."""
         at = len(self.committed)
         sent = batch(at, b"%d" % at, epoch=self._epoch)
-        async with asyncio.timeout(bound):
+        async with asyncio.timeout(BOUND_SECONDS):
             while True:
                 try:
                     await self._port.append(at, sent, self._epoch)

@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator
 from headrace.config.zookeeper_address import parse_zookeeper_connect
 from headrace.coordination.zookeeper import ZooKeeperCoordination
 from headrace.core.ports_coordination import SessionState
-
-BOUND_SECONDS = 90.0
+from tests.unit.coordination.hints import BOUND_SECONDS
 
 
 @contextlib.asynccontextmanager

@@ -29,7 +29,7 @@ HOST = "127.0.0.1"
 START_SECONDS = 180.0
 STOP_SECONDS = 5.0
 TICK_MS = 500
-"""A session may be as short as two ticks. A second is what tests of expiry want to wait."""
+"""A session may be as short as two ticks."""
 _MAIN = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 _PORTS = range(20_000, 32_000)
 """Below those that the kernel gives to outgoing connections. A client that tries again and again to reach

@@ -17,6 +17,7 @@ from headrace.core.ports import File, FileRange
 from headrace.network.answer import NO_ANSWER, Answer, Pending
 from headrace.network.connection import Connection
 from headrace.network.listener import Endpoint
+from tests.unit.network import cold_files
 
 
 class OpenFile:
@@ -218,21 +219,19 @@ async def test_file_ranges_lie_between_their_neighbours(
 
 async def test_a_cold_range_is_read_by_a_thread(endpoint: Endpoint, script: Script, tmp_path: Path) -> None:
     content = os.urandom(2_000_000)
-    path = tmp_path / "cold"
-    path.write_bytes(content)
-    script.file = OpenFile(path)
+    script.file = OpenFile(cold_files.write(tmp_path, content))
     script.range = (0, len(content))
-    os.fsync(script.file.fileno())
-    os.posix_fadvise(script.file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    if endpoint.page_cache.is_warm(script.file_range()):
-        pytest.skip("this file system keeps pages that it was told to drop (tmpfs)")
     reader, writer = await connect(endpoint)
-    writer.write(frame(b"f"))
     expected = b"head:" + content + b":tail"
-    assert await reader.readexactly(len(expected)) == expected
-    assert endpoint.page_cache.cold_reads == 1
+    for _ in range(cold_files.ATTEMPTS):
+        cold_files.drop_pages(tmp_path)
+        writer.write(frame(b"f"))
+        assert await reader.readexactly(len(expected)) == expected
+        if endpoint.page_cache.cold_reads:
+            break
     await close(writer)
     script.file.close()
+    assert endpoint.page_cache.cold_reads == 1
 
 
 @pytest.mark.parametrize("length", [0, -1, 8_000_001, 2**31 - 1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,3 +28,21 @@ class Processors(NamedTuple):
         """The share of all processors' time."""
         whole = self.whole - before.whole
         return (self.stolen - before.stolen) / whole if whole else 0.0
+
+
+class Stopwatch:
+    """Runs from when it was made, without what the host took: a promise of seconds is about those that the
+    machine had. What was taken of any processor counts, since any may have been waited for.
+    """
+
+    def __init__(self) -> None:
+        self.began = time.monotonic()
+        self._processors = Processors.now()
+
+    @property
+    def taken(self) -> float:
+        return (Processors.now().stolen - self._processors.stolen) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began - self.taken

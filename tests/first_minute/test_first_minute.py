@@ -7,10 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.host import Stopwatch
 
 ROOT = Path(__file__).resolve().parents[2]
 A_MINUTE = 60.0
@@ -40,7 +41,7 @@ def clean_environment() -> dict[str, str]:
 @pytest.mark.timeout(300)
 def test_a_record_is_produced_and_consumed_within_a_minute(headrace: Path, tmp_path: Path) -> None:
     environment = clean_environment()
-    began = time.monotonic()
+    watch = Stopwatch()
     broker = subprocess.Popen(
         [headrace, "up", "--port", "0"],
         stdout=subprocess.PIPE,
@@ -58,7 +59,7 @@ def test_a_record_is_produced_and_consumed_within_a_minute(headrace: Path, tmp_p
             [str(headrace), "consume", *bootstrap, "greetings", "-o", "beginning", "-e"], env=environment
         )
         assert read.stdout == "hello\n"
-        assert time.monotonic() - began < A_MINUTE
+        assert watch.seconds < A_MINUTE
     finally:
         broker.send_signal(signal.SIGTERM)
         _, log = broker.communicate(timeout=30)

@@ -18,6 +18,7 @@ from headrace.core.errors import CorruptLog, StorageError
 from headrace.log import retention
 from headrace.log.partition_log import PartitionLog
 from headrace.testing.cluster import Cluster
+from tests.host import Stopwatch
 from tests.integration.real_client import admin, create, eventually, read, send, send_all, watermarks
 
 
@@ -218,9 +219,9 @@ def test_a_large_topic_is_deleted_without_holding_up_the_loop(tmp_path: Path) ->
     with Cluster(directory=tmp_path) as cluster:
         create(cluster.bootstrap, "large", 300)
         client = admin(cluster.bootstrap)
-        began = time.monotonic()
+        watch = Stopwatch()
         client.delete_topics(["large"])["large"].result(60)
-        assert time.monotonic() - began < 30
+        assert watch.seconds < 30
         assert not list(tmp_path.glob("large-[0-9]*[0-9]"))
         assert len(list(tmp_path.glob("large-*-delete"))) == 300
 
@@ -240,7 +241,7 @@ def test_old_data_is_not_waited_with(tmp_path: Path) -> None:
             }
         )
         consumer.assign([TopicPartition("t", 0, 0)])
-        began = time.monotonic()
+        watch = Stopwatch()
         assert consumer.poll(60) is not None
-        assert time.monotonic() - began < 30
+        assert watch.seconds < 30
         consumer.close()

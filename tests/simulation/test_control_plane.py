@@ -268,6 +268,29 @@ def test_a_start_that_is_broken_off_leaves_nothing_behind(
     assert process.coordination is None or process.coordination.session is SessionState.LOST
 
 
+def test_a_start_outlasts_a_coordination_service_that_goes_while_the_broker_registers(
+    cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    register = Membership.register
+
+    async def cut_off(membership: Membership) -> None:
+        monkeypatch.setattr(Membership, "register", register)
+        cluster.ensemble.lose_quorum()
+        await register(membership)
+
+    host = out_of_office(cluster)
+    host.wanted = False
+    host.stop()
+    cluster.run_until(lambda: not host.is_running, 45, "the broker has stopped")
+    monkeypatch.setattr(Membership, "register", cut_off)
+    host.start()
+    cluster.run_for(30)
+    assert host.is_running
+    assert not is_ready(host)
+    cluster.ensemble.regain_quorum()
+    cluster.run_until(lambda: is_ready(host), 30, "the broker is back")
+
+
 def test_brokers_that_stop_right_after_each_other_all_end(cluster: SimulatedCluster) -> None:
     """The last one takes office, fences the one before it and hears of that while it stops itself."""
     for host in cluster.hosts:

@@ -131,7 +131,7 @@ class ClusterNode:
         broker.store.subscribe(self._on_delta)
         self._coordination.watch_office(self._follower.moved.set)
         self._coordination.watch_session(self._on_session)
-        await self._membership.register()
+        await self._register()
         self._tasks = [asyncio.ensure_future(self._run()), asyncio.ensure_future(self._stay_registered())]
         while not self._unfenced.is_set():
             try:
@@ -218,23 +218,27 @@ class ClusterNode:
         while True:
             await self._register_again.wait()
             self._register_again.clear()
-            said = ""
-            while not self._stopping:
-                if not self._broker.logs.online():
-                    # It would say that its disk is gone, and what is on it be given up. It is about to end.
-                    return
-                try:
-                    await self._membership.register()
-                    break
-                except CoordinationUnavailable as error:
-                    if str(error) != said:  # it may say what to do, as where ZooKeeper has lost its data
-                        said = str(error)
-                        self._broker.log.warning("cannot register; it is tried again", error=said)
-                    await asyncio.sleep(PAUSE_SECONDS)
-                except Exception as error:  # it would be a member that never acts
-                    self._broker.log.error("cannot register again", error=repr(error), exc_info=error)
-                    self._broker.give_up(StorageError(f"this broker cannot register again: {error!r}"))
-                    return
+            try:
+                await self._register()
+            except Exception as error:  # it would be a member that never acts
+                self._broker.log.error("cannot register again", error=repr(error), exc_info=error)
+                self._broker.give_up(StorageError(f"this broker cannot register again: {error!r}"))
+                return
+
+    async def _register(self) -> None:
+        """For as long as it takes: a connection that breaks ends no broker, also not one that starts."""
+        said = ""
+        # Without a disk it would say that its disk is gone, and what is on it be given up: it is about to end
+        # instead.
+        while not self._stopping and self._broker.logs.online():
+            try:
+                await self._membership.register()
+                return
+            except CoordinationUnavailable as error:
+                if str(error) != said:  # it may say what to do, as where ZooKeeper has lost its data
+                    said = str(error)
+                    self._broker.log.warning("cannot register; it is tried again", error=said)
+                await asyncio.sleep(PAUSE_SECONDS)
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         """Where a broker listens for others: what it registered last, else what the metadata says."""

@@ -92,7 +92,9 @@ class _Audited(_Client):  # type: ignore[misc]  # see above
             del configuration[_ONLY_ERRORS]
         self._on_delivery = configuration.pop("on_delivery", None)
         super().__init__(configuration)
-        self.audit = Reporter(self.audit_settings, self._channel(configuration), _fields, _failed)
+        self.audit = Reporter(
+            self.audit_settings, self._channel(configuration), _fields, _failed, owner=weakref.ref(self)
+        )
         self._ledger = self.audit.ledger
         self.audit.start()
         self._at_exit = _close_at_exit(self)

@@ -45,9 +45,12 @@ class Reporter:
         channel: Channel,
         fields: Unpack,
         failed: Unpack | None = None,
+        owner: Callable[[], object] = lambda: None,
     ) -> None:
+        """`owner`: a weak reference to the producer, if it closes this when it is dropped."""
         self.settings = settings
         self.channel = channel
+        self.owner = owner
         self.ledger = Ledger(settings, uuid.uuid4().hex, wall_clock_ms(), fields, failed)
         self._again: deque[Event] = deque()
         self._sending = threading.Lock()
@@ -122,8 +125,12 @@ def _tick(reporter: weakref.ref[Reporter], stop: threading.Event, seconds: float
         alive = reporter()
         if alive is None:
             return
+        # Dropped by the application in the middle of a report, the producer would end in it, in this thread:
+        # its last word would wait for the lock that the report holds.
+        held = alive.owner()
         try:
             alive.report()
         except Exception:
             _log.exception("a monitoring event could not be made")
         del alive
+        del held

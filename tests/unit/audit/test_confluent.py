@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -96,3 +98,36 @@ def test_a_record_that_never_had_a_partition_is_uncertain_of_none() -> None:
     assert [(count.cell, count.uncertain) for count in event.counts] == [(Cell("t", -1, 60_000), 1)]
     assert decode(event.encode()) == event
     producer.audit.close()
+
+
+class SlowClient:
+    """Its second event is on its way until it is let go."""
+
+    def __init__(self, configuration: dict[str, Any]) -> None:
+        self.events: list[bytes] = configuration["events"]
+        self.under_way, self.let_go = configuration["under_way"], configuration["let_go"]
+
+    def produce(self, _topic: str, value: bytes, key: bytes, on_delivery: Any) -> None:
+        self.events.append(value)
+        if len(self.events) == 2:
+            self.under_way.set()
+            assert self.let_go.wait(60)
+        on_delivery(None, None)
+
+    def flush(self, _seconds: float = -1) -> int:
+        return 0
+
+
+def test_a_producer_that_is_dropped_while_it_is_reported_on_has_its_last_word() -> None:
+    events: list[bytes] = []
+    under_way, let_go = threading.Event(), threading.Event()
+    settings = AuditSettings("p", "s", report_seconds=0.01, close_seconds=0.01)
+    producer = audited(SlowClient, settings)({"events": events, "under_way": under_way, "let_go": let_go})
+    assert under_way.wait(60)
+    del producer
+    let_go.set()
+    deadline = time.monotonic() + 10
+    while not decode(events[-1]).closing:
+        assert time.monotonic() < deadline, "the last event did not come"
+        time.sleep(0.01)
+    assert len(events) == 3

@@ -32,8 +32,9 @@ class Trading:
         self.began = time.monotonic()
         with self._producer("web") as web, self._producer("till") as till:
             producers = {PAGE_VIEWS: web, ORDERS: till}
-            steps = 0
-            while (elapsed := self.elapsed) < self.seconds and not stop.is_set():
+            steps, elapsed = 0, 0.0
+            while elapsed < self.seconds and not stop.is_set():
+                elapsed = self.elapsed  # the last look lies beyond the end: nobody is left outside
                 due = self.steps_until(elapsed)
                 for _ in range(steps, due):
                     for record in self.shop.step():

@@ -8,6 +8,7 @@ import struct
 METADATA = 3
 METADATA_VERSION = 4
 CLIENT_ID = b"bench"
+_given: set[int] = set()
 
 
 def _read_exactly(connection: socket.socket, count: int) -> bytes:
@@ -53,6 +54,11 @@ def answers(port: int, brokers: int = 1) -> bool:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody has and that was not given before: brokers of a cluster bind theirs later."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = int(probe.getsockname()[1])
+        if port not in _given:
+            _given.add(port)
+            return port

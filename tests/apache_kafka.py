@@ -11,7 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from tests.broker_process import BROKER_ID, BrokerProcess, free_port, write_properties
+from tests.broker_process import BROKER_ID, BrokerProcess, write_properties
+from tests.ports import own_port
 
 CHECKOUT = Path(__file__).parent.parent
 CACHE = CHECKOUT / ".cache"
@@ -71,7 +72,7 @@ class ApacheKafka(BrokerProcess):
 
     def command(self) -> list[str]:
         config = self.directory / "server.properties"
-        controller_port = free_port()
+        controller_port = own_port()
         write_properties(
             config,
             {

@@ -13,16 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from tests.ports import own_port
+
 BROKER_ID = 1
 #: The command as it is installed beside this Python.
 HEADRACE = Path(sys.executable).with_name("headrace")
-
-
-def free_port(address: str = "127.0.0.1") -> int:
-    with socket.socket() as probe:
-        probe.bind((address, 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> None:
@@ -57,7 +52,7 @@ class BrokerProcess:
         self.directory = directory
         self.broker_id = broker_id
         self.place = place
-        self.port = free_port()
+        self.port = own_port()
         self.log_dir = directory / "logs"
         self.properties = dict(properties or {})
         self.process: subprocess.Popen[bytes] | None = None
@@ -128,7 +123,7 @@ class BrokerProcess:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(30)
+            self.process.wait(self.START_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             raise

@@ -5,9 +5,7 @@ Everything dies with the process that started it, even if that is killed.
 
 from __future__ import annotations
 
-import random
 import signal
-import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -28,32 +26,15 @@ from headrace.protocol.messages.metadata_response import MetadataResponse
 from headrace.testing.zookeeper import ZooKeeper
 from tests.broker_process import BrokerProcess, HeadraceProcess, Place
 from tests.chaos.relay import Relay
+from tests.ports import own_port
 from tests.wire import Wire
 
 T = TypeVar("T")
 METADATA_VERSION = 9
 CREATE_TOPICS_VERSION = 5
 DESCRIBE_CLUSTER_VERSION = 0
-#: Below the range from which the kernel gives ports to outgoing connections. A broker that is down for a
-#: while must not find its port taken by a client of its neighbours.
-PORTS = range(15_000, 32_000)
 #: A broker is ended by the kernel when whoever started it has ended. The thread that starts it must stay.
 DIES_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")
-_given: set[int] = set()
-
-
-def stable_port() -> int:
-    source = random.SystemRandom()
-    while True:
-        port = source.choice(PORTS)
-        with socket.socket() as probe:
-            if port not in _given and probe.connect_ex(("127.0.0.1", port)) != 0:
-                try:
-                    probe.bind(("127.0.0.1", port))
-                except OSError:
-                    continue
-                _given.add(port)
-                return port
 
 
 def eventually(condition: Callable[[], object], seconds: float, what: str) -> None:
@@ -144,12 +125,12 @@ class ClusterProcess:
     def _add(self, number: int, place: Place) -> None:
         broker = self.make(number, place._replace(prefix=(*place.prefix, *DIES_WITH_PARENT)))
         own_host = place.address != "127.0.0.1"
-        broker.port = 9092 if own_host else stable_port()
+        broker.port = 9092 if own_host else own_port()
         if self.adapt is not None:
             self.adapt(broker)
         self.brokers[number] = broker
         if self.relayed:
-            relay = Relay(place, 19092 if own_host else stable_port(), broker.port, seed=number).start()
+            relay = Relay(place, 19092 if own_host else own_port(), broker.port, seed=number).start()
             self.relays[number] = relay
             broker.properties["advertised.listeners"] = f"PLAINTEXT://{place.address}:{relay.port}"
 
@@ -328,7 +309,9 @@ class HeadraceCluster(ClusterProcess):
         zookeeper_host: str = "127.0.0.1",
     ) -> None:
         super().__init__(directory, brokers, properties, places=places, relayed=relayed)
-        self.zookeeper = ZooKeeper(directory / "zookeeper", servers=zookeepers, host=zookeeper_host)
+        self.zookeeper = ZooKeeper(
+            directory / "zookeeper", servers=zookeepers, host=zookeeper_host, synced=False
+        )
 
     def prepare(self) -> None:
         self.zookeeper.start()
@@ -339,6 +322,8 @@ class HeadraceCluster(ClusterProcess):
     def make(self, broker_id: int, place: Place) -> BrokerProcess:
         properties = {
             "zookeeper.connect": self.zookeeper.connect,
+            # Also where sessions are short: it is not the start that they make a test quick for.
+            "zookeeper.connection.timeout.ms": "60000",
             "auto.create.topics.enable": "false",
             **self.properties,
         }

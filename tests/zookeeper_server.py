@@ -16,6 +16,6 @@ def zookeeper_at(directory: Path, servers: int = 1) -> ZooKeeper:
     """Not yet started. Skips the test where no server can be had."""
     try:
         find_java()
-        return ZooKeeper(directory, servers=servers, classpath=find_classpath(CACHE))
+        return ZooKeeper(directory, servers=servers, classpath=find_classpath(CACHE), synced=False)
     except ZooKeeperMissing as error:
         pytest.skip(f"{error}; or run `poe clients`")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from tests.apache_kafka import CLUSTER_ID, SERVER_VERSION, jars, java_command
 from tests.broker_process import BrokerProcess, Place, write_properties
-from tests.cluster_process import ClusterProcess, stable_port
+from tests.cluster_process import ClusterProcess
+from tests.ports import own_port
 
 _STARTED = "Kafka Server started"
 
@@ -62,7 +63,7 @@ class ApacheKafkaCluster(ClusterProcess):
 
     def prepare(self) -> None:
         self.controller_ports = {
-            number: 9093 if place.address != "127.0.0.1" else stable_port()
+            number: 9093 if place.address != "127.0.0.1" else own_port()
             for number, place in enumerate(self.places, 1)
         }
 

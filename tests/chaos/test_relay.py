@@ -12,7 +12,8 @@ import pytest
 
 from tests.broker_process import HERE
 from tests.chaos.relay import Relay, Weather
-from tests.cluster_process import eventually, stable_port
+from tests.cluster_process import eventually
+from tests.ports import own_port
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def echo_port() -> Iterator[int]:
 
 @pytest.fixture
 def relay(echo_port: int) -> Iterator[Relay]:
-    with Relay(HERE, stable_port(), echo_port, seed=1) as started:
+    with Relay(HERE, own_port(), echo_port, seed=1) as started:
         yield started
 
 
@@ -61,18 +62,23 @@ def round_trip(connection: socket.socket, data: bytes = b"x") -> float:
     return time.monotonic() - began
 
 
+def fastest(connection: socket.socket, trips: int, data: bytes = b"x") -> float:
+    """Of some: a machine that stalls is slow of itself."""
+    return min(round_trip(connection, data) for _ in range(trips))
+
+
 def connect(relay: Relay) -> socket.socket:
     return socket.create_connection(("127.0.0.1", relay.port), 5)
 
 
 def test_delay_holds_back_both_ways_and_does_not_slow_down(relay: Relay) -> None:
     with connect(relay) as connection:
-        assert round_trip(connection) < 0.1
+        assert fastest(connection, 20) < 0.1
         relay.set(Weather(delay_ms=150))
-        assert 0.3 <= round_trip(connection) < 0.8
-        assert round_trip(connection, b"x" * 5_000_000) < 2.5
+        assert 0.3 <= fastest(connection, 5) < 0.8
+        assert fastest(connection, 3, b"x" * 5_000_000) < 2.5
         relay.set(Weather())
-        assert round_trip(connection) < 0.1
+        assert fastest(connection, 20) < 0.1
 
 
 def test_a_stall_keeps_the_bytes(relay: Relay) -> None:
@@ -116,14 +122,12 @@ def test_refusing_resets_old_and_new_connections(relay: Relay) -> None:
 
 
 def test_the_port_refuses_while_nobody_listens_behind_it() -> None:
-    port = stable_port()
-    with Relay(HERE, stable_port(), port) as relay:
+    port = own_port()
+    with Relay(HERE, own_port(), port) as relay:
         behind = socket.create_server(("127.0.0.1", port))
         with connect(relay):
             behind.accept()[0].close()
         behind.close()
-        with connect(relay):
-            pass
 
         def refused() -> bool:
             with socket.socket() as probe:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from tests.broker_process import HEADRACE, BrokerProcess, Place
 from tests.chaos.disks import OBEYS_PERMISSIONS
-from tests.cluster_process import HeadraceCluster, stable_port
+from tests.cluster_process import HeadraceCluster
+from tests.ports import own_port
 
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a"}
 
@@ -21,7 +22,7 @@ class EquippedCluster(HeadraceCluster):
 
     def make(self, broker_id: int, place: Place) -> BrokerProcess:
         broker = super().make(broker_id, place)
-        self._metrics[broker_id] = stable_port()
+        self._metrics[broker_id] = own_port()
         broker.properties["broker.rack"] = RACKS[broker_id]
         broker.properties["log.dirs"] = ",".join(map(str, self.log_dirs(broker_id)))
         broker.properties["headrace.metrics.listener"] = f"127.0.0.1:{self._metrics[broker_id]}"

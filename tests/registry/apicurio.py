@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.apache_kafka import CACHE
-from tests.broker_process import free_port
+from tests.ports import own_port
 from tests.registry.evolution.case import Case
 from tests.registry.evolution_cases import CASES
 
@@ -69,7 +69,7 @@ def _unpacked() -> Path:
 @contextmanager
 def apicurio() -> Iterator[str]:
     """The address of its ccompat interface. What it keeps is in memory."""
-    directory, port = _unpacked(), free_port()
+    directory, port = _unpacked(), own_port()
     command = [
         _java(),
         "-Xmx768m",

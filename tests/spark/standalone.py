@@ -18,7 +18,8 @@ import pyspark
 
 from headrace.spark import jars
 from tests.apache_kafka import CACHE
-from tests.cluster_process import DIES_WITH_PARENT, stable_port
+from tests.cluster_process import DIES_WITH_PARENT
+from tests.ports import own_port
 from tests.spark import processes
 from tests.spark.shared_classes import short_lived
 
@@ -102,7 +103,7 @@ class Standalone:
     def __init__(self, directory: Path, *, workers: int = 2, cores: int = 1, memory: str = "1g") -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
-        port = stable_port()
+        port = own_port()
         self.url = f"spark://{_ADDRESS}:{port}"
         self.master = Daemon(
             "master",
@@ -121,7 +122,7 @@ class Standalone:
             self.directory,
             [
                 "org.apache.spark.deploy.worker.Worker",
-                *("--host", _ADDRESS, "--port", str(stable_port()), "--webui-port", "0"),
+                *("--host", _ADDRESS, "--port", str(own_port()), "--webui-port", "0"),
                 *("--cores", str(cores), "--memory", memory),
                 *("--work-dir", str(self.directory / f"work-{number}"), self.url),
             ],

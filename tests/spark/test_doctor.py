@@ -15,11 +15,18 @@ from headrace.cli.main import cli
 from headrace.client import admin
 from headrace.client.cluster import Cluster
 from headrace.spark import doctor, jars
-from tests.broker_process import BrokerProcess, free_port
+from tests.broker_process import BrokerProcess
+from tests.ports import own_port
 
 
 def ask(bootstrap: str) -> Result:
     return CliRunner().invoke(cli, ["spark", "doctor", "--json", "--bootstrap", bootstrap])
+
+
+@pytest.fixture
+def patient_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the trip finds is the subject, not how long it takes."""
+    monkeypatch.setattr(doctor, "ROUND_TRIP_SECONDS", 580.0)
 
 
 def topics(bootstrap: str) -> list[str]:
@@ -30,6 +37,7 @@ def topics(bootstrap: str) -> list[str]:
     return asyncio.run(listed())
 
 
+@pytest.mark.usefixtures("patient_doctor")
 def test_a_round_trip_goes_through_everything_and_leaves_no_topic(headrace: BrokerProcess) -> None:
     result = ask(headrace.bootstrap)
     document = json.loads(result.stdout)
@@ -43,13 +51,14 @@ def test_a_round_trip_goes_through_everything_and_leaves_no_topic(headrace: Brok
 
 
 def test_no_broker_is_told_with_what_to_do() -> None:
-    result = ask(f"127.0.0.1:{free_port()}")
+    result = ask(f"127.0.0.1:{own_port()}")
     assert result.exit_code == 1
     last = json.loads(result.stdout)["findings"][-1]
     assert (last["subject"], last["ok"]) == ("brokers", False)
     assert "headrace up" in last["advice"]
 
 
+@pytest.mark.usefixtures("patient_doctor")
 def test_jars_that_hold_nothing_are_found_by_the_trip(
     apache_kafka: BrokerProcess, spark_jars: Path, tmp_path: Path
 ) -> None:

@@ -12,7 +12,7 @@ from headrace.cli.main import cli
 from headrace.spark.lake.config import load
 from headrace.spark.lake.progress import TopicProgress
 from headrace.spark.lake.status import LakeStatus, PartitionStatus, TopicStatus
-from tests.broker_process import free_port
+from tests.ports import own_port
 
 
 def run(*arguments: str) -> Result:
@@ -55,7 +55,7 @@ def test_a_file_that_is_not_utf_8_is_told_with_its_line(part: str, tmp_path: Pat
 )
 def test_brokers_that_are_away_are_named_in_the_file(part: str, rest: str, tmp_path: Path) -> None:
     path = tmp_path / "jobs.toml"
-    path.write_text(f'[kafka]\n"bootstrap.servers" = "127.0.0.1:{free_port()}"\n{rest}')
+    path.write_text(f'[kafka]\n"bootstrap.servers" = "127.0.0.1:{own_port()}"\n{rest}')
     result = CliRunner().invoke(cli, [part, "status", "--config", str(path)])
     assert result.exit_code == 1
     assert result.output.splitlines()[1] == (

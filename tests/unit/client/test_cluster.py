@@ -23,8 +23,8 @@ from headrace.protocol.messages.list_offsets_response import (
     ListOffsetsTopicResponse,
 )
 from headrace.protocol.messages.metadata_request import MetadataRequest
+from tests.ports import own_port
 from tests.unit.client.scripted_broker import ScriptedBroker
-from tests.unit.client.test_connection import free_port
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_what_is_not_an_address(text: str) -> None:
 
 
 async def test_the_second_bootstrap_address_serves() -> None:
-    async with ScriptedBroker() as broker, Cluster(f"127.0.0.1:{free_port()},{broker.address}") as cluster:
+    async with ScriptedBroker() as broker, Cluster(f"127.0.0.1:{own_port()},{broker.address}") as cluster:
         broker.topics["t"] = 2
         assert [topic.name for topic in await admin.list_topics(cluster)] == ["t"]
 
 
 async def test_an_unreachable_bootstrap_is_said_at_once() -> None:
-    async with Cluster(f"127.0.0.1:{free_port()}") as cluster:
+    async with Cluster(f"127.0.0.1:{own_port()}") as cluster:
         async with asyncio.timeout(15):
             with pytest.raises(Unreachable):
                 await cluster.retried(lambda: cluster.metadata([]))

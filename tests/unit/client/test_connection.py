@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import struct
 
 import pytest
@@ -15,17 +14,12 @@ from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
 from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
 from headrace.protocol.messages.metadata_request import MetadataRequest
 from headrace.protocol.messages.metadata_response import MetadataResponse
+from tests.ports import own_port
 from tests.unit.client.scripted_broker import ScriptedBroker
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 async def test_nothing_listens() -> None:
-    port = free_port()
+    port = own_port()
     with pytest.raises(
         Unreachable, match=f"nothing listens at 127.0.0.1:{port}: is the broker running"
     ) as caught:

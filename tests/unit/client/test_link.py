@@ -14,6 +14,7 @@ import pytest
 from headrace.client.link import MAX_FRAME_BYTES, TcpDialer, TcpLink
 from headrace.core.ports_network import PeerRefused, PeerReset, PeerSilent
 from headrace.network.event_loop import BrokerEventLoop
+from tests.ports import own_port
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Scenario = Callable[[TcpLink], Coroutine[Any, Any, None]]
@@ -38,15 +39,18 @@ class Peer:
     def __init__(self, serve: Serve = echo) -> None:
         self._serve = serve
         self._writers: list[asyncio.StreamWriter] = []
+        self._connected = asyncio.Event()
 
     async def __aenter__(self) -> TcpLink:
         self._server = await asyncio.start_server(self._on_connection, "127.0.0.1", 0)
         self.port = self._server.sockets[0].getsockname()[1]
         self.link = await TcpDialer().dial("127.0.0.1", self.port, timeout=5)
+        await self._connected.wait()  # else its end here would be closed by nobody
         return self.link
 
     async def _on_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.append(writer)
+        self._connected.set()
         await self._serve(reader, writer)
 
     async def __aexit__(self, *_: object) -> None:
@@ -183,24 +187,18 @@ async def test_what_is_no_answer_ends_the_link(sent: bytes) -> None:
             link.send(b"a")
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_nobody_listens(run: Run, host: str) -> None:
     async def main() -> None:
         with pytest.raises(PeerRefused):
-            await TcpDialer().dial(host, free_port(), timeout=5)
+            await TcpDialer().dial(host, own_port(), timeout=5)
 
     run(main())
 
 
 async def test_a_connection_to_oneself_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel may choose, for our end, the port that we dial; then nobody else can ever listen there."""
-    port = free_port()
+    port = own_port()
     prepare = TcpDialer._prepare
 
     def bound(dialer: TcpDialer, sock: socket.socket) -> None:

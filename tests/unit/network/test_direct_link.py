@@ -13,7 +13,7 @@ import pytest
 from headrace.core.ports_network import PeerRefused, PeerReset
 from headrace.network.direct_link import DirectDialer, DirectLink
 from headrace.network.event_loop import BrokerEventLoop
-from tests.broker_process import free_port
+from tests.ports import own_port
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Scenario = Callable[[DirectLink], Coroutine[Any, Any, None]]
@@ -241,6 +241,6 @@ def test_a_request_larger_than_the_socket_takes_at_once(run: Run) -> None:
 def test_nobody_listens() -> None:
     async def dial() -> None:
         with pytest.raises(PeerRefused):
-            await DirectDialer().dial("127.0.0.1", free_port(), timeout=5)
+            await DirectDialer().dial("127.0.0.1", own_port(), timeout=5)
 
     asyncio.run(dial())

@@ -10,9 +10,10 @@ from hypothesis import settings
 from tests.host import Processors
 
 # How long an example takes depends on what else the machine does. Tests have timeouts of their own.
-settings.register_profile("headrace", deadline=None)
+# A build draws the same examples each time: what it finds is of the change. `poe explore` draws new ones.
+settings.register_profile("headrace", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("explore", deadline=None, print_blob=True)
 settings.load_profile("headrace")
-
 
 _PROCESSORS = Processors.now()
 

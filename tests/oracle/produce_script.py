@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 import zlib
 
 from headrace.protocol.batch import reseal
@@ -14,8 +15,8 @@ from headrace.protocol.records import NewRecord, encode_batch
 from tests.oracle.conversation import Conversation, versions
 from tests.requests import fetch_request
 
-#: An hour, in the middle of 2026-11: within every limit on timestamps.
-BASE_MS = 1_794_700_000_000
+#: Some hours ago: within every limit on timestamps, and within retention.
+BASE_MS = int(time.time()) * 1000 - 3 * 3600 * 1000
 V = 11
 #: Kafka serves later ones only to those who enable unstable versions.
 STABLE_INIT_PRODUCER_ID = 5

@@ -16,6 +16,7 @@ from headrace.protocol.messages.create_topics_request import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from headrace.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
 from headrace.protocol.messages.list_offsets_request import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -140,6 +141,18 @@ class Conversation:
         while not settled():
             assert time.monotonic() < deadline, "the broker did not settle"
             time.sleep(0.02)
+
+    def wait_completed(self, transactional_id: str) -> None:
+        """Until the coordinator has heard of every marker. A marker that can be read is not enough: for a
+        moment the next request of that producer would still be refused, by Kafka as by Headrace.
+        """
+        asked = DescribeTransactionsRequest(transactional_ids=[transactional_id])
+        self.wait_until(
+            lambda: (
+                self.quietly(asked, 0).transaction_states[0].transaction_state
+                not in ("PrepareCommit", "PrepareAbort")
+            )
+        )
 
     def close(self) -> None:
         for wire in (self.wire, *self._others):

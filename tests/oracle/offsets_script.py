@@ -347,6 +347,7 @@ def _transactions_of_raised_epochs(talk: Conversation) -> None:
         ended = talk.quietly(EndTxnRequest(committed=committed, **who), 5)
         talk.note(f"{name} ends, {committed}", code=ended.error_code)
         talk.wait_until(lambda: _is_stable(talk))
+        talk.wait_completed(name)
         fetch(talk, f"after {name}, {committed}", "pending", None, stable=True)
         talk.ask(f"in a transaction, late, {committed}", _in_transaction(60, **who), 5)
         who["producer_epoch"] = ended.producer_epoch

@@ -96,6 +96,12 @@ class Producer:
         if version >= 5:
             self.epoch = answer.producer_epoch
 
+    def settle(self, partition: int = 0) -> None:
+        """Wait until the marker is in the partition, and the coordinator has heard that it is."""
+        talk = self._talk
+        talk.wait_until(lambda: _latest(talk, partition, True) == _latest(talk, partition, False))
+        talk.wait_completed(self._name)
+
 
 def run(talk: Conversation) -> None:
     talk.topic(TOPIC, 2)
@@ -141,11 +147,6 @@ def _look(talk: Conversation, step: str, partition: int = 0, offset: int = 0) ->
         )
 
 
-def _settle(talk: Conversation, partition: int = 0) -> None:
-    """The markers are there."""
-    talk.wait_until(lambda: _latest(talk, partition, True) == _latest(talk, partition, False))
-
-
 def _named_first(talk: Conversation) -> None:
     producer = Producer(talk, "names first")
     for version in (8, 10, 11):
@@ -160,14 +161,14 @@ def _named_first(talk: Conversation) -> None:
     talk.ask("an epoch that was never given", producer.request(0, epoch=producer.epoch + 1), 11)
     _look(talk, "while it is open")
     producer.end(3, commit=False)
-    _settle(talk)
+    producer.settle()
     _look(talk, "after an abort")
     _look(talk, "from behind the records", offset=2)
     talk.ask("after the end", producer.request(2), 11)
     producer.add(0, 1)
     talk.ask("the next transaction", producer.request(2), 11)
     producer.end(3, commit=True)
-    _settle(talk)
+    producer.settle()
     _look(talk, "after a commit")
     talk.ask("repeated after the end", producer.request(2), 11)
     # As with Kafka, what came first in vain holds back what comes after it.
@@ -183,13 +184,13 @@ def _added_by_produce(talk: Conversation) -> None:
     talk.ask("added by produce", producer.request(0, partition=1), 12)
     _look(talk, "added by produce", 1)
     producer.end(5, commit=False)
-    _settle(talk, 1)
+    producer.settle(1)
     _look(talk, "with a raised epoch", 1, first)
     talk.ask("the epoch before", producer.request(1, partition=1, epoch=producer.epoch - 1), 12)
     talk.ask("a raised epoch not from zero", producer.request(1, partition=1), 12)
     talk.ask("a raised epoch", producer.request(0, partition=1), 12)
     producer.end(5, commit=True)
-    _settle(talk, 1)
+    producer.settle(1)
     _look(talk, "all of it", 1, first)
 
 

@@ -18,7 +18,6 @@ from headrace.protocol.messages.list_transactions_request import ListTransaction
 from tests.oracle.conversation import Conversation, versions
 
 TOPIC = "of-transactions"
-_PREPARED = ("PrepareCommit", "PrepareAbort")
 
 
 class Owner:
@@ -45,10 +44,7 @@ class Owner:
 
     def settle(self) -> None:
         """Wait until the markers of its last transaction are written."""
-        asked = DescribeTransactionsRequest(transactional_ids=[self.name])
-        self._talk.wait_until(
-            lambda: self._talk.quietly(asked, 0).transaction_states[0].transaction_state not in _PREPARED
-        )
+        self._talk.wait_completed(self.name)
 
     def fields(self, **others: Any) -> dict[str, Any]:
         own = {"transactional_id": self.name, "producer_id": self.id, "producer_epoch": self.epoch}

@@ -15,11 +15,22 @@ fingerprint() { cat "$@" | sha256sum | cut -d' ' -f1; }
 fresh() { local stamp=$1; shift; [ -e "$stamp" ] && [ "$(cat "$stamp")" = "$(fingerprint "$@")" ]; }
 seal() { local stamp=$1; shift; fingerprint "$@" > "$stamp"; }
 
+# again COMMAND...: for what comes over a network, which is away for a moment now and then.
+again() {
+  local attempt
+  for attempt in 1 2; do
+    "$@" && return
+    echo "that failed; it is tried again in $((attempt * 10)) s: $*" >&2
+    sleep $((attempt * 10))
+  done
+  "$@"
+}
+
 fetch_jars() { # POM DIRECTORY [MAVEN OPTION...]
   local pom=$1 directory=$2; shift 2
   fresh "$directory/.ok" "$pom" && return
   rm -rf "$directory"
-  mvn -q -B -f "$pom" "$@" dependency:copy-dependencies \
+  again mvn -q -B -f "$pom" "$@" dependency:copy-dependencies \
     -DoutputDirectory="$directory" -DincludeScope=runtime -DskipTests
   seal "$directory/.ok" "$pom"
 }
@@ -31,8 +42,8 @@ install_debian_packages() {
   [ ${#missing[@]} -eq 0 ] && return
   local as_root=()
   [ "$(id -u)" -eq 0 ] || as_root=(sudo)
-  "${as_root[@]}" apt-get update -qq
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+  again "${as_root[@]}" apt-get update -qq
+  again "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
 build_program() { # SOURCES JARS CLASSES
@@ -73,7 +84,7 @@ build_go() {
   # Only one compiler may write the binaries; Go itself knows what is up to date.
   local go
   read -ra go <<< "$(find_go)"
-  (cd "$sources/go" && GOFLAGS=-mod=readonly "${go[@]}" build -buildvcs=false -o "$cache/go/" ./franz ./sarama)
+  (cd "$sources/go" && GOFLAGS=-mod=readonly again "${go[@]}" build -buildvcs=false -o "$cache/go/" ./franz ./sarama)
 }
 
 (

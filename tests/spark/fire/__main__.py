@@ -21,6 +21,7 @@ from tests.spark import shared_classes
 from tests.spark.fire.field import BROKERS, Field
 from tests.spark.fire.jobs import JOBS
 from tests.spark.fire.rounds import Outcome, Round
+from tests.spark.fire.strikes import planned
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     for job in jobs:
                         field.calm()
                         place = directory / f"{job.name}-{seed}"
-                        outcome = Round(field, job, seed, place, _say).run(judging, given.strikes)
+                        outcome = Round(field, job, seed, place, _say).run(
+                            judging, planned(seed, given.strikes)
+                        )
                         wrong += not _note(outcome, job.exactly_once, given.output)
         finally:
             judging.stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,10 +41,11 @@ def look(directory: Path) -> Batches:
 
 
 def _checkpoints(directory: Path) -> Iterator[Path]:
-    for path in directory.rglob(_OFFSETS):
+    # Unlike rglob, walk passes over a directory that goes while it is looked at, as staged files do.
+    for path, below, files in os.walk(directory):
         # A table could have a directory of this name; a checkpoint says whose it is.
-        if path.is_dir() and (path.parent / "metadata").exists():
-            yield path.parent
+        if _OFFSETS in below and "metadata" in files:
+            yield Path(path)
 
 
 def _entries(log: Path) -> dict[int, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,12 +18,14 @@ from tests.spark.fire.field import Field
 from tests.spark.fire.job import Job
 from tests.spark.fire.judges import Verdict
 from tests.spark.fire.orders import Orders
-from tests.spark.fire.strikes import Moment, Strike, Target, planned
+from tests.spark.fire.strikes import Moment, Strike, Target
 from tests.spark.fire.watching import PARTITIONS, watching
 
 #: From a start to the next batch: a JVM, executors, and a broker that may be away. On a busy machine.
 _PATIENCE: Final = 600.0
 _LOOK_SECONDS: Final = 0.1
+#: How many batches may end before they are seen to write; then the moment after the last is as good as any.
+_WRITES: Final = 3
 #: A driver may give up by itself when brokers die; somebody starts it again. Not for ever.
 _FALLS: Final = 5
 
@@ -74,12 +76,12 @@ class Round:
         self._feeder = Feeder(field.bootstrap, source, PARTITIONS)
         self._driver: DriverProcess | None = None
 
-    def run(self, spark: SparkSession, strikes: int) -> Outcome:
+    def run(self, spark: SparkSession, strikes: Sequence[Strike]) -> Outcome:
         began = time.monotonic()
         try:
             self._feeder.feed(2 * self.job.batch_records)
             self._start()
-            for strike in planned(self.seed, strikes):
+            for strike in strikes:
                 self._feeder.feed(self.job.batch_records)
                 self._hit(strike)
             self._finish()
@@ -94,7 +96,7 @@ class Round:
             self.job.name,
             self.seed,
             verdict,
-            strikes,
+            len(strikes),
             self._in_flight,
             self._falls,
             seen.planned,
@@ -145,17 +147,35 @@ class Round:
             "executors run",
             look=0.5,
         )
-        self._wait(lambda: batches.look(self.directory).in_flight, deadline, "a batch is in flight")
-        if strike.moment is Moment.IN_WRITE:
-            with watching(self.job, self.orders) as written:
-                before = written()
-                over = batches.look(self.directory).over
-                # A batch that ended without another record to see is as good a moment as any.
+        if strike.moment is Moment.IN_BATCH:
+            self._await_batch(deadline)
+            return
+        with watching(self.job, self.orders) as written:
+            for _ in range(_WRITES):
+                before, over = written(), self._await_batch(deadline)
                 self._wait(
-                    lambda: written() > before or batches.look(self.directory).over > over,
+                    lambda before=before, over=over: written() > before or self._over() > over,  # type: ignore[misc]  # the defaults bind the loop's values
                     deadline,
                     "the batch writes",
                 )
+                if self._over() == over:
+                    return
+                # It has ended meanwhile, and may have been the last one with records.
+                self._feeder.feed(self.job.batch_records)
+
+    def _await_batch(self, deadline: float) -> int:
+        """How many are over when one is in flight."""
+        seen: list[batches.Batches] = []
+
+        def in_flight() -> bool:
+            seen[:] = [batches.look(self.directory)]
+            return seen[0].in_flight
+
+        self._wait(in_flight, deadline, "a batch is in flight")
+        return seen[0].over
+
+    def _over(self) -> int:
+        return batches.look(self.directory).over
 
     def _wait(
         self, condition: Callable[[], bool], deadline: float, what: str, look: float = _LOOK_SECONDS

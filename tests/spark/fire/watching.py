@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -42,7 +43,8 @@ def watching(job: Job, orders: Orders) -> Iterator[Callable[[], int]]:
 
 def _bytes_below(directory: Path) -> int:
     total = 0
-    for path in directory.rglob("*"):
-        with contextlib.suppress(FileNotFoundError):  # moved meanwhile
-            total += path.stat().st_size
+    for path, _, files in os.walk(directory):
+        for name in files:
+            with contextlib.suppress(FileNotFoundError):  # moved meanwhile
+                total += os.stat(os.path.join(path, name)).st_size
     return total

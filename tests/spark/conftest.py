@@ -55,7 +55,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     further_forms.leave_out(items)
     for item in items:
         if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.timeout(600))
+            under_fire = item.path.is_relative_to(_HERE / "fire")
+            item.add_marker(pytest.mark.timeout(1800 if under_fire else 600))
             # What Py4J leaves to the collector is not ours to close.
             item.add_marker(pytest.mark.filterwarnings("ignore::ResourceWarning"))
             item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,10 @@ def create(bootstrap: str, topic: str, partitions: int = 1, replicas: int = 1) -
 def grow(bootstrap: str, topic: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     admin.create_partitions([NewPartitions(topic, partitions)])[topic].result(_SECONDS)
+    deadline = time.monotonic() + _SECONDS
+    while len(admin.list_topics(topic, timeout=30).topics[topic].partitions) < partitions:
+        assert time.monotonic() < deadline, f"{topic} was grown, and the broker does not know it"
+        time.sleep(0.05)
 
 
 class Sent(NamedTuple):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner
 from confluent_kafka import Producer
 from pyspark.sql import SparkSession
@@ -56,8 +57,13 @@ def produce(bootstrap: str, topic: str, values: list[bytes]) -> None:
 
 
 def test_a_lake_runs_is_asked_and_ends(
-    spark: SparkSession, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+    spark: SparkSession,
+    headrace: BrokerProcess,
+    new_topic: Callable[[], str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("headrace.spark.lake.status._PATIENCE_SECONDS", 60.0)
     topic = new_topic()
     path = tmp_path / "lake.toml"
     path.write_text(_CONFIG.format(bootstrap=headrace.bootstrap, topic=topic, java_options=short_lived()))

@@ -22,7 +22,9 @@ class Seen(NamedTuple):
 
 def create(bootstrap: str, topic: str, partitions: int) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(60)
+    # Some rows have a time of their own: retention would take them away before they are read.
+    new = NewTopic(topic, partitions, 1, config={"retention.ms": "-1"})
+    admin.create_topics([new])[topic].result(60)
     deadline = time.monotonic() + 60
     while len(admin.list_topics(timeout=30).topics.get(topic, _NONE).partitions) < partitions:
         assert time.monotonic() < deadline, f"{topic} was made, and the broker does not know it"

@@ -21,13 +21,15 @@ from tests.broker_process import BrokerProcess, HeadraceProcess
 from tests.spark.sink.queries import Query
 from tests.spark.sink.reading import create, read
 
+#: What `_begin` does must come before it, also on a slow machine.
+_LONGEST_MS = 20_000
 _IMPATIENT = {
-    "transaction.max.timeout.ms": "10000",
+    "transaction.max.timeout.ms": str(_LONGEST_MS),
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
 }
 _TWO_PHASES = {**_IMPATIENT, "transaction.two.phase.commit.enable": "true"}
 #: Longer than any transaction may take.
-_TOO_LONG_SECONDS = 13.0
+_TOO_LONG_SECONDS = _LONGEST_MS / 1000 + 3
 
 
 class Left(NamedTuple):
@@ -106,7 +108,7 @@ def impatient(request: pytest.FixtureRequest, waited: dict[str, Waited | Left]) 
 
 def test_a_decided_batch_that_timed_out_is_written_again(impatient: Waited) -> None:
     left = impatient.decided
-    assert left.plan.patience == (10_000, False)
+    assert left.plan.patience == (_LONGEST_MS, False)
     assert left.plan.checksums
     left.await_fates(Fate.ABORTED, Fate.ABORTED)
     left.query._replace(run="run-2").whole(0)

@@ -110,9 +110,9 @@ def test_a_passage_that_fails_is_made_again(headrace: BrokerProcess, sink: Falli
 
 
 def test_nothing_stays_behind_a_query(spark: SparkSession, sink: Falling) -> None:
-    def listeners() -> int:
-        return len(spark._jsparkSession.streams().listListeners())
+    def listeners() -> set[str]:
+        return {str(each) for each in spark._jsparkSession.streams().listListeners()}
 
-    before = listeners()
+    before = listeners()  # the one of an earlier query may be among them, and go
     sink()
-    eventually(lambda: listeners() == before, "the listener is gone")
+    eventually(lambda: listeners() <= before, "the listener is gone")

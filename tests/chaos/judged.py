@@ -14,6 +14,8 @@ from tests.checker.check import Verdict, check
 from tests.checker.history import Outcome
 from tests.cluster_process import eventually
 
+A_DAY = 86_400
+
 
 class Judged:
     """What a test may ask while its load runs."""
@@ -65,10 +67,9 @@ def judged(
     with Recorder(directory / "history.jsonl") as recorder:
         run = Judged(bed, recorder, len(assignments))
         common = (bed.cluster.bootstrap, len(assignments), recorder)
-        clients = [
-            LibrdkafkaProducer("p0", *common, "p0", rate=rate),
-            LibrdkafkaConsumer("c0", *common, "c0"),
-        ]
+        producer = LibrdkafkaProducer("p0", *common, "p0", rate=rate)
+        producer.life_seconds = (A_DAY, A_DAY)  # a write of unknown fate is then the fault's doing
+        clients = [producer, LibrdkafkaConsumer("c0", *common, "c0")]
         for client in clients:
             client.start()
         try:

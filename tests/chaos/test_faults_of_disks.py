@@ -20,7 +20,7 @@ from headrace.protocol.messages.elect_leaders_response import ElectLeadersRespon
 from tests.chaos.conftest import FURTHER_FORM, MakeBed
 from tests.chaos.judged import judged
 from tests.chaos.testbed import Equipment, Testbed
-from tests.chaos.workload import ANY_TIMESTAMP, TOPIC
+from tests.chaos.workload import ANY_TIMESTAMP, TOPIC, TRIED_AGAIN
 from tests.cluster_process import eventually
 from tests.host import Stopwatch
 from tests.integration.real_client import read, send_all
@@ -65,7 +65,7 @@ def test_fault_05_a_flipped_bit_in_a_cold_segment_is_found_and_fetched_again(
     bed = make_bed()
     bed.cluster.create_topic("cold", ALL_ON_ONE, SMALL_SEGMENTS)
     values = [b"%d:" % number + b"x" * 1000 for number in range(3000)]
-    producing = {"batch.num.messages": "50", "linger.ms": "20"}
+    producing = {**TRIED_AGAIN, "batch.num.messages": "50", "linger.ms": "20"}
     send_all(bed.cluster.bootstrap, "cold", values, settings=producing)
     bed.cluster.wait_in_sync("cold")
     bed.cluster.terminate(1)

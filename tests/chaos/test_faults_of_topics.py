@@ -19,7 +19,7 @@ from headrace.protocol.messages.delete_topics_response import DeleteTopicsRespon
 from tests.chaos.conftest import FURTHER_FORM, MakeBed
 from tests.chaos.judged import judged, wait_same_logs
 from tests.chaos.testbed import Equipment, Testbed
-from tests.chaos.workload import TOPIC
+from tests.chaos.workload import TOPIC, TRIED_AGAIN
 from tests.cluster_process import eventually
 from tests.integration.real_client import read, send_all
 from tests.wire import Wire
@@ -96,7 +96,9 @@ def test_fault_21_a_topic_made_again_while_a_replica_was_away(make_bed: MakeBed,
     bed.cluster.create_topic("again", [[1, 2, 3], [2, 3, 1]])
     bootstrap = bed.cluster.bootstrap
     for partition in (0, 1):
-        send_all(bootstrap, "again", [b"old %d" % n for n in range(50)], partition=partition)
+        send_all(
+            bootstrap, "again", [b"old %d" % n for n in range(50)], partition=partition, settings=TRIED_AGAIN
+        )
     bed.cluster.kill(1)
     eventually(
         lambda: bed.cluster.ask(2, "again").partitions["again", 0].leader in (2, 3), 30, "a new leader"
@@ -114,7 +116,9 @@ def test_fault_21_a_topic_made_again_while_a_replica_was_away(make_bed: MakeBed,
     bed.cluster.wait_whole()
     bed.cluster.create_topic("again", [[1, 2, 3], [2, 3, 1]])
     for partition in (0, 1):
-        send_all(bootstrap, "again", [b"new %d" % n for n in range(10)], partition=partition)
+        send_all(
+            bootstrap, "again", [b"new %d" % n for n in range(10)], partition=partition, settings=TRIED_AGAIN
+        )
         found = [message.value() for message in read(bootstrap, "again", 11, partition)]
         assert found == [b"new %d" % n for n in range(10)]
     wait_same_logs(bed, "again", 2)

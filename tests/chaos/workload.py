@@ -40,6 +40,9 @@ QUICK: Final[dict[str, str | int | float | bool]] = {
     "log_level": 0,
 }
 
+#: For what only prepares a test: each record once, however often it takes.
+TRIED_AGAIN: Final = {"enable.idempotence": "true", "retries": "100"}
+
 
 def key(partition: int) -> str:
     return f"{TOPIC}-{partition}"
@@ -55,6 +58,9 @@ def decode(data: bytes | None) -> str:
 
 class Client:
     """One thread, from `start` to `stop`."""
+
+    life_seconds: tuple[float, float] = (15, 45)
+    """How long each of its clients is used. What is in flight at the end of one is given up."""
 
     def __init__(self, name: str, bootstrap: str, partitions: int, recorder: Recorder, seed: str) -> None:
         self.name = name
@@ -81,7 +87,7 @@ class Client:
     def _guarded(self) -> None:
         try:
             while not self._ended.is_set():
-                self.live(time.monotonic() + self.random.uniform(15, 45))
+                self.live(time.monotonic() + self.random.uniform(*self.life_seconds))
         except BaseException as error:
             self._failure = error
 

@@ -12,7 +12,7 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.errors import KafkaError
 
 from tests.compatibility.clients.client import NO_CODE, ClientFailure
-from tests.compatibility.members.member import HEARTBEAT_MS, SESSION_MS, Committed, Member, Membership, Read
+from tests.compatibility.members.member import HEARTBEAT_MS, Committed, Member, Membership, Read
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class AioKafkaMember(Member):
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             fetch_max_wait_ms=100,
-            session_timeout_ms=SESSION_MS,
+            session_timeout_ms=wanted.session_ms,
             heartbeat_interval_ms=HEARTBEAT_MS,
             isolation_level="read_committed" if wanted.committed_only else "read_uncommitted",
             partition_assignment_strategy=(RangePartitionAssignor,),

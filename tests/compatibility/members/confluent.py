@@ -8,7 +8,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tests.compatibility.clients.client import ClientFailure
-from tests.compatibility.members.member import HEARTBEAT_MS, SESSION_MS, Committed, Member, Membership, Read
+from tests.compatibility.members.member import HEARTBEAT_MS, Committed, Member, Membership, Read
 
 _WAIT = 10.0
 #: What ends a consumer. librdkafka hides the code behind one of its own, and tells the text.
@@ -39,7 +39,7 @@ class ConfluentMember(Member):
         if wanted.instance is not None:
             config["group.instance.id"] = wanted.instance
         if wanted.protocol == "classic":
-            config["session.timeout.ms"] = SESSION_MS
+            config["session.timeout.ms"] = wanted.session_ms
             config["heartbeat.interval.ms"] = HEARTBEAT_MS
             config["partition.assignment.strategy"] = "cooperative-sticky" if wanted.cooperative else "range"
         self.consumer = Consumer(config)

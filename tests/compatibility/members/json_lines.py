@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from tests.compatibility.clients.json_lines import JsonLinesClient
-from tests.compatibility.members.member import HEARTBEAT_MS, SESSION_MS, Committed, Member, Membership, Read
+from tests.compatibility.members.member import HEARTBEAT_MS, Committed, Member, Membership, Read
 
 _numbers = itertools.count()
 
@@ -22,7 +22,7 @@ class JsonLinesMember(Member):
         self._ask(
             "join",
             **wanted._asdict(),
-            session_ms=SESSION_MS,
+            session_ms=wanted.session_ms,
             heartbeat_ms=HEARTBEAT_MS,
         )
 

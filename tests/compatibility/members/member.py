@@ -21,6 +21,11 @@ class Membership(NamedTuple):
     protocol: str = "classic"
     committed_only: bool = False
 
+    @property
+    def session_ms(self) -> int:
+        """A static member that closes says nothing, and has this long to come back to its place."""
+        return SESSION_MS if self.instance is None else 5 * SESSION_MS
+
 
 class Read(NamedTuple):
     partition: int

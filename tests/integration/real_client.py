@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+    ResourceType,
+)
 
 SECONDS = 60.0
 
@@ -27,6 +34,13 @@ def create(
     new = NewTopic(topic, partitions, replicas, config=dict(config or {}))
     client = admin(bootstrap)  # its futures end with it
     client.create_topics([new])[topic].result(SECONDS)
+
+
+def set_config(bootstrap: str, kind: ResourceType, name: str, setting: str, value: str) -> None:
+    entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(kind, name, incremental_configs=[entry])
+    client = admin(bootstrap)
+    client.incremental_alter_configs([resource])[resource].result(SECONDS)
 
 
 def send(
@@ -65,7 +79,8 @@ def send(
 
 
 def send_all(bootstrap: str, topic: str, values: Sequence[bytes], **kw: object) -> None:
-    assert send(bootstrap, topic, values, **kw) == [None] * len(values)  # type: ignore[arg-type]  # passed through
+    patient = {"message.timeout.ms": int(SECONDS * 1000), **kw.pop("settings", {})}  # type: ignore[dict-item]  # passed through
+    assert send(bootstrap, topic, values, settings=patient, **kw) == [None] * len(values)  # type: ignore[arg-type]  # passed through
 
 
 def read(bootstrap: str, topic: str, count: int, partition: int = 0) -> list[Message]:

@@ -113,8 +113,12 @@ def test_leaders_leave_a_broker_without_its_data(run: Commands) -> None:
 def test_a_broker_that_dies_is_seen_and_comes_back(run: Commands, cluster: Cluster) -> None:
     run("topic", "create", "watched", "-p", "4", "-r", "3")
     eventually(lambda: run.status()["verdict"] == "healthy")
+    # Without its file it cannot be started: it stays away until it has been seen to be.
+    (file,) = Path(cluster.directory).rglob("broker-2.properties")
+    elsewhere = file.rename(file.with_suffix(".away"))
     cluster.processes.kill(2)
     eventually(lambda: not run.status()["brokers"][1]["alive"])
+    elsewhere.rename(file)
     eventually(lambda: run.status()["verdict"] == "healthy")
     assert any(line.startswith("broker 2 ended with SIGKILL") for line in cluster.processes.events)
 

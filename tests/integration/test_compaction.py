@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import ResourceType
 
 from headrace.broker.cleaner_pool import Processes
 from headrace.testing.cluster import Cluster
-from tests.integration.real_client import create
+from tests.integration.real_client import create, set_config
 
 SECONDS = 30.0
 TOPIC = "table"
@@ -89,11 +90,13 @@ def test_a_topic_shrinks_to_its_keys_and_stays_so_after_a_restart(tmp_path: Path
 
 
 def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
-    slow = {**QUICK, "log.cleaner.io.max.bytes.per.second": "300000"}
+    slow = {**QUICK, "log.cleaner.io.max.bytes.per.second": "1000"}
     with Cluster(slow, directory=tmp_path) as cluster:
         make_topic(cluster.bootstrap)
         fill(cluster.bootstrap, 2000, 5)
         wait_until(lambda: bool(busy_workers(cluster)))
+        # For the next one: this one goes on at its pace, and cannot end before it is killed.
+        set_config(cluster.bootstrap, ResourceType.BROKER, "1", "log.cleaner.io.max.bytes.per.second", "1e9")
         first = busy_workers(cluster)[0].pid
         os.kill(first, signal.SIGKILL)
         wait_until(lambda: cluster.broker.metrics.cleaner.lost_workers == 1)

@@ -14,17 +14,21 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException
-from confluent_kafka.admin import (
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    ResourceType,
-)
+from confluent_kafka.admin import ResourceType
 
 from headrace.config.broker import BrokerConfig
 from headrace.protocol.batch import iterate
 from headrace.testing.cluster import Cluster
-from tests.integration.real_client import admin, create, eventually, read, send, send_all, watermarks
+from tests.integration.real_client import (
+    admin,
+    create,
+    eventually,
+    read,
+    send,
+    send_all,
+    set_config,
+    watermarks,
+)
 
 MEGABYTE = 1024 * 1024
 
@@ -41,13 +45,6 @@ def segments(cluster: Cluster, topic: str, partition: int = 0) -> list[str]:
 def code_of(error: KafkaError | None) -> int:
     assert error is not None
     return error.code()
-
-
-def set_config(bootstrap: str, kind: ResourceType, name: str, setting: str, value: str) -> None:
-    entry = ConfigEntry(setting, value, incremental_operation=AlterConfigOpType.SET)
-    resource = ConfigResource(kind, name, incremental_configs=[entry])
-    client = admin(bootstrap)
-    client.incremental_alter_configs([resource])[resource].result(10)
 
 
 # --- identity and listeners ---------------------------------------------------------------------------------
@@ -345,12 +342,12 @@ def test_no_session_slots_means_no_sessions(tmp_path: Path) -> None:
 
 
 def test_producer_id_expiration_forgets_idle_producers(tmp_path: Path) -> None:
-    properties = {"producer.id.expiration.ms": "1000", "log.retention.check.interval.ms": "200"}
-    with running(properties, tmp_path) as cluster:
+    with running({"log.retention.check.interval.ms": "200"}, tmp_path) as cluster:
         create(cluster.bootstrap, "t")
         send_all(cluster.bootstrap, "t", [b"x"], settings={"enable.idempotence": "true", "retries": "5"})
         log = cluster.broker.partitions.get("t", 0).log
         assert cluster.call(lambda: len(list(log.active_producers()))) == 1
+        set_config(cluster.bootstrap, ResourceType.BROKER, "1", "producer.id.expiration.ms", "1000")
         eventually(lambda: not cluster.call(lambda: list(log.active_producers())))
 
 

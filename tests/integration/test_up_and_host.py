@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,7 +21,7 @@ from headrace.testing.zookeeper import ZooKeeper
 from headrace.testing.zookeeper_jars import CLASSPATH_VARIABLE, ZooKeeperMissing, find_classpath
 from tests.zookeeper_server import CACHE
 
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +102,22 @@ def run(bootstrap: str, *args: str, stdin: str | None = None) -> str:
     return result.stdout
 
 
+def wait_serving(address: str) -> None:
+    """Until ZooKeeper answers: its JVM may take longer than a command has patience."""
+    host, port = address.split(":")
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            with socket.create_connection((host, int(port)), 5) as connection:
+                connection.sendall(b"srvr")
+                if b"Mode: " in connection.recv(4096):
+                    return
+        except OSError:
+            pass
+        assert time.monotonic() < deadline, f"no ZooKeeper at {address}"
+        time.sleep(0.1)
+
+
 def command_line(pid: int) -> str:
     return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
 
@@ -129,10 +146,12 @@ def test_a_local_cluster_keeps_its_data_and_leaves_nobody_behind(tmp_path: Path)
 
 def test_a_zookeeper_that_dies_is_started_again(tmp_path: Path) -> None:
     with Command("up", "--brokers", "2", "--port", "0", "--dir", str(tmp_path)) as up:
+        address = up.line("ZooKeeper serves at ").split()[-1]
         bootstrap = up.line("ready bootstrap=").partition("=")[2]
         (server,) = (pid for pid in up.children if "zoo.cfg" in command_line(pid))
         os.kill(server, signal.SIGKILL)
         up.line("ZooKeeper has ended; it is started again")
+        wait_serving(address)
         run(bootstrap, "topic", "create", "after")
         assert up.end(signal.SIGTERM) == 0
         assert not any(map(alive, up.children))

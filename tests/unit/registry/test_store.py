@@ -24,7 +24,7 @@ class _Store(Store):
     """Follows the log only when it has written to it, so that it is as far behind as can be."""
 
     def __init__(self) -> None:
-        super().__init__("127.0.0.1:9", "schemas", timeout=0.2)
+        super().__init__("127.0.0.1:9", "schemas", timeout=2.0)
         self.log: list[Record] = []
         #: How the next attempts to write end.
         self.faults: list[ClientFailure] = []

@@ -39,6 +39,9 @@ async def test_whatever_goes_wrong_it_is_told_again(monkeypatch: pytest.MonkeyPa
     stub = SimpleNamespace(channel=channel, broker_id=1, broker_epoch=5, metadata_offset=9, log=log)
     dead = DeadDirectories(cast(Broker, stub))
     dead.report(UUID(int=3))
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(60):
+        while channel.answers:
+            await asyncio.sleep(0.005)
+    await asyncio.sleep(0.05)  # and not once more
     dead.stop()
     assert channel.told == [[UUID(int=3)]] * 4

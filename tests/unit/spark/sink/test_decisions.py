@@ -114,7 +114,7 @@ class NewLeader(Cluster):
     before it had said where the log ends."""
 
     def __init__(self, log: Log, end: int, known: Sequence[int]) -> None:
-        super().__init__("unused:1", request_timeout=0.3)
+        super().__init__("unused:1", request_timeout=2.0)
         self._log, self._end, self._known = log, end, list(known)
 
     async def leader(self, partition: TopicPartition) -> int:

@@ -152,7 +152,9 @@ class Round:
             return
         with watching(self.job, self.orders) as written:
             for _ in range(_WRITES):
-                before, over = written(), self._await_batch(deadline)
+                # In this order: what is written from now on is of a batch that is not over.
+                over = self._await_batch(deadline)
+                before = written()
                 self._wait(
                     lambda before=before, over=over: written() > before or self._over() > over,  # type: ignore[misc]  # the defaults bind the loop's values
                     deadline,

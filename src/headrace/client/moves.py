@@ -11,6 +11,7 @@ from headrace.client import health, log_dirs, reassignments, throttles
 from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.client.grouping import by_topic
 from headrace.client.log_dirs import ReplicaFiles
 from headrace.client.reassignments import Election, Reassignment
 from headrace.client.throttles import Move
@@ -59,7 +60,7 @@ async def carry_out(
         done += len(chunk)
         # The first replica is the preferred leader; who is not yet in sync is asked again by the controller.
         await reassignments.elect_leaders(cluster, Election.PREFERRED, list(chunk))
-    await until_all_agree(cluster, sorted({partition.topic for partition in moves}))
+    await until_all_agree(cluster, list(by_topic(moves)))
     if bytes_per_second is not None:
         brokers = {b: None for move in moves.values() for b in (*move.before, *move.after)}
         await throttles.unthrottle(cluster, (partition.topic for partition in moves), brokers)
@@ -123,6 +124,7 @@ async def follow(
     moving = await reassignments.list_reassignments(cluster, partitions)
     await wait(cluster, list(moving), tell=tell)
     await _unthrottle(cluster, partitions)
+    await until_all_agree(cluster, list(by_topic(moving)))
     return sorted(moving)
 
 
@@ -134,6 +136,7 @@ async def cancel(cluster: Cluster, partitions: Sequence[TopicPartition]) -> list
         if refused:
             raise ClientFailure(next(iter(refused.values())))
     await _unthrottle(cluster, partitions)
+    await until_all_agree(cluster, list(by_topic(moving)))
     return sorted(moving)
 
 

@@ -7,12 +7,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from headrace.client import moves, throttles
+from headrace.client import moves, reassignments, throttles
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.moves import Progress
+from headrace.client.reassignments import Election
 from headrace.client.throttles import RATES, REPLICAS, Move
 from headrace.core.ids import TopicPartition
+from headrace.protocol.messages.metadata_request import MetadataRequest
+from headrace.protocol.messages.metadata_response import MetadataResponse
 from tests.unit.client.scripted_cluster import ScriptedCluster
 
 
@@ -136,3 +139,43 @@ def test_following_waits_and_cleans_up() -> None:
     with_script(script, operation)
     assert script.partitions["t", 0] == [3, 2]
     assert not any(script.settings.values())
+
+
+class SlowToHear(ScriptedCluster):
+    """Of its brokers one is behind with what it says of a topic until they were asked `left` times."""
+
+    left = 0
+
+    def _all(self, request: MetadataRequest, version: int) -> MetadataResponse:
+        answer = super()._all(request, version)
+        for topic in answer.topics:
+            self.left -= 1
+            if self.left > 0 and self.left % len(self.brokers) == 0:
+                topic.partitions[0].leader_epoch = 7
+        return answer
+
+
+async def _cancel(cluster: Cluster) -> None:
+    await moves.cancel(cluster, [p(0)])
+
+
+async def _follow(cluster: Cluster) -> None:
+    await moves.follow(cluster, [p(0)])
+
+
+async def _elect(cluster: Cluster) -> None:
+    await reassignments.elect_leaders(cluster, Election.PREFERRED)
+
+
+@pytest.mark.parametrize("change", [_cancel, _follow, _elect])
+def test_a_change_is_over_when_all_brokers_tell_of_it(change: Callable[[Cluster], Awaitable[None]]) -> None:
+    script = SlowToHear({1: None, 2: None, 3: None}, {("t", 0): [1, 2]})
+    script.leaders["t", 0] = 2
+
+    async def operation(cluster: Cluster) -> None:
+        await moves.begin(cluster, {p(0): [3, 2]})
+        script.left = 30
+        await change(cluster)
+
+    with_script(script, operation)
+    assert script.left <= 0

@@ -9,7 +9,7 @@ from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json
 from headrace.cli.values import assignments, broker_list
-from headrace.client import admin, health, moves, offsets, reassignments
+from headrace.client import admin, health, moves, offsets
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.reassignments import Election
@@ -154,9 +154,7 @@ def elect_leaders(
         if topics:
             wanted = [p for name in topics for p in await offsets.partitions_of(cluster, name)]
             wanted = [p for p in wanted if not partition or p.partition in partition]
-        return await reassignments.elect_leaders(
-            cluster, Election.UNCLEAN if unclean else Election.PREFERRED, wanted
-        )
+        return await moves.elect_leaders(cluster, Election.UNCLEAN if unclean else Election.PREFERRED, wanted)
 
     elected, refused = with_cluster(bootstrap, operation)
     if as_json:

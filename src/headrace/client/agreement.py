@@ -25,8 +25,10 @@ async def until_all_agree(
     """Returns when all brokers that answer say the same of these topics, or when the time is over.
 
     Who has made a change asks for this, with the controller's own answer in hand: the controller knows, so
-    all that agree know as well.
+    all that agree know as well. Of no topics nothing is asked: nothing was changed.
     """
+    if not topics:
+        return
     try:
         async with asyncio.timeout(timeout):
             brokers = [node.node_id for node in (await cluster.metadata([])).brokers]

@@ -1,4 +1,7 @@
-"""Carrying out a plan of moves: some at a time, throttled if wanted, until the last replica is in sync."""
+"""Carrying out a plan of moves: some at a time, throttled if wanted, until the last replica is in sync.
+
+What is done here is over when all brokers tell of it; reassignments.py has the single requests.
+"""
 
 from __future__ import annotations
 
@@ -60,10 +63,10 @@ async def carry_out(
         done += len(chunk)
         # The first replica is the preferred leader; who is not yet in sync is asked again by the controller.
         await reassignments.elect_leaders(cluster, Election.PREFERRED, list(chunk))
-    await until_all_agree(cluster, list(by_topic(moves)))
     if bytes_per_second is not None:
         brokers = {b: None for move in moves.values() for b in (*move.before, *move.after)}
         await throttles.unthrottle(cluster, (partition.topic for partition in moves), brokers)
+    await until_all_agree(cluster, list(by_topic(moves)))
 
 
 async def begin(cluster: Cluster, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
@@ -138,6 +141,15 @@ async def cancel(cluster: Cluster, partitions: Sequence[TopicPartition]) -> list
     await _unthrottle(cluster, partitions)
     await until_all_agree(cluster, list(by_topic(moving)))
     return sorted(moving)
+
+
+async def elect_leaders(
+    cluster: Cluster, kind: Election, partitions: Sequence[TopicPartition] | None = None
+) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
+    """(those with a new leader, those that were refused and why), once all brokers name the new leaders."""
+    elected, refused = await reassignments.elect_leaders(cluster, kind, partitions)
+    await until_all_agree(cluster, list(by_topic(elected)))
+    return elected, refused
 
 
 async def _unthrottle(cluster: Cluster, partitions: Sequence[TopicPartition]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
 from headrace.client.grouping import by_topic
 from headrace.client.refusals import refusal
@@ -145,9 +144,7 @@ async def elect_leaders(
         cluster.forget()
         return elected, refused
 
-    elected, refused = await cluster.retried(attempt)
-    await until_all_agree(cluster, list(by_topic(elected)))
-    return elected, refused
+    return await cluster.retried(attempt)
 
 
 async def unregister_broker(cluster: Cluster, broker_id: int) -> None:

@@ -98,3 +98,10 @@ async def test_a_broker_that_never_hears_of_it_is_waited_for_in_vain() -> None:
         pair.made.append("new")
         await until_all_agree(cluster, ["new"], timeout=0.1)
     assert pair.asked
+
+
+async def test_nobody_is_asked_where_nothing_was_changed() -> None:
+    pair = Pair(late=10**6)
+    async with running(pair) as cluster:
+        await until_all_agree(cluster, [])
+    assert not pair.asked

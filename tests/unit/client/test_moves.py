@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from headrace.client import moves, reassignments, throttles
+from headrace.client import moves, throttles
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.moves import Progress
@@ -164,7 +164,7 @@ async def _follow(cluster: Cluster) -> None:
 
 
 async def _elect(cluster: Cluster) -> None:
-    await reassignments.elect_leaders(cluster, Election.PREFERRED)
+    await moves.elect_leaders(cluster, Election.PREFERRED)
 
 
 @pytest.mark.parametrize("change", [_cancel, _follow, _elect])
@@ -178,4 +178,21 @@ def test_a_change_is_over_when_all_brokers_tell_of_it(change: Callable[[Cluster]
         await change(cluster)
 
     with_script(script, operation)
+    assert script.left <= 0
+
+
+def test_a_plan_waits_for_all_brokers_once_however_many_its_steps_are() -> None:
+    """One that is slow to hear would else hold up each step."""
+    script = SlowToHear({1: None, 2: None, 3: None}, {("t", index): [1, 2] for index in range(3)})
+    asked: list[str] = []
+
+    async def operation(cluster: Cluster) -> None:
+        script.left = 30
+        todo = {p(index): Move([1, 2], [3, 2]) for index in range(3)}
+        await moves.carry_out(
+            cluster, todo, at_once=1, tell=lambda progress: asked.append(f"{progress.done} {script.left}")
+        )
+
+    with_script(script, operation)
+    assert asked[-1] == "3 30"
     assert script.left <= 0

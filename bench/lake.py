@@ -145,6 +145,7 @@ def measure(
     bench: Bench, brokers: Sequence[Broker], load: Load, runs: int, warm: int
 ) -> dict[str, list[float]]:
     for broker in brokers:
+        print(f"{load.name:10} fill {broker.name}", flush=True)
         bench.fill(broker, load)
     jobs: dict[str, Callable[[Broker, Load], float]] = {"bare": bench.bare, "lake": bench.lake}
     sides = [(f"{name} on {broker.name}", job_, broker) for broker in brokers for name, job_ in jobs.items()]

@@ -81,6 +81,7 @@ COMPILED = (
     "network/outbox",
     "network/page_cache",
     "protocol/batch",
+    "protocol/batch_inside",
     "protocol/control_records",
     "protocol/fetch_codec",
     "protocol/headers",

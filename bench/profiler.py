@@ -31,17 +31,22 @@ def profile(case: Case, side: Side, directory: Path, *, native: bool, with_perf:
 
 
 def _record_python(case: Case, side: Side, directory: Path, *, native: bool) -> str:
-    stacks = directory / f"{case.name}.stacks.txt"
-    command = [str(Path(sys.executable).parent / "py-spy"), "record", "--pid", str(side.broker.pid)]
-    command += ["--rate", "200", "--duration", "3600", "--format", "raw", "--output", str(stacks)]
-    _run_under([*command, *(["--native"] if native else [])], case, side)
-    return summarise(stacks.read_text())
+    pids = pids_of(case, side)
+    stacks = [directory / f"{case.name}{_suffix(place, pids)}.stacks.txt" for place in range(len(pids))]
+    commands = []
+    for pid, file in zip(pids, stacks, strict=True):
+        command = [str(Path(sys.executable).parent / "py-spy"), "record", "--pid", str(pid)]
+        command += ["--rate", "200", "--duration", "3600", "--format", "raw", "--output", str(file)]
+        commands.append([*command, *(["--native"] if native else [])])
+    _run_under(commands, case, side)
+    return _together([summarise(file.read_text()) for file in stacks])
 
 
 def _record_perf(case: Case, side: Side, directory: Path) -> str:
     data = directory / f"{case.name}.perf"
-    command = ["perf", "record", "-e", "cpu-clock", "-F", "499", "-p", str(side.broker.pid), "-o", str(data)]
-    _run_under(command, case, side)
+    pids = ",".join(map(str, pids_of(case, side)))
+    command = ["perf", "record", "-e", "cpu-clock", "-F", "499", "-p", pids, "-o", str(data)]
+    _run_under([command], case, side)
     report = subprocess.run(
         ["perf", "report", "-i", str(data), "--stdio", "--sort", "dso,symbol"], capture_output=True, text=True
     )
@@ -49,13 +54,33 @@ def _record_perf(case: Case, side: Side, directory: Path) -> str:
     return "perf, share of samples by symbol:\n" + "\n".join(lines[:TOP])
 
 
-def _run_under(command: list[str], case: Case, side: Side) -> None:
-    recorder = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def pids_of(case: Case, side: Side) -> list[int]:
+    """The brokers that the case loads: all of its cluster, of which any may lead."""
+    return side.cluster.broker_pids if case.clustered else [side.broker.pid]
+
+
+def _suffix(place: int, pids: list[int]) -> str:
+    return f".broker-{place + 1}" if len(pids) > 1 else ""
+
+
+def _together(summaries: list[str]) -> str:
+    if len(summaries) == 1:
+        return summaries[0]
+    return "\n\n".join(f"broker {number}: {text}" for number, text in enumerate(summaries, 1))
+
+
+def _run_under(commands: list[list[str]], case: Case, side: Side) -> None:
+    recorders = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for command in commands
+    ]
     try:
         case.run(side)
     finally:
-        recorder.send_signal(signal.SIGINT)
-        recorder.wait(60)
+        for recorder in recorders:
+            recorder.send_signal(signal.SIGINT)
+        for recorder in recorders:
+            recorder.wait(60)
 
 
 def _below_the_loop(frames: list[str]) -> int:

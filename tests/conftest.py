@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+from tests import loop_sentinel
 from tests.host import Processors
 
 # How long an example takes depends on what else the machine does. Tests have timeouts of their own.
@@ -37,3 +39,26 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     share = Processors.now().stolen_since(_PROCESSORS)
     terminalreporter.write_line(f"the host took {share:.0%} of the processors meanwhile")
+
+
+@pytest.fixture(scope="session")
+def sentinel() -> Iterator[loop_sentinel.Sentinel]:
+    with loop_sentinel.installed() as sentinel:
+        yield sentinel
+
+
+@pytest.fixture(autouse=True)
+def loop_waits_for_nobody(sentinel: loop_sentinel.Sentinel) -> Iterator[None]:
+    """Every broker of every test in this process keeps the loop's promise."""
+    sentinel.found.clear()
+    sentinel.turn_seconds = loop_sentinel.HUNG_SECONDS
+    yield
+    found = list(dict.fromkeys(sentinel.found))
+    sentinel.found.clear()
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture
+def short_turns(sentinel: loop_sentinel.Sentinel, loop_waits_for_nobody: None) -> None:
+    """No turn of a broker's loop may take longer than 50 ms of its processor."""
+    sentinel.turn_seconds = loop_sentinel.TURN_SECONDS

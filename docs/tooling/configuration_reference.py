@@ -48,7 +48,8 @@ This page is written from the declarations in `headrace/config` by
 
 A broker reads a file in the syntax of Java's properties, under Kafka's own names. Most files that were
 written for Kafka can be used as they are: an unknown name is reported, with the nearest known one, and
-ignored. A wrong value stops the start and says which property it is.
+ignored. A wrong value stops the start and says which property it is. So does a property that asks for
+protection which is not there: authentication, authorization, encryption.
 
 **Where a topic's value comes from**, strongest first: the topic itself, this broker at run time, all
 brokers at run time, the broker's file, the default. Times in several units (`log.retention.ms`,
@@ -159,9 +160,8 @@ def _absent() -> str:
     return (
         "\n## What Kafka has and this broker does not know\n\n"
         f"Of the broker properties above, {later} are for later. Apache Kafka 4.3.1 lists these as well when "
-        "a broker is described; here they are unknown names, reported and ignored in a file:\n\n"
-        + "\n".join(lines)
-        + "\n"
+        "a broker is described; here they are unknown names, reported and ignored in a file, except that "
+        "those which ask for protection stop the start:\n\n" + "\n".join(lines) + "\n"
     )
 
 

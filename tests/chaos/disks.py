@@ -28,13 +28,15 @@ class SmallDisk:
         subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.path)], check=True)
         return self
 
-    def fill(self) -> None:
+    def fill(self, leave: int = 0) -> None:
+        """To the last byte, or all but some."""
         zeros = bytes(1 << 20)
         with (self.path / "filler").open("ab", buffering=0) as file:
             for size in (1 << 20, 4096, 1):
                 with contextlib.suppress(OSError):
                     while file.write(zeros[:size]):
                         pass
+            file.truncate(max(file.tell() - leave, 0))
 
     def free(self) -> None:
         (self.path / "filler").unlink(missing_ok=True)

@@ -10,50 +10,11 @@ import random
 from collections.abc import Sequence
 from typing import ClassVar
 
+from tests.chaos.file_damage import FileDamage
+from tests.chaos.nemesis import Nemesis
 from tests.chaos.network import OUTSIDE
 from tests.chaos.relay import Weather
 from tests.chaos.testbed import Testbed
-from tests.chaos.workload import TOPIC
-
-
-class Nemesis:
-    """One kind of fault. `domain` is what it breaks: two of one domain are never at work together."""
-
-    name: ClassVar[str]
-    domain: ClassVar[str]
-
-    def __init__(self, bed: Testbed, source: random.Random) -> None:
-        self.bed = bed
-        self.random = source
-
-    @classmethod
-    def possible(cls, bed: Testbed) -> bool:
-        return True
-
-    def begin(self) -> str:
-        raise NotImplementedError
-
-    def end(self) -> None:
-        raise NotImplementedError
-
-    def victim(self) -> int:
-        """Any broker, more often one that leads something."""
-        if self.random.random() < 0.6:
-            try:
-                views = list(self.bed.cluster.view(TOPIC).partitions.values())
-            except (OSError, EOFError):
-                views = []
-            leaders = sorted({view.leader for view in views if view.leader > 0})
-            if leaders:
-                return self.random.choice(leaders)
-        return self.random.choice(self.bed.numbers)
-
-    def victims(self) -> list[int]:
-        """One, some or all."""
-        count = self.random.choice((1, 1, 1, 2, len(self.bed.numbers)))
-        first = self.victim()
-        others = [number for number in self.bed.numbers if number != first]
-        return sorted([first, *self.random.sample(others, count - 1)])
 
 
 class Kill(Nemesis):
@@ -211,7 +172,8 @@ class Disk(Nemesis):
         return bool(bed.faults)
 
     def begin(self) -> str:
-        victim = self.victim()
+        # Where files were damaged nothing else may be lost: the others are those that are whole.
+        victim = self.bed.damaged or self.victim()
         if self.random.random() < 0.5:
             self.bed.faults[victim].slow_disk(0.2)
             return f"the disk of broker {victim} is slow"
@@ -262,6 +224,7 @@ ALL: Sequence[type[Nemesis]] = (
     BadWeather,
     ClockJump,
     Disk,
+    FileDamage,
     ZooKeeperFault,
 )
 

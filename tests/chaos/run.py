@@ -113,7 +113,8 @@ def run(plan: Plan, directory: Path, say: Say = print) -> Report:
             properties={"log.retention.ms": "-1", **(PROPERTIES if plan.transactional else {})},
         ) as bed,
     ):
-        configs = {"min.insync.replicas": "2", **ANY_TIMESTAMP}
+        # Small, so that there are sealed ones to be damaged.
+        configs = {"min.insync.replicas": "2", "internal.segment.bytes": "32768", **ANY_TIMESTAMP}
         create(bed.cluster.bootstrap, TOPIC, plan.partitions, replicas=3, config=configs)
         bed.cluster.wait_in_sync(TOPIC)
         say(f"the cluster is whole: {bed.cluster.bootstrap}")

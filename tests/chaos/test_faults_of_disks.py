@@ -10,7 +10,6 @@ import resource
 import shutil
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -154,10 +153,6 @@ def fail_writes(bed: Testbed, path: Path) -> None:
     bed.faults[1].fail(writes=5, syncs=5)
 
 
-def fill_up(bed: Testbed, path: Path) -> None:
-    bed.disks[1].fill()
-
-
 def forbid(bed: Testbed, path: Path) -> None:
     """Open files stay open: what is forbidden is to make new ones."""
     for directory in (path, *path.iterdir()):
@@ -165,21 +160,30 @@ def forbid(bed: Testbed, path: Path) -> None:
             directory.chmod(0o500)
 
 
-@pytest.mark.parametrize(
-    ("equipment", "fault"),
-    [
-        (Equipment(faults=True), fail_writes),
-        (Equipment(disk_megabytes=40), fill_up),
-    ],
-    ids=["EIO", "ENOSPC"],
-)
-def test_fault_08_a_broken_directory_costs_no_record(
-    make_bed: MakeBed, tmp_path: Path, equipment: Equipment, fault: Callable[[Testbed, Path], None]
+def test_fault_35_a_full_disk_refuses_producers_until_there_is_room(
+    make_bed: MakeBed, tmp_path: Path
 ) -> None:
-    """The leader's only directory fails under load: another leads, and it comes back when it is mended."""
-    bed = make_bed(equipment)
+    """The leader's disk has less room than a twentieth, its floor. The same process goes on by itself."""
+    bed = make_bed(Equipment(disk_megabytes=40))
     with judged(bed, tmp_path, ALL_ON_ONE) as load:
-        fault(bed, bed.log_dir(1))
+        broker = bed.cluster.brokers[1]
+        process = broker.pid
+        bed.disks[1].fill(leave=1 << 20)
+        eventually(
+            lambda: "producers are refused" in broker.output.read_text(), 30, "it says that it is full"
+        )
+        bed.disks[1].free()
+        eventually(lambda: "producers go on" in broker.output.read_text(), 30, "it says that there is room")
+        load.wait_acknowledged(100)
+        assert (broker.pid, bed.cluster.leader(TOPIC)) == (process, 1)
+        assert "log directory offline" not in broker.output.read_text()
+
+
+def test_fault_08_a_broken_directory_costs_no_record(make_bed: MakeBed, tmp_path: Path) -> None:
+    """The leader's only directory fails under load: another leads, and it comes back when it is mended."""
+    bed = make_bed(Equipment(faults=True))
+    with judged(bed, tmp_path, ALL_ON_ONE) as load:
+        fail_writes(bed, bed.log_dir(1))
         load.wait_leader_other_than(1)
         # It cannot hear that it leads no more, and must not hold its clients until it does.
         eventually(lambda: not bed.cluster.brokers[1].running, 10, "the broker without a disk has ended")

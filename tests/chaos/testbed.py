@@ -69,6 +69,8 @@ class Testbed:
         self.disks: dict[int, SmallDisk] = {}
         self.cluster: ClusterProcess
         self.unhealthy_zookeepers: set[int] = set()
+        self.damaged = 0
+        """The broker whose files were damaged, if any were; always the same one."""
 
     @property
     def numbers(self) -> list[int]:

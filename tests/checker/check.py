@@ -7,6 +7,7 @@ assert verdict.valid, verdict
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -36,6 +37,8 @@ class Settings:
     """The history ends with reads of every key to its end, so what they lack is gone."""
     read_committed: bool = True
     """Otherwise what was refused or aborted may be read."""
+    deleted_before: Mapping[str, int] = field(default_factory=dict)
+    """By key, the offset below which somebody has had everything deleted: it need not be seen."""
     acknowledged_by_all: bool = True
     """Otherwise (acks=1, acks=0) an acknowledged value may be lost."""
 
@@ -97,7 +100,7 @@ def check(history: History, settings: Settings = DEFAULTS) -> Verdict:
     found = [
         *inconsistent_offsets(orders),
         *duplicates(orders),
-        *losses(history, orders, final_reads=settings.final_reads),
+        *losses(history, orders, final_reads=settings.final_reads, deleted_before=settings.deleted_before),
         *wrong_values(orders),
         *precommitted_reads(history),
         *reading_order(history, orders),

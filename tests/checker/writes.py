@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 from tests.checker.anomalies import Anomaly, Kind
 from tests.checker.history import History, Outcome, Send
 from tests.checker.order import KeyOrder, must_have_committed
+
+NOTHING_DELETED: Final[Mapping[str, int]] = {}
 
 
 def inconsistent_offsets(orders: dict[str, KeyOrder]) -> Iterator[Anomaly]:
@@ -23,14 +26,21 @@ def duplicates(orders: dict[str, KeyOrder]) -> Iterator[Anomaly]:
                 yield Anomaly(Kind.DUPLICATE, key, f"value {value!r} is at offsets {sorted(offsets)}")
 
 
-def losses(history: History, orders: dict[str, KeyOrder], *, final_reads: bool) -> Iterator[Anomaly]:
+def losses(
+    history: History,
+    orders: dict[str, KeyOrder],
+    *,
+    final_reads: bool,
+    deleted_before: Mapping[str, int] = NOTHING_DELETED,
+) -> Iterator[Anomaly]:
     """Lost writes, and with `final_reads` also what was acknowledged and not seen by anybody."""
     for operation in history.operations:
         if not must_have_committed(operation, orders):
             continue
         for send in operation.sends():
             order = orders[send.key]
-            if send.value in order.readers:
+            deleted = deleted_before.get(send.key, 0)
+            if send.value in order.readers or (deleted and (send.offset is None or send.offset < deleted)):
                 continue
             index = order.lowest_index(send.value)
             where = f"value {send.value!r}, acknowledged at offset {send.offset}"

@@ -78,6 +78,7 @@ def test_the_base_install_is_small(headrace: Path) -> None:
         "click",
         "cramjam",
         "crc32c",
+        "google-re2",
         "headrace",
         "kazoo",
         "lz4",

@@ -94,7 +94,7 @@ def test_a_group_while_it_reads_and_after(bootstrap: str, run: Run, topic: str) 
         lags = lag_of(run, "readers")
         assert (lags[0]["committed"], lags[0]["high_watermark"], lags[0]["lag"]) == (4, 10, 6)
         assert lags[0]["client"] == "client-of-readers"
-        assert (lags[1]["committed"], lags[1]["lag"]) == (None, None)
+        assert (lags[1]["committed"], lags[1]["lag"]) == (None, 10)
         refused = run("group", "reset", "readers", "--to-latest", "--execute", code=1).stderr
         assert "client-of-readers on 127.0.0.1" in refused
         assert "has members" in run("group", "delete", "readers", code=1).stderr
@@ -151,3 +151,19 @@ def test_records_that_retention_took_are_said_to_be_missed(bootstrap: str, run: 
     )
     plan = run("group", "reset", "late", "--to-earliest")
     assert plan.stdout.splitlines()[1].split() == [topic, "0", "1", "4", "+3", "4", "10", "6"]
+
+
+def test_what_was_never_committed_is_in_the_total(bootstrap: str, run: Run, topic: str) -> None:
+    with closing(consumer(bootstrap, "half")) as reader:
+        reader.subscribe([topic])
+        read(reader, 20)
+        reader.commit(offsets=[TopicPartition(topic, 0, 10)], asynchronous=False)
+        (told,) = json.loads(run("group", "lag", "half", "--json").stdout)
+        assert (told["total_lag"], told["without_commit"]) == (10, 10)
+    (told,) = json.loads(run("group", "lag", "half", "--json").stdout)  # also when nobody owns it any more
+    assert (told["state"], told["total_lag"], told["without_commit"]) == ("Empty", 10, 10)
+    assert [entry["committed"] for entry in told["partitions"]] == [10, None]
+    # Who assigns partitions to itself may leave others alone.
+    commit(bootstrap, "by-hand", topic, {0: 4})
+    (told,) = json.loads(run("group", "lag", "by-hand", "--json").stdout)
+    assert (told["total_lag"], len(told["partitions"])) == (6, 1)

@@ -162,7 +162,7 @@ def test_a_peer_that_trickles_holds_up_nobody(headrace_shared_cluster: Cluster) 
                 neighbour.receive_body(ApiKey.PRODUCE, PRODUCE_VERSION, number)
                 assert watch.seconds < 10
         in_use = headrace_shared_cluster.call(
-            lambda: headrace_shared_cluster.broker.network.buffers.in_use_bytes
+            lambda: headrace_shared_cluster.broker.network.request_memory.share.used_bytes
         )
         assert in_use <= len(slow) * 1024 * 1024, "a length that was announced is not memory that is held"
     finally:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+from headrace.broker import supervisor as supervising
 from headrace.broker.local_cluster import local_ports, local_properties
 from headrace.broker.supervisor import BrokerSpec, SupervisionFailed, Supervisor, write_properties
 
@@ -237,3 +238,69 @@ def test_a_broker_that_waits_for_zookeeper_can_be_told_to_stop(tmp_path: Path) -
             _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 0
     assert "stopped before it was ready" in errors
+
+
+def test_a_broker_that_is_retired_before_it_is_started_again_stays_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervising, "FIRST_PAUSE", 3600.0)
+    said: list[str] = []
+
+    async def work() -> None:
+        supervisor = Supervisor(specs(tmp_path, 2), say=said.append)
+        await supervisor.start()
+        os.kill(supervisor.pids[2], signal.SIGKILL)
+        await eventually(lambda: any("started again" in line for line in said))
+        await supervisor.retire(2)
+        await supervisor._tasks[1]
+        assert set(supervisor.pids) == {1}
+        await supervisor.stop()
+
+    run(work())
+
+
+def test_a_broker_that_is_retired_while_it_is_started_again_stops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = asyncio.create_subprocess_exec
+
+    async def work() -> None:
+        supervisor = Supervisor(specs(tmp_path, 1), say=lambda _: None)
+        await supervisor.start()
+
+        async def launch_late(*words: str, **options: Any) -> Any:
+            await supervisor.retire(1)
+            return await launch(*words, **options)
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", launch_late)
+        os.kill(supervisor.pids[1], signal.SIGKILL)
+        await supervisor._tasks[0]
+        assert not supervisor.pids
+        await supervisor.stop()
+
+    run(work())
+
+
+def test_a_companion_that_raises_is_told_and_looks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervising, "COMPANION_SECONDS", 0.01)
+    said: list[str] = []
+    looks: list[int] = []
+
+    def look() -> None:
+        looks.append(len(looks))
+        if len(looks) < 3:
+            raise RuntimeError("it cannot be looked at now")
+
+    async def work() -> None:
+        supervisor = Supervisor(specs(tmp_path, 1), say=said.append, companion=look)
+        await supervisor.start()
+        await eventually(lambda: len(looks) > 3)
+        await supervisor.stop()
+
+    run(work())
+    assert [line for line in said if "could not be looked after" in line] == [
+        "what the brokers need beside them could not be looked after:"
+        " RuntimeError('it cannot be looked at now')"
+    ]

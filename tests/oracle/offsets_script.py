@@ -196,13 +196,10 @@ def _fetches(talk: Conversation, ids: dict[str, UUID]) -> None:
         if version >= 7:
             fetch(talk, "what is stable", "simple-9", some, version, ids=ids, stable=True)
         if version >= 8:
-            several = [("simple-9", some), ("never", None), ("simple-8", None), ("simple-9", None)]
-            keep(
-                talk,
-                "fetch several",
-                talk.quietly(fetch_request(list(several), version, ids), version),
-                version,
-            )
+            several = [("simple-9", some), ("never", None), ("simple-8", None)]
+            doubled = [("simple-9", some), ("simple-9", None)]
+            for step, groups in (("fetch several", several), ("fetch one group twice", doubled)):
+                keep(talk, step, talk.quietly(fetch_request(list(groups), version, ids), version), version)
             keep(talk, "fetch no group", talk.quietly(fetch_request([], version, ids), version), version)
         if version >= 9:
             for member, epoch in (("m", 3), (None, 3), ("m", -1)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from headrace.core.ids import NO_TOPIC_ID
 from headrace.protocol.messages.create_partitions_request import (
     CreatePartitionsAssignment,
     CreatePartitionsRequest,
@@ -174,6 +175,11 @@ def _metadata(talk: Conversation) -> None:
                 topics=[MetadataRequestTopic(name="described")], include_topic_authorized_operations=True
             )
             talk.ask("metadata with operations", request, version)
+        if version in (10, 11):
+            for topic_id in (known, NO_TOPIC_ID):
+                asked = [MetadataRequestTopic(topic_id=topic_id, name=None), MetadataRequestTopic(name="x")]
+                request = MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+                talk.ask(f"metadata without a name {topic_id == known}", request, version)
     by_id = versions(MetadataRequest)[-1]
     for step, topic_id in (("known", known), ("unknown", STRANGER)):
         request = MetadataRequest(
@@ -202,6 +208,8 @@ def _describe(talk: Conversation) -> None:
     ask("four at most", ["paged-a", "paged-b"], 4)
     ask("from a cursor", ["paged-a", "paged-b"], 100, Cursor(topic_name="paged-b", partition_index=1))
     ask("from a cursor past the end", ["paged-a"], 100, Cursor(topic_name="paged-a", partition_index=9))
+    for index in (-1, -100):
+        ask(f"from cursor {index}", ["paged-a"], 100, Cursor(topic_name="paged-a", partition_index=index))
     ask("of an unknown topic", ["nowhere", "paged-a"], 100)
     ask("with a bad name", ["not a name"], 100)
     ask("none at most", ["paged-a"], 0)

@@ -335,3 +335,50 @@ def test_the_records_of_a_seed_are_readable() -> None:
     campaign.disk.flip(f"/data/{PARTITION}/{0:020d}.log", 8 * (len(batch) - 1))
     campaign.flipped_log = True
     assert campaign.verify() is False
+
+
+class Damaged(Campaign):
+    """After the crash a file is lost as well, of which the disk had promised to hold everything."""
+
+    def lose_a_file(self) -> bool:
+        """A segment with something between the log start and the recovery point that are on the disk."""
+        bases = [segment.base_offset for segment in self.log.segments]
+        ends = [*bases[1:], self.log.end_offset]
+        paths = [f"/data/{PARTITION}/{base:020d}.log" for base in bases]
+        promised = [
+            path
+            for path, base, end in zip(paths, bases, ends, strict=True)
+            if base < self.promised and end > self.start and self.disk.exists(path)
+        ]
+        if promised:
+            self.disk.remove(self.random.choice(promised))
+        return bool(promised)
+
+
+def run_damaged_seed(seed: int) -> None:
+    campaign = Damaged(seed)
+    for _ in range(LIVES - 1):
+        for _ in range(campaign.random.randint(3, 18)):
+            campaign.step()
+        campaign.disk.crash()
+        if not campaign.restart():
+            return  # nothing of it was ever synced
+        assert campaign.verify()
+        campaign.go_on()
+    for _ in range(campaign.random.randint(3, 18)):
+        campaign.step()
+    campaign.flush()
+    campaign.checkpoint()
+    campaign.disk.crash()
+    if not campaign.lose_a_file():
+        return
+    left = {path: campaign.disk.size(path) for path in campaign.disk.files() if path.endswith(".log")}
+    for _ in range(2):  # the second start has forgotten nothing of it
+        manager = campaign.open_manager()
+        assert PARTITION in manager.quarantined, "a log without one of its files is believed"
+        assert {path: campaign.disk.size(path) for path in left} == left
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_a_file_that_is_lost_with_the_crash_is_noticed(chunk: int) -> None:
+    run_all(run_damaged_seed, range(chunk, SEEDS // 4, CHUNKS))

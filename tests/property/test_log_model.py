@@ -190,7 +190,13 @@ class LogModel(RuleBasedStateMachine):
 
     def _retain(self, gone: int, now: int) -> None:
         bases = [*(segment.base_offset for segment in self.log.segments), self.end]
-        assert self.log.enforce_retention(now, self.end) == gone
+        removed = self.log.enforce_retention(now, self.end)
+        if (
+            gone == len(bases) - 1 and removed == gone - 1
+        ):  # the active one has to be flushed with its indexes
+            self.log.flush()
+            removed += self.log.enforce_retention(now, self.end)
+        assert removed == gone
         if gone:
             self.start = max(self.start, bases[gone])
         self.log.delete_expired_files(now + 60_000)

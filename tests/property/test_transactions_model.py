@@ -24,7 +24,7 @@ from headrace.replication.partition import Partition
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, PARTITION, open_at, read_bytes, topic_config, whole_batches
 from tests.unit.log.transactional_writes import end, write
-from tests.unit.replication.replicas import BROKER_EPOCH, TOPIC_ID, answer, append, row
+from tests.unit.replication.replicas import BROKER_EPOCH, TOPIC_ID, answer, append, fetched, row
 
 PRODUCERS = (10, 11, 12)
 RAISES_EPOCHS = {10: True, 11: False, 12: True}
@@ -66,8 +66,18 @@ class TransactionsModel(RuleBasedStateMachine):
         self.count = 0
         self._elect(1)
 
-    def _open(self, number: int, high_watermark: int | None, start: int, *, clean: bool = False) -> Partition:
-        log = open_at(self.disks[number], "/data", config=self.config, clean=clean, log_start_offset=start)
+    def _open(
+        self, number: int, high_watermark: int | None, start: int, *, stopped_at: int | None = None
+    ) -> Partition:
+        """`stopped_at` is the end of a log that was stopped: its checkpoint says so."""
+        log = open_at(
+            self.disks[number],
+            "/data",
+            config=self.config,
+            clean=stopped_at is not None,
+            recovery_point=stopped_at or 0,
+            log_start_offset=start,
+        )
         return Partition(PARTITION, TOPIC_ID, log, TopicMetrics(), high_watermark=high_watermark)
 
     def _elect(self, number: int) -> None:
@@ -161,8 +171,8 @@ class TransactionsModel(RuleBasedStateMachine):
             found = answer(leader, sent.fetch_offset)
         else:
             found = answer(diverging=diverging)
-        outcome, own = follower.on_fetched(sent, found, NOW), self.lists[number]
-        if outcome == FetchOutcome.TRUNCATED:
+        outcome, own = fetched(follower, sent, found), self.lists[number]
+        if outcome == FetchOutcome.TRUNCATING:
             self.settled[number] = self._snapshot(follower.log)
             own[:] = [entry for entry in own if entry.next_offset <= follower.log.end_offset]
         elif outcome == FetchOutcome.APPENDED:
@@ -181,7 +191,10 @@ class TransactionsModel(RuleBasedStateMachine):
         else:
             self.disks[number].kill()
         self.replicas[number] = self._open(
-            number, partition.high_watermark, partition.log.log_start_offset, clean=how == "stop"
+            number,
+            partition.high_watermark,
+            partition.log.log_start_offset,
+            stopped_at=partition.log.end_offset if how == "stop" else None,
         )
         # After a kill everything is walked, here from the beginning, and nothing taken from a snapshot.
         self.settled[number] = self._snapshot(self.replicas[number].log) if how == "stop" else 0

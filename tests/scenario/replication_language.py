@@ -14,7 +14,7 @@
     append 1 a acks all            ... and waits for all replicas
     delete 1 3                     DeleteRecords: everything before offset 3
     fetch 2 3                      broker 2 asks its leader and applies the answer; then broker 3
-    fetch 2 is TRUNCATED           ... with this outcome; WAITS if it has nothing to ask now
+    fetch 2 is TRUNCATING           ... with this outcome; WAITS if it has nothing to ask now
     ask 2 f                        broker 2 sends a fetch, called f
     serve f                        its leader answers it, now
     answer f                       the answer arrives; also a second time

@@ -26,6 +26,7 @@ from headrace.replication.partition import ACKS_ALL, Partition
 from headrace.replication.safeguards import Safeguards
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, PARTITION, batch_of, open_at, read_records, topic_config
+from tests.unit.replication.replicas import fetched
 
 TOPIC_ID = UUID(int=3)
 LAG_SECONDS = 30.0
@@ -211,7 +212,7 @@ class World:
         assert exchange.answer is not None, "nobody has answered it yet"
         if not broker.is_running:
             return "NOBODY"
-        return broker.partition.on_fetched(exchange.sent, exchange.answer, NOW).name
+        return fetched(broker.partition, exchange.sent, exchange.answer).name
 
     # --- what must never happen -----------------------------------------------------------------------------
 

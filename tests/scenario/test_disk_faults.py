@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 
-from headrace.core.errors import StorageError
+from headrace.core.errors import DiskFull, StorageError
 from headrace.core.ids import TopicPartition
 from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.manager import LogManager
 from headrace.testing.disk import Fault, SimulatedDisk
-from tests.unit.log.material import NOW, append, read_records, topic_config, values_of
+from tests.unit.log.material import NOW, append, batch_of, read_records, topic_config, values_of
 
 GOOD, BAD = TopicPartition("good", 0), TopicPartition("bad", 0)
 CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
@@ -58,7 +58,7 @@ def broker() -> Broker:
     return Broker(SimulatedDisk())
 
 
-@pytest.mark.parametrize("error", [errno.EIO, errno.EROFS, errno.EACCES, errno.ENOSPC])
+@pytest.mark.parametrize("error", [errno.EIO, errno.EROFS, errno.EACCES])
 def test_a_failed_append_takes_its_directory_offline(broker: Broker, error: int) -> None:
     log = broker.logs.get(BAD)
     broker.break_disk("pwrite", error)
@@ -75,10 +75,12 @@ def test_a_failed_append_takes_its_directory_offline(broker: Broker, error: int)
     broker.only_one_failed()
 
 
-def test_fault_04_a_full_disk_leaves_a_torn_batch_that_recovery_cuts_off(broker: Broker) -> None:
+def test_fault_04_a_torn_batch_is_cut_off_by_recovery(broker: Broker) -> None:
     broker.disk.free = 40
-    with pytest.raises(StorageError, match="free space on it"):
+    broker.break_disk("truncate", errno.EIO)
+    with pytest.raises(StorageError, match="append to bad-0"):
         append(broker.logs.get(BAD), b"x" * 100)
+    broker.disk.faults.clear()
     broker.disk.free = 1 << 40
     broker.only_one_failed()
     broker.logs.release()
@@ -86,6 +88,66 @@ def test_fault_04_a_full_disk_leaves_a_torn_batch_that_recovery_cuts_off(broker:
     again = Broker(broker.disk)
     assert values_of(read_records(again.logs.get(BAD))) == [b"first"]
     assert append(again.logs.get(BAD), b"fits").base_offset == 1
+
+
+@pytest.mark.parametrize("room", [0, 40])
+def test_fault_35_a_full_disk_refuses_an_append_and_takes_the_next_one(broker: Broker, room: int) -> None:
+    log = broker.logs.get(BAD)
+    broker.disk.free = room
+    for _ in range(2):
+        with pytest.raises(DiskFull, match="free space on it"):
+            append(log, b"x" * 100)
+    batch, _ = batch_of(b"from a leader" * 10)
+    batch[:8] = (1).to_bytes(8, "big")
+    batch[12:16] = bytes(4)  # of leader epoch 0
+    with pytest.raises(DiskFull):
+        log.append_as_follower(batch, now_ms=NOW)
+    assert log.end_offset == 1
+    assert log.directory.is_online
+    broker.disk.free = 1 << 40
+    assert append(log, b"fits").base_offset == 1
+    assert values_of(read_records(log)) == [b"first", b"fits"]
+    log.flush()
+    broker.logs.release()
+    broker.disk.crash(keep=0.0)
+    again = Broker(broker.disk)
+    assert values_of(read_records(again.logs.get(BAD))) == [b"first", b"fits"]
+
+
+def test_fault_35_a_segment_that_cannot_be_sealed_on_a_full_disk_is_sealed_later(broker: Broker) -> None:
+    log = broker.logs.get(BAD)
+    log.update_config(topic_config(segment_bytes=200))
+    append(log, b"x" * 100)
+    broker.disk.free = 0
+    for _ in range(3):
+        with pytest.raises(DiskFull, match="roll bad-0"):
+            append(log, b"y" * 100)
+    broker.disk.free = 1 << 40
+    append(log, b"y" * 100)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+    assert values_of(read_records(log)) == [b"first", b"x" * 100, b"y" * 100]
+
+
+def test_fault_35_checkpoints_wait_for_room(broker: Broker) -> None:
+    log = broker.logs.get(BAD)
+    append(log, b"second")
+    log.flush()
+    log.delete_records_before(1)
+    broker.disk.free = 0
+    refused = 0
+    for ticket in broker.logs.take_checkpoint({}):
+        try:
+            ticket.run()
+        except DiskFull:
+            refused += 1
+            ticket.failed()
+    assert refused
+    assert log.directory.is_online
+    broker.disk.free = 1 << 40
+    for ticket in broker.logs.take_checkpoint({}):
+        ticket.run()
+        ticket.done()
+    assert log.durable_start == 1
 
 
 def test_an_error_of_fsync_is_never_tried_again(broker: Broker) -> None:

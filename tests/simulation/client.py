@@ -6,7 +6,8 @@ It speaks real frames over the simulated network, does what client libraries do,
 from __future__ import annotations
 
 import asyncio
-from typing import Final, TypeVar
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
 
 from headrace.core.ports_network import Link, PeerSilent, PeerUnavailable
 from headrace.protocol.error_codes import ErrorCode
@@ -49,6 +50,17 @@ class SimulatedClient:
         """The newest leader epoch of each partition that anybody told."""
         self._addresses = {host.broker_id: (host.name, PORT) for host in cluster.hosts}
         self._correlation = 0
+
+    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Do something beside everything else. What fails it fails the run, at once."""
+        task = self.loop.create_task(work)
+        task.add_done_callback(self._on_done)
+        return task
+
+    def _on_done(self, task: asyncio.Task[None]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self.cluster.scheduler.fail(error)
 
     # --- requests ---
 

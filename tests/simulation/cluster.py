@@ -16,6 +16,8 @@ from headrace.config.broker import BrokerConfig
 from headrace.controller.safeguards import ALL_ON as CONTROLLER_ALL_ON
 from headrace.controller.safeguards import ControllerSafeguards
 from headrace.core.errors import HeadraceError
+from headrace.log.wholeness import ALL_ON as WHOLENESS_ALL_ON
+from headrace.log.wholeness import Wholeness
 from headrace.replication.safeguards import ALL_ON, Safeguards
 from headrace.testing.disk import SimulatedDisk
 from headrace.testing.simulation.clock import BEGINNING_MS, SimulatedClock
@@ -104,6 +106,11 @@ class SimulatedHost:
         """It lost power or its disk, and is not yet back among those in sync: what it held may be gone."""
         self.is_emptied = False
         """Its disk was replaced, or could not be synced: what it held is gone though it was synced."""
+        self.damaged: dict[tuple[str, int], None] = {}
+        """Replicas whose files were damaged, until they are found whole."""
+        self.is_distrusted = False
+        """One of them was, and it is not yet in sync everywhere: a broker with a replica in quarantine leaves
+        every ISR when it registers."""
         self.before_start: Callable[[], None] | None = None
         """Happens to it while nothing runs, once."""
         self.boot = 0
@@ -123,6 +130,10 @@ class SimulatedHost:
     @property
     def is_running(self) -> bool:
         return self.process is not None
+
+    def is_in_doubt(self, key: tuple[str, int]) -> bool:
+        """Whether what it held of a partition may be gone."""
+        return self.is_suspect or key in self.damaged
 
     # --- life and death ---
 
@@ -154,6 +165,7 @@ class SimulatedHost:
             boot_id=f"{self.name}-boot-{self.boot}",
             safeguards=cluster.safeguards,
             controller_safeguards=cluster.controller_safeguards,
+            wholeness=cluster.wholeness,
         )
         cluster.tell(f"{loop.name} starts")
         loop.create_task(process.run(cluster.config(self.broker_id), world))
@@ -247,6 +259,7 @@ class SimulatedCluster:
         properties: Mapping[str, str] | None = None,
         safeguards: Safeguards = ALL_ON,
         controller_safeguards: ControllerSafeguards = CONTROLLER_ALL_ON,
+        wholeness: Wholeness = WHOLENESS_ALL_ON,
     ) -> None:
         self.scheduler = Scheduler(seed)
         self.random = Random(seed ^ 0x5EED)
@@ -264,6 +277,7 @@ class SimulatedCluster:
         """Kept, so that nothing of them is unwound while the run goes on."""
         self.safeguards = safeguards
         self.controller_safeguards = controller_safeguards
+        self.wholeness = wholeness
         self.directories = directories
         self._properties = PROPERTIES | {"log.dirs": ",".join(directories)} | dict(properties or {})
         self._configs: dict[int, BrokerConfig] = {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from headrace.client.visible import records_from
+from headrace.core.ports import Buffer
 from headrace.core.ports_network import PeerUnavailable
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -28,7 +28,16 @@ WAIT_MS: Final = 400
 FETCH_BYTES: Final = 1 << 20
 SMALL_FETCH_BYTES: Final = 200
 _LATEST: Final = -1
+_EARLIEST: Final = -2
 _READ_COMMITTED: Final = 1
+
+
+class Judge(Protocol):
+    """Hears what a consumer is given."""
+
+    def on_fetched(self, key: tuple[str, int], data: Buffer) -> None: ...
+    def on_read(self, key: tuple[str, int], offset: int) -> None: ...
+    def condemned(self) -> dict[str, int]: ...
 
 
 class SimulatedConsumer:
@@ -38,16 +47,18 @@ class SimulatedConsumer:
         name: str,
         partitions: int,
         history: History,
-        on_read: Callable[[tuple[str, int], int], None],
+        judge: Judge,
         *,
         small: bool = False,
     ) -> None:
         self.client = SimulatedClient(cluster, name)
         self._history = history
-        self._on_read = on_read
+        self._judge = judge
         self._bytes = SMALL_FETCH_BYTES if small else FETCH_BYTES
         self.positions = dict.fromkeys(range(partitions), 0)
         self._looked_in: dict[int, int] = {}
+        self._deleted: list[int] = []
+        """Partitions in which what it would have read next is deleted."""
         self._is_over = False
         self.task: asyncio.Task[None] | None = None
 
@@ -61,7 +72,7 @@ class SimulatedConsumer:
     # --- while the cluster suffers ---
 
     def start(self) -> None:
-        self.task = self.client.loop.create_task(self._follow())
+        self.task = self.client.run(self._follow())
 
     async def _follow(self) -> None:
         """Reads what comes, from the beginning, as long as it is let."""
@@ -82,7 +93,7 @@ class SimulatedConsumer:
         position, leader = self.positions[partition], self.client.leaders.get(partition)
         if leader is None:
             return
-        end = await self._ask_for_end(leader, partition, epoch)
+        end = await self._ask_for_offset(leader, partition, _LATEST, epoch)
         if end is not None and end < position:
             raise SimulationFailed(
                 f"EndIsBehindNothingRead: broker {leader}, leader in epoch {epoch} of {TOPIC}-{partition},"
@@ -98,7 +109,7 @@ class SimulatedConsumer:
 
     def start_final_reads(self) -> None:
         """Everything once more, from the beginning to the end that each leader tells."""
-        self.task = self.client.loop.create_task(self._read_to_the_end())
+        self.task = self.client.run(self._read_to_the_end())
 
     async def _read_to_the_end(self) -> None:
         self._assign()
@@ -110,16 +121,14 @@ class SimulatedConsumer:
     async def _end_of(self, partition: int) -> int:
         while True:
             leader = await self.client.leader(partition)
-            end = await self._ask_for_end(leader, partition, -1)
+            end = await self._ask_for_offset(leader, partition, _LATEST)
             if end is not None:
                 return end
             self.client.leaders.pop(partition, None)
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _ask_for_end(self, leader: int, partition: int, epoch: int) -> int | None:
-        wanted = ListOffsetsPartition(
-            partition_index=partition, current_leader_epoch=epoch, timestamp=_LATEST
-        )
+    async def _ask_for_offset(self, leader: int, partition: int, which: int, epoch: int = -1) -> int | None:
+        wanted = ListOffsetsPartition(partition_index=partition, current_leader_epoch=epoch, timestamp=which)
         request = ListOffsetsRequest(
             replica_id=-1,
             isolation_level=_READ_COMMITTED,
@@ -148,6 +157,9 @@ class SimulatedConsumer:
             return False
         found, is_good = self._read(reply)
         self._history.ok(operation, [Poll(found)])
+        for partition in self._deleted:
+            await self._begin_again(leader, partition)
+        self._deleted.clear()
         return is_good
 
     def _read(self, reply: FetchResponse) -> tuple[dict[str, list[tuple[int, Value]]], bool]:
@@ -160,10 +172,11 @@ class SimulatedConsumer:
                     self._on_error(partition, data.error_code)
                     is_good = False
                     continue
+                self._judge.on_fetched((TOPIC, partition), data.records or b"")
                 aborted = [(each.producer_id, each.first_offset) for each in data.aborted_transactions or ()]
                 records, position = records_from(data.records or b"", self.positions[partition], aborted)
                 if records:
-                    self._on_read((TOPIC, partition), records[-1].offset)
+                    self._judge.on_read((TOPIC, partition), records[-1].offset)
                     key = f"{TOPIC}-{partition}"
                     found[key] = [(record.offset, int(record.value or b"-1")) for record in records]
                 self.positions[partition] = position
@@ -171,11 +184,23 @@ class SimulatedConsumer:
 
     def _on_error(self, partition: int, code: int) -> None:
         if code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            if self.positions[partition] < self._judge.condemned().get(f"{TOPIC}-{partition}", 0):
+                self._deleted.append(partition)
+                return
             raise SimulationFailed(
                 f"{self.client.name} was told that {TOPIC}-{partition} has no offset"
                 f" {self.positions[partition]}, where everything below it was read before"
             )
         self.client.leaders.pop(partition, None)
+
+    async def _begin_again(self, leader: int, partition: int) -> None:
+        """It goes on where the log begins."""
+        start = await self._ask_for_offset(leader, partition, _EARLIEST)
+        if start is not None and start > self.positions[partition]:
+            self.positions[partition] = start
+            self._assign()
+        else:
+            self.client.leaders.pop(partition, None)
 
     def _request(self, partitions: list[int]) -> FetchRequest:
         return FetchRequest(
@@ -190,6 +215,8 @@ class SimulatedConsumer:
                     partitions=[
                         FetchPartition(
                             partition=partition,
+                            # Or one that led before, and has lost what it had, would say that it is gone.
+                            current_leader_epoch=self.client.leader_epochs.get(partition, -1),
                             fetch_offset=self.positions[partition],
                             partition_max_bytes=self._bytes,
                         )

@@ -59,7 +59,8 @@ class DecisionFaults:
             return None
         index = self._random.randrange(len(topic))
         everywhere = [host.broker_id for host in self._cluster.hosts]
-        replicas = self._random.sample(everywhere, k=3) if self._random.random() < 0.85 else None
+        count = len(topic.replicas(index)) if len(everywhere) < 4 else 3
+        replicas = self._random.sample(everywhere, k=count) if self._random.random() < 0.85 else None
         asked = [Reassignment(TOPIC, index, replicas)]
         self._decide(controller, lambda machine: machine.reassign_partitions(asked))
         return f"reassign {TOPIC}-{index} to {replicas}"

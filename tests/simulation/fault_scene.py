@@ -18,11 +18,14 @@ class FaultScene:
     """A fault that may destroy the only good copy is not allowed: with min.insync.replicas=2 one host at a
     time may lose what it held, unless everything that is acknowledged is synced."""
 
-    def __init__(self, cluster: SimulatedCluster, random: Random, *, synced: bool) -> None:
+    def __init__(
+        self, cluster: SimulatedCluster, random: Random, *, synced: bool, min_in_sync: int = 2
+    ) -> None:
         """`synced`: nothing is acknowledged that would not survive the loss of power everywhere."""
         self.cluster = cluster
         self.random = random
         self.synced = synced
+        self.min_in_sync = min_in_sync
         self.is_over = False
 
     def victim(self) -> SimulatedHost | None:
@@ -61,7 +64,9 @@ class FaultScene:
             action()
 
     def may_lose_disk(self, host: SimulatedHost) -> bool:
-        return not any(other.is_suspect for other in self.others(host))
+        return not any(
+            other.is_suspect or other.is_distrusted or other.damaged for other in self.others(host)
+        )
 
     def may_lose_power(self, host: SimulatedHost) -> bool:
         """What is synced survives it, but nobody trusts a host that it happened to."""

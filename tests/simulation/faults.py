@@ -11,6 +11,7 @@ from tests.simulation.coincidences import Coincidences
 from tests.simulation.decision_faults import DecisionFaults
 from tests.simulation.disk_faults import DiskFaults
 from tests.simulation.fault_scene import FaultScene
+from tests.simulation.file_damage import FileDamage
 from tests.simulation.network_faults import NetworkFaults
 from tests.simulation.process_faults import ProcessFaults
 
@@ -18,12 +19,15 @@ UNLIMITED: Final = 1 << 60
 
 
 class Faults:
-    def __init__(self, cluster: SimulatedCluster, random: Random, *, synced: bool) -> None:
+    def __init__(
+        self, cluster: SimulatedCluster, random: Random, *, synced: bool, min_in_sync: int = 2
+    ) -> None:
         """`synced`: nothing is acknowledged that would not survive the loss of power everywhere."""
         self._cluster = cluster
-        self._scene = FaultScene(cluster, random, synced=synced)
+        self._scene = FaultScene(cluster, random, synced=synced, min_in_sync=min_in_sync)
         processes, decisions = ProcessFaults(self._scene), DecisionFaults(self._scene)
         network, disks = NetworkFaults(self._scene), DiskFaults(self._scene)
+        self.damage = FileDamage(self._scene)
         self.names: dict[str, Callable[[], str | None]] = {
             "kill": processes.kill,
             "bounce": processes.bounce,
@@ -51,7 +55,8 @@ class Faults:
             "failed sync": disks.fail_syncs,
             "full disk": disks.fill_disk,
             "reassign": decisions.reassign,
-        } | Coincidences(self._scene, decisions, network, disks).names
+        }
+        self.names |= Coincidences(self._scene, decisions, network, disks).names | self.damage.names
 
     def over(self) -> None:
         """Nothing more happens, and everything that can be healed is."""

@@ -11,6 +11,7 @@ from random import Random
 from typing import Final
 
 from tests.simulation.faults import Faults
+from tests.simulation.retention import NO_RETENTION, Retention
 
 WEIGHTS: Final = {
     "kill": 6,
@@ -82,6 +83,24 @@ class Plan:
     """Disks of each host."""
     theme: str = ""
     """Of the seeds that have one (themes.py)."""
+    segment_bytes: int = 0
+    """0: as large as they are by default."""
+    retention: Retention = NO_RETENTION
+    turns: bool = False
+    """At the end each broker in turn is away, so that whoever is left is read from."""
+
+    @property
+    def configs(self) -> dict[str, str]:
+        """Of the topic."""
+        configs = {"min.insync.replicas": str(self.min_in_sync)}
+        if self.synced:
+            configs["flush.messages"] = "1"
+        if self.segment_bytes:
+            configs["internal.segment.bytes"] = str(self.segment_bytes)
+            configs["index.interval.bytes"] = str(self.segment_bytes // 4)
+            configs["retention.ms"] = str(self.retention.milliseconds)
+            configs["retention.bytes"] = str(self.retention.size)
+        return configs
 
     @classmethod
     def draw(cls, random: Random) -> Plan:

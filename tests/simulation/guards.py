@@ -13,18 +13,21 @@ from collections.abc import Iterator
 from itertools import count, islice
 from random import Random
 
-from tests.simulation.invariants import InvariantBroken
+from tests.simulation.damage_seeds import FIRST_DAMAGED
+from tests.simulation.replicas import InvariantBroken
 from tests.simulation.run import AnomalyFound, Outcome, run_seed
-from tests.simulation.switched_off import safeguard_names, switched_off
+from tests.simulation.switched_off import damage_safeguard_names, safeguard_names, switched_off
 from tests.simulation.themes import FIRST_THEMED, THEMES, draw_themed
 
 ORDINARY = 60
 """So many seeds without a theme come first, as they are cheap; what they miss needs a coincidence."""
 
 
-def seeds(ordinary: int, limit: int, theme: str = "") -> Iterator[int]:
-    """`theme`: only seeds with a theme that is called so, or in part."""
-    if theme:
+def seeds(ordinary: int, limit: int, theme: str = "", *, damage: bool = False) -> Iterator[int]:
+    """`theme`: only seeds with a theme that is called so, or in part; `damage`: those with damaged files."""
+    if damage:
+        yield from range(FIRST_DAMAGED, FIRST_DAMAGED + limit)
+    elif theme:
         fitting = (seed for seed in count(FIRST_THEMED) if theme in draw_themed(Random(seed)).theme)
         yield from islice(fitting, limit)
     else:
@@ -67,19 +70,21 @@ def main() -> int:
     parser.add_argument("--ordinary", type=int, default=ORDINARY, help="of these without a theme, first")
     parser.add_argument("--skip", type=int, default=0, help="seeds that were tried before")
     parser.add_argument("--theme", default="", help="only seeds of this theme")
+    parser.add_argument("--damage", action="store_true", help="the checks for damaged files")
     given = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.environ["PYTHONHASHSEED"] = "0"  # so that every seed is the run that its number says
         os.execv(sys.executable, [sys.executable, "-m", "tests.simulation.guards", *sys.argv[1:]])
     if not any(given.theme in theme.name for theme in THEMES):
         parser.error(f"no theme is called {given.theme}; there are {', '.join(each.name for each in THEMES)}")
-    names = given.only or safeguard_names()
+    names = given.only or (damage_safeguard_names() if given.damage else safeguard_names())
     for name in names:
         switched_off(name)  # or it says which there are
     print("| Switched off | Seeds | Found by | What noticed |\n|---|--:|---|---|", flush=True)
     missed = 0
     for name in names:
-        tried = islice(seeds(given.ordinary, given.limit, given.theme), given.skip, None)
+        every = seeds(given.ordinary, given.limit, given.theme, damage=given.damage)
+        tried = islice(every, given.skip, None)
         number, outcome = search(name, tried)
         missed += outcome is None
         print(row(name, given.skip, number, outcome), flush=True)

@@ -7,78 +7,33 @@ only that process can have changed: the others are looked at when something of t
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final
 
 from headrace.broker.broker import Broker
 from headrace.controller.image import MetadataImage
-from headrace.controller.topic_image import PartitionState
-from headrace.protocol.batch import read_header
-from headrace.replication.partition import Partition
+from headrace.core.errors import CorruptBatch, HeadraceError
+from headrace.core.ports import Buffer
+from headrace.protocol.batch import HEADER_SIZE, check, read_header
 from headrace.testing.simulation.virtual_loop import ProcessLoop
-from headrace.testing.simulation.virtual_time import SimulationFailed
 from tests.simulation.cluster import SimulatedCluster, SimulatedHost
-from tests.simulation.mirror import Entry, Mirror
+from tests.simulation.metadata import compare_metadata
+from tests.simulation.mirror import Entry, holds, place_of
+from tests.simulation.replicas import CommittedLog, InvariantBroken, Key, Replica, holds_all
+from tests.simulation.retention import NO_RETENTION, Retention
 
-METADATA: Final = "__cluster_metadata"
-Key = tuple[str, int]
-
-
-class InvariantBroken(SimulationFailed):
-    def __init__(self, name: str, detail: str) -> None:
-        super().__init__(f"{name}: {detail}")
-        self.name = name
-
-
-class CommittedLog:
-    """One partition's committed batches, and who led it when."""
-
-    __slots__ = ("end", "entries", "leaders", "row")
-
-    def __init__(self) -> None:
-        self.entries: list[Entry] = []
-        self.end = 0
-        self.leaders: dict[int, str] = {}
-        """Leader epoch to the process that had it."""
-        self.row: PartitionState | None = None
-        """As the newest committed metadata has it."""
-
-
-class _Replica:
-    """One partition at one broker process."""
-
-    __slots__ = (
-        "compared",
-        "high_watermark",
-        "leader_epoch",
-        "log_start",
-        "mirror",
-        "partition",
-        "seen",
-        "was_leader",
-    )
-
-    def __init__(self, partition: Partition) -> None:
-        self.partition = partition
-        self.mirror = Mirror(partition.log)
-        self.seen: tuple[object, ...] = ()
-        self.high_watermark = partition.high_watermark
-        self.log_start = partition.log.log_start_offset
-        self.leader_epoch = -1
-        self.was_leader = False
-        self.compared = 0
-        """How many entries of the mirror are known to agree with the committed ones."""
-
-    @property
-    def is_readable(self) -> bool:
-        return not self.partition.log.closed and self.partition.log.directory.failure is None
+METADATA: Final = ("__cluster_metadata", 0)
 
 
 class Invariants:
-    def __init__(self, cluster: SimulatedCluster, min_in_sync: int) -> None:
+    def __init__(
+        self, cluster: SimulatedCluster, min_in_sync: int, retention: Retention = NO_RETENTION
+    ) -> None:
         self._cluster = cluster
         self._min_in_sync = min_in_sync
+        self._retention = retention
         self.committed: dict[Key, CommittedLog] = {}
-        self._replicas: dict[SimulatedHost, dict[Key, _Replica]] = {host: {} for host in cluster.hosts}
+        self._replicas: dict[SimulatedHost, dict[Key, Replica]] = {host: {} for host in cluster.hosts}
         self._left: dict[tuple[SimulatedHost, Key], tuple[int, list[Entry]]] = {}
         self._host_of: dict[ProcessLoop, SimulatedHost] = {}
         self._metadata_end: dict[ProcessLoop, int] = {}
@@ -124,11 +79,12 @@ class Invariants:
                 partition.is_leader,
                 log.truncations,
                 log.log_start_offset,
+                log.is_open,
             )
             if seen != replica.seen:
                 replica.seen = seen
                 if replica.is_readable:
-                    self._on_partition(loop, key, replica)
+                    self._on_partition(loop, host, key, replica)
 
     def _find_replicas(self, host: SimulatedHost, broker: Broker) -> None:
         """Only the metadata says what is hosted, so only then there can be another replica."""
@@ -139,8 +95,10 @@ class Invariants:
                 continue  # it failed in this very step; nothing can be read of it any more
             key = partition.topic_partition
             replica = known.get(key)
+            if not partition.log.is_open and (replica is None or replica.partition is not partition):
+                continue
             found[key] = (
-                replica if replica is not None and replica.partition is partition else _Replica(partition)
+                replica if replica is not None and replica.partition is partition else Replica(partition)
             )
 
     def _find(self, loop: ProcessLoop) -> SimulatedHost | None:
@@ -161,35 +119,12 @@ class Invariants:
         self._require(end >= before, "AppliedIsCommitted", f"{loop.name} went back from {before} to {end}")
         copy = broker.metadata_partition.log
         self._require(copy.end_offset >= end, "MetadataLogMatching", f"the copy of {loop.name} is shorter")
-        self._compare_metadata(loop, broker, before)
+        if METADATA not in self._cluster.hosts[broker.broker_id - 1].damaged:
+            compare_metadata(loop.name, broker, before, ensemble.ever)
         if end > self._newest:
             self._newest = end
             self._registered = {each.broker_id: each.epoch for each in broker.image.brokers.values()}
             self._on_newest(broker.image)
-
-    def _compare_metadata(self, loop: ProcessLoop, broker: Broker, at: int) -> None:
-        log, end = broker.metadata_partition.log, broker.store.end
-        if log.closed or log.directory.failure is not None:
-            return
-        at = max(at, log.log_start_offset)
-        known = self._cluster.ensemble.ever
-        while at < end:
-            part = log.read(at, 1 << 30, limit=end, min_one=True)
-            if part.length == 0:
-                return
-            data = part.file.pread(part.length, part.position)
-            position = 0
-            while position < len(data) and at < end:
-                header = read_header(data, position)
-                committed = known.get(header.base_offset)
-                held = data[position : position + header.size]
-                self._require(
-                    committed is not None and read_header(committed).crc == read_header(held).crc,
-                    "MetadataLogMatching",
-                    f"{loop.name} holds another batch at {header.base_offset}",
-                )
-                position += header.size
-                at = header.next_offset
 
     def _on_newest(self, image: MetadataImage) -> None:
         """The newest committed rows: who may lead, and whether they could."""
@@ -217,22 +152,24 @@ class Invariants:
             found = self.committed[key] = CommittedLog()
         return found
 
-    def _on_partition(self, loop: ProcessLoop, key: Key, replica: _Replica) -> None:
+    def _on_partition(self, loop: ProcessLoop, host: SimulatedHost, key: Key, replica: Replica) -> None:
         self.checks += 1
         partition, mirror = replica.partition, replica.mirror
         committed = self._committed(key)
-        if mirror.update():
-            replica.compared = 0
         where = f"{key[0]}-{key[1]} at {loop.name}"
+        replica.is_damaged = key in host.damaged
+        if not self._follow(replica, committed, where):
+            return
         high_watermark, log_start = partition.high_watermark, partition.log.log_start_offset
         self._require(
-            high_watermark >= replica.high_watermark,
+            high_watermark >= replica.high_watermark or replica.is_damaged,
             "HighWatermarkNeverMovesBack",
             f"{where}: from {replica.high_watermark} to {high_watermark}",
         )
         self._require(log_start >= replica.log_start, "LogStartNeverMovesBack", where)
-        self._require(high_watermark <= mirror.end, "HighWatermarkInsideLog", where)
+        self._require(high_watermark <= mirror.end or replica.is_damaged, "HighWatermarkInsideLog", where)
         replica.high_watermark, replica.log_start = high_watermark, log_start
+        self._check_log_start(replica, committed, where)
         if partition.is_leader:
             self._on_leader(loop, key, replica, committed, where)
         elif high_watermark > committed.end and replica.was_leader:
@@ -246,8 +183,37 @@ class Invariants:
         self._compare(replica, committed, min(high_watermark, committed.end), "LogMatching", where)
         self._check_candidates(key, committed)
 
+    def _follow(self, replica: Replica, committed: CommittedLog, where: str) -> bool:
+        """See what is new in a log. Only of a damaged one some of it may be beyond reading."""
+        mirror = replica.mirror
+        try:
+            if mirror.update():
+                replica.compared = 0
+        except (HeadraceError, OSError) as error:
+            self._require(replica.is_damaged, "CommittedRecordsStay", f"{where}: {error}")
+            with suppress(HeadraceError, OSError):
+                mirror.begin_at(min(committed.end, mirror.log.end_offset))
+                return True
+            return False
+        return True
+
+    def _check_log_start(self, replica: Replica, committed: CommittedLog, where: str) -> None:
+        """RetentionAlone: nothing else raises the log start of any replica, damaged or not."""
+        start = replica.log_start
+        if start <= committed.condemned:
+            return
+        gone = committed.entries[place_of(committed.entries, committed.condemned) :]
+        gone = gone[: place_of(gone, start)]
+        left = replica.mirror.entries[place_of(replica.mirror.entries, start) :]
+        self._require(
+            self._retention.condemns(gone, left, self._cluster.scheduler.now),
+            "RetentionAlone",
+            f"{where} begins at {start}; nobody has condemned anything from {committed.condemned} on",
+        )
+        committed.condemned = start
+
     def _on_leader(
-        self, loop: ProcessLoop, key: Key, replica: _Replica, committed: CommittedLog, where: str
+        self, loop: ProcessLoop, key: Key, replica: Replica, committed: CommittedLog, where: str
     ) -> None:
         partition = replica.partition
         epoch = partition.leader_epoch
@@ -264,13 +230,13 @@ class Invariants:
         if partition.high_watermark > committed.end:
             self._commit(key, replica, committed, where)
 
-    def _commit(self, key: Key, replica: _Replica, committed: CommittedLog, where: str) -> None:
+    def _commit(self, key: Key, replica: Replica, committed: CommittedLog, where: str) -> None:
         """A leader's high watermark is above everything before: what lies below it is committed now."""
         entries = replica.mirror.entries
         self._compare(replica, committed, committed.end, "StrongIsr", where)
         until = replica.partition.high_watermark
-        start = len(committed.entries)
-        added = [entry for entry in entries[start:] if entry.next_offset <= until]
+        last_place = place_of(entries, until)
+        added = entries[place_of(entries, committed.end) : last_place]
         self._require(
             bool(added) and added[0].base_offset == committed.end and added[-1].next_offset == until,
             "HighWatermarkBetweenBatches",
@@ -278,19 +244,22 @@ class Invariants:
         )
         committed.entries += added
         committed.end = until
-        replica.compared = len(committed.entries)
+        replica.compared = last_place
         last = committed.entries[-1]
-        holders = self._holders(key, len(committed.entries) - 1, last)
+        holders = self._holders(key, last)
         self._require(
             len(holders) >= min(self._min_in_sync, len(replica.partition.replicas)),
             "MinIsrRecoveryQuorum",
             f"{where}: offset {last.base_offset} is committed and held by {holders} only",
         )
 
-    def _holders(self, key: Key, place: int, entry: Entry) -> list[str]:
-        """Whose log holds it. One who lost power since it had said so is not to blame, and counts."""
+    def _holders(self, key: Key, entry: Entry) -> list[str]:
+        """Whose log holds it. One who lost power, or was damaged, since it had said so is not to blame."""
         found = []
         for host in self._cluster.hosts:
+            if host.is_in_doubt(key):
+                found.append(host.name)
+                continue
             replica = self._replicas[host].get(key)
             if replica is not None:
                 if replica.is_readable:
@@ -298,24 +267,30 @@ class Invariants:
                 entries = replica.mirror.entries
             else:
                 boot, entries = self._left.get((host, key), (-1, []))
-                if host.is_suspect or boot != host.boot:
+                if boot != host.boot:
                     entries = []
-            if host.is_suspect or (place < len(entries) and entries[place] == entry):
+            if holds(entries, entry):
                 found.append(host.name)
         return found
 
-    def _compare(self, replica: _Replica, committed: CommittedLog, until: int, name: str, where: str) -> None:
+    def _compare(self, replica: Replica, committed: CommittedLog, until: int, name: str, where: str) -> None:
         """The log agrees with what is committed, below `until`. What was compared before is not again."""
         entries, known = replica.mirror.entries, committed.entries
+        if replica.is_damaged or not entries:
+            return
         at = replica.compared
-        while at < len(entries) and at < len(known) and entries[at].next_offset <= until:
-            if entries[at] != known[at]:
-                raise InvariantBroken(name, f"{where}: {entries[at]} instead of {known[at]}")
+        before = place_of(known, entries[0].base_offset)
+        if at == 0 and before > place_of(known, replica.mirror.begin):
+            raise InvariantBroken("CommittedRecordsStay", f"{where} begins with {entries[0]}")
+        while at < len(entries) and at + before < len(known) and entries[at].next_offset <= until:
+            if entries[at] != known[at + before]:
+                raise InvariantBroken(name, f"{where}: {entries[at]} instead of {known[at + before]}")
             at += 1
         replica.compared = at
 
-    def _require_complete(self, replica: _Replica, committed: CommittedLog, name: str, where: str) -> None:
-        replica.mirror.update()
+    def _require_complete(self, replica: Replica, committed: CommittedLog, name: str, where: str) -> None:
+        if replica.is_damaged or not self._follow(replica, committed, where):
+            return
         end = replica.mirror.end
         self._require(end >= committed.end, name, f"{where} ends at {end}, and {committed.end} is committed")
         self._compare(replica, committed, committed.end, name, where)
@@ -329,7 +304,7 @@ class Invariants:
             host = self._cluster.hosts[member - 1]
             replica = self._replicas[host].get(key)
             broker = host.broker
-            if replica is None or not replica.is_readable:
+            if replica is None or not replica.is_readable or key in host.damaged:
                 continue
             if broker is None or not self.is_registered(broker):
                 continue
@@ -345,6 +320,29 @@ class Invariants:
         if not hasattr(broker, "node"):
             return False  # it has not got so far
         return self._registered.get(broker.broker_id) == broker.broker_epoch
+
+    def is_whole(self, host: SimulatedHost, key: Key) -> bool:
+        """Whether a replica that was damaged holds everything again, read from its files just now."""
+        broker, row = host.broker, self._committed(key).row
+        if broker is None or row is None or not self.is_registered(broker):
+            return False
+        replica = self._replicas[host].get(key)
+        if broker.broker_id not in row.replicas:
+            return replica is None
+        if replica is None or not replica.is_readable or broker.broker_id not in row.isr:
+            return False
+        if not holds_all(host.disk, replica.partition.log, self._committed(key)):
+            return False
+        replica.begin_anew()
+        return True
+
+    def condemn(self, key: Key, offset: int) -> None:
+        """Somebody asks for records before `offset` to be deleted."""
+        committed = self._committed(key)
+        committed.condemned = max(committed.condemned, offset)
+
+    def condemned(self) -> dict[str, int]:
+        return {f"{topic}-{index}": log.condemned for (topic, index), log in self.committed.items()}
 
     # --- what clients are told ---
 
@@ -363,6 +361,26 @@ class Invariants:
             "ReadIsCommitted",
             f"{key[0]}-{key[1]} offset {offset} was read, {committed.end} is committed",
         )
+
+    def on_fetched(self, key: Key, data: Buffer) -> None:
+        """ConsistentRead: what a consumer is given is what was committed, byte for byte."""
+        known = self._committed(key).entries
+        position = 0
+        while len(data) - position >= HEADER_SIZE:
+            header = read_header(data, position)
+            if header.batch_length > 0 and header.size > len(data) - position:
+                return  # the last one may be cut
+            where = f"{key[0]}-{key[1]} offset {header.base_offset}"
+            try:
+                header = check(data, position)
+            except CorruptBatch as error:
+                raise InvariantBroken("ConsistentRead", f"{where} was served damaged: {error}") from None
+            self._require(
+                holds(known, Entry.of(header)),
+                "ConsistentRead",
+                f"{where} is not what was committed: {header}",
+            )
+            position += header.size
 
     # --- ---
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import NamedTuple
 
+from headrace.core.errors import CorruptLog
 from headrace.log.partition_log import PartitionLog
-from headrace.protocol.batch import iterate
+from headrace.protocol.batch import BatchHeader, iterate
+from headrace.testing.disk import SimulatedDisk
 
 _EVERYTHING = 1 << 30
 
@@ -17,18 +21,42 @@ class Entry(NamedTuple):
     next_offset: int
     epoch: int
     checksum: int
+    size: int
+    timestamp: int
+
+    @classmethod
+    def of(cls, header: BatchHeader) -> Entry:
+        return cls(
+            header.base_offset,
+            header.next_offset,
+            header.leader_epoch,
+            header.crc,
+            header.size,
+            header.max_timestamp,
+        )
+
+
+def place_of(entries: Sequence[Entry], offset: int) -> int:
+    """Where the first entry is that begins at `offset` or later."""
+    return bisect_left(entries, offset, key=lambda entry: entry.base_offset)
+
+
+def holds(entries: Sequence[Entry], entry: Entry) -> bool:
+    place = place_of(entries, entry.base_offset)
+    return place < len(entries) and entries[place] == entry
 
 
 class Mirror:
     """Follows one log. `update` reads only what is new, unless the log was cut."""
 
-    __slots__ = ("_truncations", "entries", "log")
+    __slots__ = ("_truncations", "begin", "entries", "log")
 
     def __init__(self, log: PartitionLog) -> None:
         self.log = log
         self.entries: list[Entry] = []
+        self.begin = log.log_start_offset
+        """Where the log began when its first entry was read."""
         self._truncations = log.truncations
-        self._read_on()
 
     @property
     def end(self) -> int:
@@ -45,16 +73,35 @@ class Mirror:
         self._read_on()
         return cut
 
+    def begin_at(self, offset: int) -> None:
+        """Forget what was read, and read from `offset` on: what lies before it is beyond reading."""
+        self.entries.clear()
+        self._truncations = self.log.truncations
+        self.begin = offset
+        self._read_from(offset)
+
     def _read_on(self) -> None:
         log = self.log
-        at = self.entries[-1].next_offset if self.entries else log.log_start_offset
+        if self.end < log.log_start_offset:  # what lies between was never seen, and is deleted
+            self.entries.clear()
+        if not self.entries:
+            self.begin = log.log_start_offset
+        self._read_from(self.end)
+
+    def _read_from(self, at: int) -> None:
+        log, disk = self.log, self.log.directory.disk
+        assert isinstance(disk, SimulatedDisk)
         while at < log.end_offset:
-            part = log.read(at, _EVERYTHING, limit=log.end_offset, min_one=True)
+            with disk.unseen():
+                part = log.read(at, _EVERYTHING, limit=log.end_offset, min_one=True)
+                data = part.file.pread(part.length, part.position)
             if part.length == 0:
                 return
-            data = part.file.pread(part.length, part.position)
+            began = at
             for _, header in iterate(data):
-                entry = Entry(header.base_offset, header.next_offset, header.leader_epoch, header.crc)
+                entry = Entry.of(header)
                 if entry.base_offset >= at:
                     self.entries.append(entry)
                 at = header.next_offset
+            if at <= began:  # a damaged header leads back: a walk that does not advance never ends
+                raise CorruptLog(f"nothing reaches offset {began}")

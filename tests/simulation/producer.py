@@ -18,6 +18,7 @@ from headrace.protocol.messages.init_producer_id_response import InitProducerIdR
 from headrace.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.protocol.messages.produce_response import PartitionProduceResponse, ProduceResponse
 from headrace.protocol.records import NewRecord, encode_batch
+from headrace.testing.simulation.clock import BEGINNING_MS
 from headrace.testing.simulation.virtual_time import SimulationFailed
 from tests.checker.history import History, Send
 from tests.simulation.client import PAUSE_SECONDS, REQUEST_SECONDS, TOPIC, SimulatedClient
@@ -41,13 +42,14 @@ _BROKEN: Final = (
 
 
 class _Batch:
-    __slots__ = ("attempts", "deadline", "operation", "sequence", "value")
+    __slots__ = ("attempts", "deadline", "operation", "sequence", "timestamp", "value")
 
-    def __init__(self, operation: int, value: int, sequence: int, deadline: float) -> None:
+    def __init__(self, operation: int, value: int, sequence: int, deadline: float, timestamp: int) -> None:
         self.operation = operation
         self.value = value
         self.sequence = sequence
         self.deadline = deadline
+        self.timestamp = timestamp
         self.attempts = 0
 
 
@@ -62,17 +64,19 @@ class SimulatedProducer:
         history: History,
         pause: float,
         on_acknowledged: Callable[[tuple[str, int], int], None],
+        *,
+        stamped: bool = False,
     ) -> None:
+        """`stamped`: its records say when they were made."""
         self.client = SimulatedClient(cluster, f"producer-{number}")
         self.history = history
         self.pause = pause
         self.on_acknowledged = on_acknowledged
+        self.stamped = stamped
         self.is_over = False
         self.acknowledged = 0
         self._next_value = number * 1_000_000
-        self._tasks = [
-            self.client.loop.create_task(_Lane(self, partition).work()) for partition in range(partitions)
-        ]
+        self._tasks = [self.client.run(_Lane(self, partition).work()) for partition in range(partitions)]
 
     @property
     def is_done(self) -> bool:
@@ -119,7 +123,9 @@ class _Lane:
         process = f"{self._client.name}.{self._partition}.{self._life}"
         operation = self._history.invoke(process, "send", [Send(self._key, value)])
         deadline = self._client.loop.time() + DELIVERY_SECONDS
-        self._waiting.append(_Batch(operation, value, self._next_sequence, deadline))
+        now_ms = BEGINNING_MS + int(self._client.cluster.scheduler.now * 1000)
+        timestamp = now_ms if self._producer.stamped else -1
+        self._waiting.append(_Batch(operation, value, self._next_sequence, deadline, timestamp))
         self._next_sequence += 1
 
     async def _attempt(self) -> bool:
@@ -203,7 +209,7 @@ class _Lane:
         assert self._identity is not None
         producer_id, epoch = self._identity
         records = encode_batch(
-            [NewRecord(b"%d" % batch.value)],
+            [NewRecord(b"%d" % batch.value, timestamp=batch.timestamp)],
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=batch.sequence,

@@ -15,6 +15,7 @@ from tests.checker.history import History
 from tests.simulation.client import TOPIC, SimulatedClient
 from tests.simulation.cluster import DATA, MORE, SimulatedCluster
 from tests.simulation.consumer import SimulatedConsumer
+from tests.simulation.damage_seeds import FIRST_DAMAGED, PROPERTIES, draw_damaged
 from tests.simulation.describe import describe
 from tests.simulation.events import broker_events
 from tests.simulation.faults import Faults
@@ -43,6 +44,7 @@ class Outcome:
     frames: int = 0
     acknowledged: int = 0
     leaderships: int = 0
+    damages: int = 0
     failure: BaseException | None = None
     state: str = ""
     """The cluster at the end, if the run failed."""
@@ -65,7 +67,10 @@ def run_seed(
 ) -> Outcome:
     """Never raises what the run found: that is in the outcome."""
     random = Random(seed)
-    drawn = Plan.draw(random) if seed < FIRST_THEMED else draw_themed(random)
+    if seed < FIRST_THEMED:
+        drawn = Plan.draw(random)
+    else:
+        drawn = draw_themed(random) if seed < FIRST_DAMAGED else draw_damaged(random)
     outcome = Outcome(seed, plan or drawn)
     was_enabled = gc.isenabled()
     gc.disable()  # what is collected, and when, must not depend on what ran before
@@ -89,20 +94,23 @@ class Run:
     ) -> None:
         plan = self._plan = outcome.plan
         self._outcome = outcome
-        safeguards, controller_safeguards = switched_off(without)
+        safeguards, controller_safeguards, wholeness = switched_off(without)
         self.cluster = SimulatedCluster(
             random.getrandbits(32),
             brokers=plan.brokers,
             directories=(DATA, MORE)[: plan.directories],
+            properties=PROPERTIES if plan.segment_bytes else None,
             safeguards=safeguards,
             controller_safeguards=controller_safeguards,
+            wholeness=wholeness,
         )
         self.cluster.trace = outcome.trace
         self.cluster.on_event = on_event
-        self._invariants = Invariants(self.cluster, plan.min_in_sync)
+        self._invariants = Invariants(self.cluster, plan.min_in_sync, plan.retention)
         self._history = History(clock=lambda: self.cluster.scheduler.now)
         outcome.history = self._history
-        self._faults = Faults(self.cluster, random, synced=plan.synced)
+        self._faults = Faults(self.cluster, random, synced=plan.synced, min_in_sync=plan.min_in_sync)
+        self._faults.damage.condemn = self._invariants.condemn
         self._generator = Generator(plan, self._faults, random)
         self._random = random
         self._producers: list[SimulatedProducer] = []
@@ -114,6 +122,8 @@ class Run:
             self._suffer()
             self._heal()
             self._read_everything()
+            if self._plan.turns:
+                self._take_turns()
         finally:
             outcome, cluster = self._outcome, self.cluster
             outcome.fingerprint = cluster.network.fingerprint
@@ -121,7 +131,8 @@ class Run:
             outcome.frames = cluster.network.frames
             outcome.acknowledged = sum(producer.acknowledged for producer in self._producers)
             outcome.leaderships = self._invariants.counts.get("leaderships", 0)
-        verdict = check(self._history, Settings())
+            outcome.damages = self._faults.damage.count
+        verdict = check(self._history, Settings(deleted_before=self._invariants.condemned()))
         if not verdict.valid:
             raise AnomalyFound(str(verdict))
 
@@ -138,10 +149,7 @@ class Run:
         cluster, plan = self.cluster, self._plan
         cluster.start()
         admin = SimulatedClient(cluster, "admin")
-        configs = {"min.insync.replicas": str(plan.min_in_sync)}
-        if plan.synced:
-            configs["flush.messages"] = "1"
-        creation = admin.loop.create_task(admin.create_topic(plan.partitions, plan.replication, configs))
+        creation = admin.loop.create_task(admin.create_topic(plan.partitions, plan.replication, plan.configs))
         cluster.run_until(creation.done, START_SECONDS, "the topic exists")
         creation.result()
         for number in range(1, plan.producers + 1):
@@ -153,6 +161,7 @@ class Run:
                     self._history,
                     plan.pause,
                     self._invariants.on_acknowledged,
+                    stamped=plan.segment_bytes > 0,
                 )
             )
         for number in range(1, plan.consumers + 1):
@@ -161,7 +170,7 @@ class Run:
                 f"consumer-{number}",
                 plan.partitions,
                 self._history,
-                self._invariants.on_read,
+                self._invariants,
                 small=number == 2,
             )
             consumer.start()
@@ -181,6 +190,14 @@ class Run:
         """A host is trusted again once it is among those in sync, everywhere, since its last loss."""
         rows = [committed.row for committed in self._invariants.committed.values()]
         for host in self.cluster.hosts:
+            for key in list(host.damaged):
+                if self._invariants.is_whole(host, key):
+                    del host.damaged[key]
+                    self.cluster.tell(f"{key[0]}-{key[1]} at {host.name} is whole again")
+            if host.is_distrusted and not host.damaged and host.broker is not None:
+                mine = [row for row in rows if row is not None and host.broker_id in row.replicas]
+                is_known = self._invariants.is_registered(host.broker)
+                host.is_distrusted = not is_known or not all(host.broker_id in row.isr for row in mine)
             if host.disk.failed_syncs or host.disk.refuses_to_sync:
                 continue  # what it will lose is lost when it starts again
             if host.is_suspect and host.broker is not None and self._invariants.is_registered(host.broker):
@@ -241,10 +258,16 @@ class Run:
             self.cluster.run_until(self._is_whole, HEALING_SECONDS, "the cluster is whole again")
         raise SimulationFailed(f"the cluster did not stay whole during any of {READINGS} readings")
 
+    def _take_turns(self) -> None:
+        """Each broker is away once, and everything is read from those that are left."""
+        for host in self.cluster.hosts:
+            host.kill()
+            self._read_once(f"without {host.name}")
+            host.start()
+            self.cluster.run_until(self._is_whole, HEALING_SECONDS, "the cluster is whole again")
+
     def _read_once(self, name: str) -> None:
-        reader = SimulatedConsumer(
-            self.cluster, name, self._plan.partitions, self._history, self._invariants.on_read
-        )
+        reader = SimulatedConsumer(self.cluster, name, self._plan.partitions, self._history, self._invariants)
         self._consumers.append(reader)
         reader.start_final_reads()
         self.cluster.run_until(lambda: reader.is_done, READING_SECONDS, "everything is read")

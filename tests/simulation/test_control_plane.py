@@ -19,12 +19,14 @@ from headrace.controller.store import MetadataStore
 from headrace.core.errors import CorruptLog
 from headrace.core.ports_coordination import SessionState
 from headrace.protocol.error_codes import ErrorCode
-from headrace.protocol.headers import LENGTH_SIZE, frame_request
+from headrace.protocol.headers import LENGTH_SIZE, frame_request, read_response_header
 from headrace.protocol.message import Message
 from headrace.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
+from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
+from headrace.protocol.primitives import Reader
 from headrace.testing.simulation.coordination import SimulatedCoordination
 from headrace.testing.simulation.virtual_loop import ProcessLoop
 from tests.simulation.cluster import PORT, SimulatedCluster, SimulatedHost
@@ -152,7 +154,7 @@ def creation(name: str) -> CreateTopicsRequest:
 
 @pytest.mark.parametrize("pick", [in_office, out_of_office])
 def test_a_broker_stops_while_the_coordination_service_is_away(cluster: SimulatedCluster, pick: Any) -> None:
-    """Nothing can be committed, so whatever waits for a commit is not waited for."""
+    """Nothing can be committed, so whatever waits for a commit is not waited for. Its client is told why."""
     host = pick(cluster)
     host.wanted = False
     cluster.ensemble.lose_quorum()
@@ -161,7 +163,11 @@ def test_a_broker_stops_while_the_coordination_service_is_away(cluster: Simulate
     cluster.run_for(1)
     host.stop()
     cluster.run_until(lambda: not host.is_running, 45, "the broker has stopped")
-    assert task.cancelled() or not task.done() or task.exception() is not None
+    body = memoryview(task.result())
+    _, at = read_response_header(body, CreateTopicsRequest.API_KEY, 7)
+    (told,) = CreateTopicsResponse.decode(Reader(body, at), 7).topics
+    assert told.error_code == ErrorCode.REQUEST_TIMED_OUT
+    assert "cannot reach ZooKeeper" in (told.error_message or "")
 
 
 # --- two processes with one broker id ---------------------------------------------------------------------

@@ -43,7 +43,9 @@ def test_without_it_a_violation_is_found(name: str) -> None:
 
 
 def test_several_are_switched_off_together() -> None:
-    replication, controller = switched_off("maximal_isr+fenced_not_admitted")
+    replication, controller, wholeness = switched_off("maximal_isr+fenced_not_admitted+gaps")
+    assert not wholeness.gaps
+    assert wholeness.first_segment
     assert not replication.maximal_isr
     assert not controller.fenced_not_admitted
     assert replication.fenced_exchange

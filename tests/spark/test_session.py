@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 from headrace.spark import jars
@@ -24,9 +27,57 @@ def test_a_directory_without_jars_says_how_to_fill_it(tmp_path: Path) -> None:
         settings(jar_directory=tmp_path)
 
 
-def test_a_second_session_is_refused_and_not_silently_the_first(spark: SparkSession) -> None:
-    with pytest.raises(SessionExists):
-        session()
+def test_a_second_call_returns_the_session_that_runs(spark: SparkSession) -> None:
+    assert session() is spark
+    assert session(extra={"spark.ui.enabled": "false"}) is spark
+
+
+def test_a_session_with_other_settings_is_refused_and_not_silently_the_first(spark: SparkSession) -> None:
+    with pytest.raises(SessionExists, match=r"spark.master is 'local\[2\]', not 'local\[7\]'"):
+        session(master="local[7]")
+    with pytest.raises(SessionExists, match=r"spark\.sql\.warehouse\.dir"):
+        session(warehouse="elsewhere")
+    with pytest.raises(SessionExists, match=r"my\.own"):
+        session(extra={"my.own": "1"})
+
+
+def test_a_session_knows_the_sink_and_says_how_to_read(spark: SparkSession) -> None:
+    with pytest.raises(AnalysisException, match=r"headrace\.spark\.read_topic\(spark, TOPIC"):
+        spark.read.format("headrace").load()
+    with pytest.raises(AnalysisException, match="stream_topic"):
+        spark.readStream.format("headrace").load()
+
+
+_BARE = """
+from pathlib import Path
+from pyspark.sql import SparkSession
+from headrace.spark import read_topic
+from headrace.spark.lake import config, job
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+lake = '[kafka]\\n"bootstrap.servers" = "127.0.0.1:1"\\n[lake]\\nformat = "parquet"\\n'
+lake += 'location = "lake"\\n[[topics]]\\nname = "t"\\n'
+for attempt in (
+    lambda: read_topic(spark, "t", kafka={"bootstrap.servers": "127.0.0.1:1"}),
+    lambda: job.run(spark, config.parse(lake, Path("lake.toml")), once=True),
+):
+    try:
+        attempt()
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_a_session_without_the_jars_is_told_which_and_how_to_have_them(tmp_path: Path) -> None:
+    """In a process of its own: a process has one session."""
+    said = subprocess.run(
+        [sys.executable, "-c", _BARE], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    lines = said.stdout.splitlines()
+    assert len(lines) == 2, said.stderr
+    for line in lines:
+        assert line.startswith("JarsMissing this Spark session has no AdminClient"), line
+        assert "kafka-clients-" in line
+        assert "headrace.spark.settings()" in line
 
 
 def test_a_topic_goes_into_tables_of_both_formats(

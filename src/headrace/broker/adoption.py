@@ -33,6 +33,7 @@ from headrace.log.manager import LogManager
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import PartitionLog
 from headrace.log.recovery import open_log
+from headrace.log.wholeness import Claims
 from headrace.protocol.message import Message
 from headrace.protocol.stored.config_record import ConfigRecord
 from headrace.protocol.stored.partition_record import PartitionRecord
@@ -233,9 +234,8 @@ class _Target:
             final,
             source.partition,
             self._config_of(source.partition.topic),
+            Claims(log_start_offset=source.log_start_offset),
             clean=False,
-            recovery_point=0,
-            log_start_offset=source.log_start_offset,
             now_ms=self.now_ms,
             foreign=True,
         )

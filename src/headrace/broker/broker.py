@@ -17,24 +17,41 @@ from headrace.broker.cluster.departures import Departures
 from headrace.broker.cluster.duties import MetadataPosition
 from headrace.broker.cluster.leaving import leave
 from headrace.broker.cluster.node import ClusterNode, Standing
+from headrace.broker.cluster.reachability import Reachability
 from headrace.broker.cluster.snapshots import Snapshots
 from headrace.broker.cluster.suspicions import Suspicions
 from headrace.broker.coordinators.coordinators import Coordinators
+from headrace.broker.disk_space import DiskSpace
 from headrace.broker.dispatcher import Dispatcher
+from headrace.broker.fetch.cold_reads import ColdReads
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetches
 from headrace.broker.flusher import Flusher
+from headrace.broker.health_report import HealthReport
 from headrace.broker.held_produces import HeldProduces
 from headrace.broker.hosting import Hosting
 from headrace.broker.integrity import Integrity
 from headrace.broker.logging import get_logger
 from headrace.broker.maintenance import Maintenance
 from headrace.broker.partitions import PartitionTable
+from headrace.broker.peer_log import PeerLog
+from headrace.broker.peer_memory import PeerMemory
 from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.refused_batches import RefusedBatches
+from headrace.broker.removing import Removing
 from headrace.broker.replicas.manager import ReplicaManager
-from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID, Storage, open_storage
+from headrace.broker.requests.metadata_rows import MetadataRows
+from headrace.broker.requests.turns import Turns
+from headrace.broker.requests.work_thread import WorkThread
+from headrace.broker.storage import (
+    METADATA_PARTITION,
+    METADATA_TOPIC_ID,
+    Storage,
+    load_metadata,
+    open_storage,
+)
 from headrace.broker.transactions.verification import Verifications
+from headrace.broker.truncations import AT_ONCE, Truncations
 from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
 from headrace.controller.checkpoint_files import CheckpointFiles
@@ -42,10 +59,9 @@ from headrace.controller.declared_schema import DeclaredSchema
 from headrace.controller.features import SUPPORTED
 from headrace.controller.image import Endpoint as AdvertisedEndpoint
 from headrace.controller.image import MetadataImage
-from headrace.controller.log_journal import LogJournal
 from headrace.controller.machine import ControllerMachine
 from headrace.controller.shell import Controller
-from headrace.controller.store import MetadataStore
+from headrace.controller.store import MetadataCopy, MetadataStore
 from headrace.controller.topics import TopicDefaults
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import ConfigError, HeadraceError, NotReady, StorageError
@@ -58,6 +74,7 @@ from headrace.replication.partition import Partition
 
 FLUSH_THREADS: Final = 4
 READ_THREADS: Final = 4
+TRUNCATION_THREADS: Final = AT_ONCE + 1
 SPARE_DESCRIPTORS: Final = 128
 """For checkpoints, snapshots and whatever else is opened for a moment."""
 
@@ -96,19 +113,29 @@ class Broker:
         self.broker_id = BrokerId(config.broker_id)
         self.loop = asyncio.get_running_loop()
         self.log = get_logger("headrace.broker")
+        self.peer_log = PeerLog(self.loop, self.log)
+        """For what a peer can cause as often as it likes."""
         self.apis: Mapping[int, Api] = BY_KEY
         self.supported_features: Mapping[str, tuple[int, int]] = SUPPORTED
         self.metrics = BrokerMetrics()
+        self.memory = PeerMemory(config, world.memory_bytes)
+        """What is held on behalf of peers."""
         self.partitions = PartitionTable()
         self.waiting_fetches = WaitingFetches(self.loop)
         self.held_produces = HeldProduces(self.loop)
         self.refused_batches = RefusedBatches()
         self.fetch_sessions = SessionCache(
-            config.max_incremental_fetch_session_cache_slots, lambda: world.random.randrange(2**31 - 1) + 1
+            config.max_incremental_fetch_session_cache_slots,
+            lambda: world.random.randrange(2**31 - 1) + 1,
+            self.memory.fetch_sessions,
         )
         self._flush_threads = ThreadPoolExecutor(FLUSH_THREADS, "flush")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read-ahead")
+        self.turns = Turns(self.loop, self.clock)
+        self.work_thread = WorkThread(self.loop)
         self.flusher = Flusher(self.loop, self._flush_threads, self.metrics.log_flushes)
+        self._truncation_threads = ThreadPoolExecutor(TRUNCATION_THREADS, "truncate")
+        self.truncations = Truncations(self, self._truncation_threads)
         self.dispatcher = Dispatcher(self)
         self.network = world.make_endpoint(
             self.loop,
@@ -118,7 +145,8 @@ class Broker:
             max_connections=self.connection_limit,
             max_connections_per_ip=config.max_connections_per_ip,
             max_idle_seconds=config.connections_max_idle_ms / 1000,
-            queued_bytes=config.queued_max_request_bytes,
+            requests=self.memory.requests,
+            answers=self.memory.answers,
             send_buffer_bytes=config.socket_send_buffer_bytes,
             receive_buffer_bytes=config.socket_receive_buffer_bytes,
             backlog=config.socket_listen_backlog_size,
@@ -130,9 +158,14 @@ class Broker:
         self.channel = ControllerChannel(self)
         self.suspicions = Suspicions(self)
         self.departures = Departures(self)
+        self.metadata_rows = MetadataRows(self)
         self.integrity = Integrity(self)
+        self.cold_reads = ColdReads(self.loop, self._read_threads, self.integrity, self.metrics.scrub)
         self.verification = Verifications(self)
         self.alone = True
+        self.health = HealthReport()
+        self.reachability: Reachability | None = None
+        """Of ZooKeeper; a broker that is alone has none to reach."""
         self._shared: Coordination | None = None
         self.open_to_clients = False
         """Until a broker is registered and hosts its partitions, only other brokers are served."""
@@ -216,13 +249,16 @@ class Broker:
         self.alone = shared is None
         if shared is not None:
             self._shared = shared
+            self.reachability = Reachability(shared, self.config.zookeeper)
+            self.reachability.report_to(self.health)
             await shared.start()
         storage = await open_storage(self, shared)
         self.logs, self.cluster_id = storage.logs, storage.cluster_id
+        self.removing = Removing(self.loop, self.logs.removals)
+        self.disk_space = DiskSpace(self)
+        await self.disk_space.start()
         self.high_watermarks = storage.high_watermarks
-        journal = LogJournal(storage.metadata_log, now_ms=self.clock.wall_ms, offload=self.offload)
-        self.store = self._metadata_store(storage, journal)
-        await self.store.load()
+        storage, journal, self.store = await load_metadata(self, storage, self._metadata_store)
         self._serve_metadata(storage)
         coordination = shared or LocalCoordination(journal, cluster_id=storage.cluster_id)
         self.controller = Controller(coordination, self.store, self.clock)
@@ -250,7 +286,7 @@ class Broker:
         """Run a blocking call so that the loop goes on; a simulated loop runs it in place."""
         await self.loop.run_in_executor(None, call)
 
-    def _metadata_store(self, storage: Storage, journal: LogJournal) -> MetadataStore:
+    def _metadata_store(self, storage: Storage, journal: MetadataCopy) -> MetadataStore:
         machine = ControllerMachine(
             schema=DeclaredSchema(),
             random=self.random,
@@ -284,6 +320,7 @@ class Broker:
         self.store.subscribe(self.suspicions.on_delta)
         self.departures.begin()
         self.store.subscribe(self.departures.on_delta)
+        self.store.subscribe(self.metadata_rows.on_delta)
         self._on_metadata()
 
     def _on_metadata(self) -> None:
@@ -315,27 +352,35 @@ class Broker:
         for waiting in self.waiting_fetches:
             waiting.finish()
         self.network.close()
+        self.peer_log.stop()
         self.hosting.stop()
         await self.replicas.stop()
+        await self.truncations.stop()
+        self.disk_space.stop()
         self.dead_directories.stop()
         await self.snapshots.stop()
         await self.cleaning.stop()
         await self.maintenance.stop()
         await self.node.stop()
         self.channel.close()
+        await self.removing.drain()
         await self.flusher.drain()
         await self.loop.run_in_executor(self._flush_threads, self.hosting.close)
+        self.work_thread.close()
         self._flush_threads.shutdown()
+        self._truncation_threads.shutdown()
         self._read_threads.shutdown()
 
     async def _abort(self) -> None:
         """The start failed: let go of tasks, sockets, locks and threads, and leave the disk as it is."""
         self.network.close()
+        self.peer_log.stop()
         if hasattr(self, "node"):
             self.coordinators.stop()
             self.verification.stop()
             self.hosting.stop()
             await self.replicas.stop()
+            await self.truncations.stop()
             self.dead_directories.stop()
             await self.snapshots.stop()
             await self.cleaning.stop()
@@ -347,8 +392,12 @@ class Broker:
             await self._shared.close()
         logs = getattr(self, "logs", None)
         if logs is not None:
+            self.disk_space.stop()
+            await self.removing.drain()
             logs.release()
+        self.work_thread.close()
         self._flush_threads.shutdown(wait=False)
+        self._truncation_threads.shutdown(wait=False)
         self._read_threads.shutdown(wait=False)
 
     def on_directory_failed(self, directory: LogDirectory) -> None:
@@ -375,4 +424,4 @@ class Broker:
     def _on_protocol_error(self, connection: Connection, error: HeadraceError) -> None:
         if isinstance(error, NotReady):
             return  # they will come back, and the start says for itself what it waits for
-        self.log.warning("connection closed", peer=connection.peer_host, error=str(error))
+        self.peer_log.warning("connection closed", connection.peer_host, error=str(error))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.cleaner_pool import CleanerWorkers, InPlace, Processes, WorkerLost
 from headrace.core.errors import CorruptLog, HeadraceError, StorageError
 from headrace.core.ids import TopicPartition
+from headrace.core.tasks import spawn
 from headrace.log.cleaner.job import CleanedGroup, PassEnd
 from headrace.log.cleaner.plan import Dirt, Limits, find_dirt, make_job, segments_before
 from headrace.log.cleaner.swap import SwapTicket
@@ -50,7 +51,7 @@ class Cleaning:
 
     def start(self) -> None:
         if self._broker.config.log_cleaner_enable:
-            self._task = asyncio.ensure_future(self._run())
+            self._task = spawn("the cleaner", self._run())
 
     async def stop(self) -> None:
         tasks = [*self._running.values()]
@@ -131,7 +132,7 @@ class Cleaning:
 
     def _may_clean(self, partition: Partition) -> bool:
         name = partition.topic_partition
-        if name in self._running or partition.is_offline:
+        if name in self._running or partition.is_offline or not partition.log.is_open:
             return False
         if partition.log in self.uncleanable:
             return False
@@ -150,7 +151,7 @@ class Cleaning:
 
     def _begin(self, partition: Partition, _dirt: Dirt) -> None:
         name = partition.topic_partition
-        task = asyncio.ensure_future(self._clean(partition))
+        task = spawn(f"cleaning of {name}", self._clean(partition))
         self._running[name] = task
 
         def on_done(_: asyncio.Task[None]) -> None:
@@ -185,7 +186,7 @@ class Cleaning:
             # What is compacted must lie below the recovery point on the disk.
             await broker.maintenance.checkpoint()
             durable = broker.logs.checkpoints_of(log).recovery_points.get(log.topic_partition, 0)
-        if partition.is_offline:
+        if partition.is_offline or not log.is_open:
             return
         dirt = self._dirt(partition, durable)
         if not dirt.dirty_bytes:
@@ -203,7 +204,7 @@ class Cleaning:
                     finished = True
                     await self._finish(ticket, step)
                     self._report(log, step, read, written, broker.clock.monotonic() - began)
-                elif self._take(ticket, step):
+                elif await self._take(ticket, step):
                     read, written = read + step.read_bytes, written + step.written_bytes
                 else:
                     broker.log.info("a log changed while it was cleaned", partition=str(log.topic_partition))
@@ -224,8 +225,10 @@ class Cleaning:
             bytes_per_second=config.log_cleaner_io_max_bytes_per_second / workers,
         )
 
-    def _take(self, ticket: SwapTicket, group: CleanedGroup) -> bool:
+    async def _take(self, ticket: SwapTicket, group: CleanedGroup) -> bool:
         """Swap in what a worker has written. False: the log is not what it was."""
+        if group.changed and ticket.holds(group):
+            await self._broker.offload(lambda: ticket.announce(group))
         if not ticket.holds(group):
             ticket.discard(group)
             return False

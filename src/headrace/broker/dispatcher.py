@@ -11,15 +11,20 @@ from headrace.broker.answer_cache import AnswerCache, Question
 from headrace.broker.api import Api, Call
 from headrace.broker.handlers import api_versions, fetch, produce
 from headrace.broker.logging import get_logger
+from headrace.broker.peer_log import shortened
 from headrace.broker.promise import Promise
+from headrace.broker.requests.long_requests import READ_AT_ONCE_BYTES, LongRequests, framed, is_long_answer
+from headrace.broker.requests.parts import is_long
+from headrace.broker.requests.reading import read_request
+from headrace.broker.requests.shapes import SHAPES
 from headrace.core.errors import HeadraceError, InvalidRequest, NotController, NotReady, UnsupportedVersion
+from headrace.core.tasks import spawn
 from headrace.metrics.registry import RequestMetrics
 from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.headers import LENGTH_SIZE, RequestHeader, frame_response, read_request_header
 from headrace.protocol.message import Message
-from headrace.protocol.primitives import Reader
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -42,6 +47,7 @@ class Dispatcher:
         self._broker = broker
         self._log = get_logger("headrace.requests")
         self._cache = AnswerCache()
+        self._long = LongRequests(broker)
         self.is_draining = False
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._metrics: dict[int, RequestMetrics] = {}
@@ -70,7 +76,7 @@ class Dispatcher:
         except HeadraceError:
             raise
         except Exception as error:
-            raise self._fault(api, header, error) from error
+            raise self._fault(api, header, error, connection) from error
         times = self._metrics.get(key << 8 | version) or self._times(api, version)
         if type(answer) is Pending:
             answer.on_answered = lambda: times.observe((perf_counter_ns() - started) // 1000)
@@ -88,6 +94,7 @@ class Dispatcher:
     def forget_answers(self) -> None:
         """What Metadata would say has changed, though the metadata has not."""
         self._cache.clear()
+        self._broker.metadata_rows.clear()
 
     def _serve_metadata(
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
@@ -108,30 +115,64 @@ class Dispatcher:
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
     ) -> Answer:
         version = header.api_version
-        codec = api.codec
-        if codec is None:
-            request = api.request.decode(Reader(frame, at), version)
-        else:
-            request = codec.read_request(frame, at, version)
-        # Bytes behind the message are let pass, as Apache Kafka does: librdkafka asks for the metadata of all
-        # topics with three bytes too many.
         if api.handle is None:
             raise InvalidRequest(f"{api.key.name} is served from its frame")
         if self.is_draining:
             raise NotController("the broker is stopping")
         if api.at_controller and not self._broker.controller.in_office:
             return self._forward(header, bytes(frame), connection)
+        if api.internal:
+            connection.is_link = True
         call = Call(version, header.client_id, connection)
-        result = api.handle(self._broker, request, call)
-        if isinstance(result, Message):
-            return [_framed(api, result, header)]
-        pending = Pending(exclusive=True)
-        if isinstance(result, Promise):
-            if result.is_decided and result.error is None:
-                return [_framed(api, result.result(), header)]
-            result.listen(lambda decided: self._on_decided(api, header, decided, connection, pending))
+        if len(frame) > READ_AT_ONCE_BYTES:
+            return self._later(api, header, self.carry_out(api, bytes(frame), at, call), connection)
+        request = read_request(api, frame, at, version)
+        shape = SHAPES.get(header.api_key << 8 | version)
+        if shape is None:
+            result = api.handle(self._broker, request, call)
+            if isinstance(result, Message):
+                return [_framed(api, result, header)]
+        elif is_long(request, shape):
+            result = self._long.carry_out(api, request, call, shape)
         else:
-            self._keep(asyncio.ensure_future(self._finish(api, header, result, connection, pending)))
+            result = api.handle(self._broker, request, call)
+            if isinstance(result, Message):
+                if not is_long_answer(result, shape.answers):
+                    return [_framed(api, result, header)]
+                result = self._long.encode(result, shape, version)
+        if isinstance(result, Promise):
+            if (
+                result.is_decided
+                and result.error is None
+                and (shape is None or not is_long_answer(result.result(), shape.answers))
+            ):
+                return [_framed(api, result.result(), header)]
+            pending = Pending(exclusive=True)
+            result.listen(lambda decided: self._on_decided(api, header, decided, connection, pending))
+            return pending
+        return self._later(api, header, result, connection)
+
+    async def carry_out(self, api: Api, frame: bytes, at: int, call: Call) -> Message:
+        """A request that is large, or that another broker forwards: at the pace that the loop allows."""
+        if len(frame) > READ_AT_ONCE_BYTES:
+            request = await self._long.read(api, frame, at, call.version)
+        else:
+            request = read_request(api, memoryview(frame), at, call.version)
+        shape = SHAPES.get(int(api.key) << 8 | call.version)
+        if shape is not None and is_long(request, shape):
+            return await self._long.carry_out(api, request, call, shape)
+        assert api.handle is not None
+        result = api.handle(self._broker, request, call)
+        response = result if isinstance(result, Message) else await result
+        if shape is not None and is_long_answer(response, shape.answers):
+            return await self._long.encode(response, shape, call.version)
+        return response
+
+    def _later(
+        self, api: Api, header: RequestHeader, result: Awaitable[Message], connection: Connection
+    ) -> Pending:
+        pending = Pending(exclusive=True)
+        self._keep(spawn(api.key.name, self._finish(api, header, result, connection, pending)))
         return pending
 
     def _on_decided(
@@ -144,9 +185,15 @@ class Dispatcher:
     ) -> None:
         """What was promised is there: no task has waited for it."""
         try:
-            frame = _framed(api, decided.result(), header)
+            response = decided.result()
+            shape = SHAPES.get(header.api_key << 8 | header.api_version)
+            if shape is not None and is_long_answer(response, shape.answers):
+                encoded = self._long.encode(response, shape, header.api_version)
+                self._keep(spawn(api.key.name, self._finish(api, header, encoded, connection, pending)))
+                return
+            frame = _framed(api, response, header)
         except Exception as error:
-            self._fault(api, header, error)
+            self._fault(api, header, error, connection)
             connection.close()
             return
         pending.complete([frame])
@@ -159,12 +206,17 @@ class Dispatcher:
             try:
                 answer = await self._broker.channel.forward(frame, connection.peer_host)
             except HeadraceError as error:
-                self._log.warning("request not forwarded", api=header.api_key, error=str(error))
+                self._broker.peer_log.warning(
+                    "request not forwarded", connection.peer_host, api=header.api_key, error=str(error)
+                )
                 connection.close()
                 return
+            except Exception:  # nobody would answer it any more
+                connection.close()
+                raise
             pending.complete([len(answer).to_bytes(LENGTH_SIZE, "big"), answer])
 
-        self._keep(asyncio.ensure_future(relay()))
+        self._keep(spawn("a forwarded request", relay()))
         return pending
 
     def _keep(self, task: asyncio.Task[None]) -> None:
@@ -180,25 +232,42 @@ class Dispatcher:
         pending: Pending,
     ) -> None:
         try:
-            frame = _framed(api, await result, header)
+            response = await result
+            shape = SHAPES.get(header.api_key << 8 | header.api_version)
+            if shape is not None and is_long_answer(response, shape.answers):
+                response = await self._long.encode(response, shape, header.api_version)
+            parts = framed(response, shape, header.api_version, header.correlation_id)
         except Exception as error:
-            self._fault(api, header, error)
+            self._fault(api, header, error, connection)
             connection.close()
             return
-        pending.complete([frame])
+        pending.complete(parts)
 
     def _times(self, api: Api, version: int) -> RequestMetrics:
         name = "".join(word.capitalize() for word in api.key.name.split("_"))
         times = self._metrics[int(api.key) << 8 | version] = self._broker.metrics.request(name, version)
         return times
 
-    def _fault(self, api: Api, header: RequestHeader, error: Exception) -> HeadraceError:
+    def _fault(
+        self, api: Api, header: RequestHeader, error: Exception, connection: Connection
+    ) -> HeadraceError:
         """Our own mistake, or a refusal that has no place in the answer: the peer loses its connection."""
         if isinstance(error, HeadraceError):
-            self._log.warning("request refused", api=api.key.name, client=header.client_id, error=str(error))
+            self._broker.peer_log.warning(
+                "request refused",
+                connection.peer_host,
+                api=api.key.name,
+                client=shortened(header.client_id),
+                error=str(error),
+            )
             return error
-        self._log.error(
-            "request failed", api=api.key.name, version=header.api_version, error=repr(error), exc_info=error
+        self._broker.peer_log.error(
+            "request failed",
+            connection.peer_host,
+            api=api.key.name,
+            version=header.api_version,
+            error=repr(error),
+            exc_info=error,
         )
         return HeadraceError(f"{api.key.name} failed: {error!r}")
 

@@ -10,6 +10,7 @@ from headrace.protocol.error_codes import ErrorCode
 
 _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.InvalidRequest: ErrorCode.INVALID_REQUEST,
+    errors.TooSlow: ErrorCode.REQUEST_TIMED_OUT,
     errors.UnsupportedVersion: ErrorCode.UNSUPPORTED_VERSION,
     errors.CorruptBatch: ErrorCode.CORRUPT_MESSAGE,
     errors.InvalidRecord: ErrorCode.INVALID_RECORD,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from headrace.core.errors import HeadraceError, NotLeader, StorageError, UnknownTopicOrPartition
+from headrace.core.tasks import report
 from headrace.log.flush import FlushTicket
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.histogram import LatencyHistogram
@@ -30,7 +31,16 @@ class Flusher:
         if not log.flush_in_progress:
             self._start(log)
 
+    def on_truncated(self, log: PartitionLog) -> None:
+        """Nothing is synced while a log is being truncated. Now what is left of it is."""
+        if not log.flush_in_progress:
+            self._refuse_cut_off(log)
+            if log in self._waiting or (log.synced_offset < log.end_offset and log.is_open):
+                self._start(log)
+
     def _start(self, log: PartitionLog) -> None:
+        if log.truncation is not None:
+            return
         try:
             ticket = log.take_flush()
         except StorageError as error:
@@ -80,7 +90,7 @@ class Flusher:
             self._waiting[log] = rest
         for _, truncations, then in waiting:
             if truncations != log.truncations:
-                then(NotLeader(f"{log.topic_partition} was cut off to follow another leader"))
+                _call(then, NotLeader(f"{log.topic_partition} was cut off to follow another leader"))
 
     def _tell(self, log: PartitionLog, offset: int | None, error: HeadraceError | None) -> None:
         """Tell those who wait for what lies below `offset`, or everybody (None)."""
@@ -90,8 +100,16 @@ class Flusher:
             self._waiting[log] = rest
         for end, _, then in waiting:
             if offset is None or end <= offset:
-                then(error)
+                _call(then, error)
 
     async def drain(self) -> None:
         while self._running:
             await asyncio.wait(self._running)
+
+
+def _call(then: OnDurable, error: HeadraceError | None) -> None:
+    """Those behind it wait for the same sync."""
+    try:
+        then(error)
+    except Exception as failure:
+        report("somebody who waited for a sync", failure)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.counting import count_coordinators
-from headrace.metrics.registry import BrokerGauges, PartitionGauges
+from headrace.metrics.registry import BrokerGauges, PartitionGauges, SpaceGauges, ZooKeeperGauges
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -16,7 +16,10 @@ RUNNING: Final = 3
 
 def connect_gauges(broker: Broker) -> None:
     broker.metrics.read_gauges = lambda: _gauges(broker)
+    broker.metrics.memory = broker.memory
     broker.metrics.read_partitions = lambda: _partitions(broker)
+    broker.metrics.read_spaces = lambda: _spaces(broker)
+    broker.metrics.read_zookeeper = lambda: _zookeeper(broker)
     broker.metrics.coordinators.count = lambda size: count_coordinators(broker, size)
 
 
@@ -75,3 +78,19 @@ def _partitions(broker: Broker) -> Iterator[PartitionGauges]:
             log_end_offset=partition.log.end_offset,
             segments=len(partition.log.segments),
         )
+
+
+def _spaces(broker: Broker) -> list[SpaceGauges]:
+    spaces = broker.disk_space.spaces
+    return [
+        SpaceGauges(directory.path, *spaces[directory.path], directory.is_full)
+        for directory in broker.logs.online()
+        if directory.path in spaces
+    ]
+
+
+def _zookeeper(broker: Broker) -> ZooKeeperGauges | None:
+    reachability = broker.reachability
+    return (
+        None if reachability is None else ZooKeeperGauges(reachability.session, reachability.silent_seconds)
+    )

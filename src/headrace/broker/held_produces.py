@@ -6,6 +6,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from headrace.core.tasks import report
+
 if TYPE_CHECKING:
     from headrace.broker.held_produce import HeldProduce
 
@@ -44,4 +46,7 @@ class HeldProduces:
         late = self._slots.pop(slot, {})
         self._count -= len(late)
         for held in late:
-            held.on_timeout()
+            try:
+                held.on_timeout()
+            except Exception as error:  # of this one: those behind it are answered all the same
+                report("a produce request whose time was over", error)

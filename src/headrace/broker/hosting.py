@@ -59,7 +59,8 @@ class Hosting:
         Disagreeing metadata never deletes data by itself: the files stay, under another name.
         """
         broker = self._broker
-        for name, log in list(broker.logs.logs.items()):
+        strays = []
+        for name, log in broker.logs.logs.items():
             topic = broker.image.topic(name.topic)
             known = (
                 topic is not None
@@ -69,8 +70,9 @@ class Hosting:
             )
             if known or name == METADATA_PARTITION or not log.directory.is_online:
                 continue
-            for path in broker.logs.set_aside((name,)):
-                broker.log.warning("partition of no known replica set aside", partition=str(name), path=path)
+            strays.append(name)
+        for name, path in broker.logs.set_aside(strays):
+            broker.log.warning("partition of no known replica set aside", partition=str(name), path=path)
 
     def _host_everything(self) -> None:
         broker = self._broker
@@ -149,6 +151,9 @@ class Hosting:
                 if config is None:
                     config = topic_config(broker, topic.name)
                 name = TopicPartition(topic.name, index)
+                if name in broker.logs.removals.leaving:
+                    self._late.add(topic.topic_id, index)
+                    continue
                 if self._room is not None and name not in broker.logs.logs:
                     if not self._room:
                         self._late.add(topic.topic_id, index)
@@ -157,6 +162,9 @@ class Hosting:
                 try:
                     if name in broker.logs.quarantined and not broker.integrity.may_begin_anew(topic, index):
                         raise StorageError(str(broker.logs.quarantined[name]))
+                    if name in broker.logs.removals.leaving:  # it was set aside just now
+                        self._late.add(topic.topic_id, index)
+                        continue
                     log = self._open(name, topic.topic_id, config)
                 except StorageError as error:
                     broker.log.error("partition offline", partition=str(name), error=str(error))
@@ -242,6 +250,7 @@ class Hosting:
         )
         broker.network.max_connections = broker.connection_limit
         broker.network.max_connections_per_ip = broker.config.max_connections_per_ip
+        broker.logs.threads_per_directory = broker.config.num_recovery_threads_per_data_dir
         broker.replicas.on_config_changed()
         broker.coordinators.on_config_changed()
 

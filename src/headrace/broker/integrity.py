@@ -1,31 +1,42 @@
 """Finds damage in data that was good once, and takes a damaged replica out of service.
 
 A bit that flips on a disk is noticed when the range is read from it: the thread that brings a cold range into
-memory checks it on the way. It is also noticed when a follower asks for the same records again and again,
-because it refuses what it gets. Either way the range is read once more before anything is believed.
+memory checks it on the way, and what it finds is given to nobody. It is also noticed when a reader asks for
+the same records again and again, because it refuses what it gets, and by the scrub (`scrubbing.py`), which
+reads what nobody asks for. Whoever finds it has read the range twice before anything is believed.
 
 A damaged replica never leads and deletes nothing. If another broker leads the partition, the files are set
-aside and everything is fetched anew. If nobody else can, the partition stays offline with its files as they
-are, for a person to look at.
+aside and everything is fetched anew. If nobody else can, the partition stays where it is: the damaged range
+answers with an error, everything else is served.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+import errno
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker.replicas.directory_choices import LOST
 from headrace.controller.topic_image import TopicImage
-from headrace.core.errors import CorruptLog, HeadraceError, StorageError
+from headrace.core.errors import CorruptLog, StorageError
 from headrace.core.ids import NO_BROKER, TopicPartition
 from headrace.core.ports import FileRange
+from headrace.core.tasks import report
+from headrace.log import files
+from headrace.log.index_repair import IndexRepair
+from headrace.log.read_ahead import MAX_RANGE_BYTES, ReadAhead
+from headrace.log.read_state import Damage
 from headrace.log.scan import verify_range
+from headrace.log.segment import Segment
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.replication.partition import Partition
 
-CHECKED_BYTES: Final = 8 * 1024 * 1024
+NEXT_STEP = (
+    "stop the broker and run headrace log verify to see what is damaged; restore the file from a backup, "
+    "or delete its records"
+)
 
 
 def verify(part: FileRange) -> None:
@@ -36,10 +47,13 @@ def verify(part: FileRange) -> None:
 class Integrity:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._checking: dict[TopicPartition, None] = {}
+        self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
+        self._unmended: dict[Segment, Partition] = {}
+        """Segments with damage that no other replica could mend when it was found."""
 
     def watch(self, network: Any) -> None:
-        """Check what is read from the disk. A simulated network has no page cache: nothing is cold there."""
+        """Check also what has left memory between the answer and its sending. A simulated network has no page
+        cache: nothing is cold there."""
         page_cache = getattr(network, "page_cache", None)
         if page_cache is not None:
             page_cache.verify = verify
@@ -47,41 +61,147 @@ class Integrity:
 
     def _on_cold_damage(self, part: FileRange) -> None:
         for partition in self._broker.partitions:
-            if any(segment.open_file is part.file for segment in partition.log.segments):
-                try:
-                    offset = int.from_bytes(part.file.pread(8, part.position), "big")
-                except OSError as error:
-                    partition.log.directory.fail(error, f"read {partition.topic_partition}")
+            for segment in partition.log.segments:
+                if segment.open_file is part.file:
+                    self.look_at(partition, segment, part.position)
                     return
-                self.doubt(partition, max(offset, partition.log.log_start_offset))
-                return
 
     def doubt(self, partition: Partition, offset: int) -> None:
         """Somebody could not use what is at `offset`: look."""
-        name = partition.topic_partition
-        if name in self._checking or not partition.log.log_start_offset <= offset < partition.log.end_offset:
+        log = partition.log
+        if log.closed or not log.log_start_offset <= offset < log.end_offset:
             return
-        self._checking[name] = None
-        task = asyncio.ensure_future(self._check(partition, offset))
-        task.add_done_callback(lambda _: self._checking.pop(name, None))
+        segment = next(
+            (each for each in reversed(log.segments) if each.base_offset <= offset), log.segments[0]
+        )
+        segment.distrust()
+        self._look(partition, ReadAhead(log, segment, offset, MAX_RANGE_BYTES))
 
-    async def _check(self, partition: Partition, offset: int) -> None:
-        broker, log = self._broker, partition.log
-        truncations = log.truncations
-        try:
-            part = log.read(offset, CHECKED_BYTES, limit=log.end_offset, min_one=True)
-            await broker.loop.run_in_executor(None, verify, part)
-        except CorruptLog as error:
-            if not log.closed and log.truncations == truncations:
-                self._give_up(partition, error)
-        except OSError as error:
+    def look_at(self, partition: Partition, segment: Segment, position: int) -> asyncio.Future[None]:
+        """The same of the batch at `position`. The future ends when something was done about it."""
+        segment.distrust()
+        return self._look(partition, ReadAhead.at(partition.log, segment, position))
+
+    def _look(self, partition: Partition, ticket: ReadAhead) -> asyncio.Future[None]:
+        name = partition.topic_partition
+        checking = self._checking.get(name)
+        if checking is not None:
+            return checking
+        over = self._checking[name] = self._broker.loop.create_future()
+        future = self._broker.loop.run_in_executor(None, ticket.run)
+
+        def on_done(done: asyncio.Future[None]) -> None:
+            self._checking.pop(name, None)
+            try:
+                self.on_read_ahead(partition, ticket, done.exception())
+            finally:
+                over.set_result(None)
+
+        future.add_done_callback(on_done)
+        return over
+
+    # --- what threads have found ---
+
+    def on_read_ahead(self, partition: Partition, ticket: ReadAhead, error: BaseException | None) -> None:
+        """A range was read from the disk, or could not be."""
+        log = ticket.log
+        if not ticket.holds:
+            return
+        if isinstance(error, OSError):
+            self.on_unreadable(partition, ticket.segment, error)
+        elif error is not None:
+            report(f"a check of {log.topic_partition}", error)
+        else:
+            for damage in ticket.done():
+                self.on_damage(partition, ticket.segment, damage)
+            if ticket.index_is_wrong and ticket.holds:
+                self._repair_index(partition, ticket.segment)
+
+    def on_unreadable(self, partition: Partition, segment: Segment, error: OSError) -> None:
+        """The file of a segment that is a part of its log cannot be opened or read."""
+        log = partition.log
+        if error.errno == errno.ENOENT:
+            missing = Damage(0, segment.size, segment.base_offset, "the file is missing")
+            self.on_damage(partition, segment, missing)
+        else:
             # Not damaged but not to be had: as with every other error of a disk, all of it is out of use.
-            if not log.closed:
-                log.directory.fail(error, f"read {log.topic_partition}")
-        except HeadraceError as error:
-            broker.log.warning(
-                "a range could not be checked", partition=str(log.topic_partition), error=str(error)
-            )
+            log.directory.fail(error, f"read {log.topic_partition}")
+
+    def on_damage(self, partition: Partition, segment: Segment, damage: Damage) -> None:
+        """Somebody has read it twice, and it is not what was written."""
+        log = partition.log
+        if log.closed:
+            return
+        self._broker.metrics.scrub.damage_found += 1
+        path = segment.path(files.LOG)
+        told = {
+            "partition": str(partition.topic_partition),
+            "file": path,
+            "position": damage.position,
+            "offset": damage.offset,
+            "reason": damage.reason,
+        }
+        if self._is_elsewhere(partition):
+            self._broker.log.error("log segment damaged", **told)
+            self._give_up(partition, CorruptLog(f"{path}: position {damage.position}: {damage.reason}"))
+            return
+        segment.read_state().note_damage(damage)
+        self._unmended[segment] = partition
+        self._broker.log.error(
+            "log segment damaged; no other replica is in sync, the rest of the partition is served",
+            **told,
+            damaged_until=damage.end,
+            next_step=NEXT_STEP,
+        )
+
+    def count_unmended(self) -> int:
+        """Damaged ranges that readers are refused."""
+        kept = {
+            segment: partition
+            for segment, partition in self._unmended.items()
+            if not partition.log.closed and segment in partition.log.segments and segment.reads is not None
+        }
+        self._unmended = kept
+        return sum(len(segment.reads.damage) for segment in kept if segment.reads is not None)
+
+    def consider_mending(self) -> None:
+        """Another replica may have come into sync since damage was found."""
+        for segment, partition in list(self._unmended.items()):
+            reads = segment.reads
+            if self._is_elsewhere(partition) and not partition.log.closed and reads is not None:
+                for damage in reads.damage[:1]:
+                    self._unmended.pop(segment, None)
+                    self.on_damage(partition, segment, damage)
+
+    def _is_elsewhere(self, partition: Partition) -> bool:
+        """Whether another broker has what is committed: it leads, or is alive and in the ISR, or eligible."""
+        broker = self._broker
+        if broker.alone:
+            return False
+        topic = broker.image.topic_by_id(partition.topic_id)
+        if topic is None:
+            return False
+        index = partition.topic_partition.partition
+        others = {topic.leaders[index], *topic.isr(index), *topic.exceptional(index).elr}
+        others -= {broker.broker_id, NO_BROKER}
+        return any(broker.is_alive(other) for other in others)
+
+    def _repair_index(self, partition: Partition, segment: Segment) -> None:
+        """An index that leads astray is made again, in a thread."""
+        broker, log = self._broker, partition.log
+        repair = IndexRepair.take(log, segment)
+        if repair is None:
+            return
+        future = broker.loop.run_in_executor(None, repair.run)
+
+        def on_done(done: asyncio.Future[None]) -> None:
+            error = done.exception()
+            if error is None:
+                repair.done(broker.clock.wall_ms())
+            else:
+                broker.log.error("an index was not rebuilt", file=segment.index.path, error=str(error))
+
+        future.add_done_callback(on_done)
 
     def _give_up(self, partition: Partition, error: CorruptLog) -> None:
         broker, name = self._broker, partition.topic_partition

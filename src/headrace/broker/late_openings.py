@@ -13,6 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from headrace.core.tasks import spawn
+
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.controller.topic_image import TopicImage
@@ -37,7 +39,7 @@ class LateOpenings:
     def add(self, topic_id: UUID, index: int) -> None:
         self._waiting.setdefault(topic_id, {})[index] = None
         if self._task is None or self._task.done():
-            self._task = self._broker.loop.create_task(self._run(), name="late openings")
+            self._task = spawn("late openings", self._run(), self._broker.loop)
 
     async def _run(self) -> None:
         clock = self._broker.clock
@@ -48,19 +50,23 @@ class LateOpenings:
                 continue
             began = clock.monotonic()
             for _ in range(AT_ONCE):
-                self._open_next()
+                if not self._open_next():
+                    await asyncio.sleep(RETRY_SECONDS)
+                    break
                 if not self._waiting or clock.monotonic() - began > TURN_SECONDS:
                     break
             # A third of the time is for everybody else, also where the disk is slow.
             await asyncio.sleep((clock.monotonic() - began) / 2)
 
-    def _open_next(self) -> None:
+    def _open_next(self) -> bool:
+        """False if another log of that name is still on its way out: it waits again, behind the others."""
         topic_id, indexes = next(iter(self._waiting.items()))
         index = next(iter(indexes))
         del indexes[index]
         if not indexes:
             del self._waiting[topic_id]
         self._open(topic_id, index)
+        return index not in self._waiting.get(topic_id, ())
 
     def _open(self, topic_id: UUID, index: int) -> None:
         """What has been deleted, moved away or opened since has nothing to wait for."""

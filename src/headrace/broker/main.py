@@ -10,10 +10,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from headrace.broker.broker import Broker
+from headrace.broker.figures import Figures
 from headrace.broker.gauges import connect_gauges
+from headrace.broker.health import BrokerHealth
 from headrace.broker.logging import configure, get_logger
+from headrace.broker.loop_lag import LoopLag
 from headrace.broker.metrics_server import MetricsServer
-from headrace.broker.system import SystemClock, boot_id, system_random
+from headrace.broker.system import SystemClock, boot_id, memory_bytes, system_random
 from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
 from headrace.core.ports_coordination import Coordination
@@ -37,6 +40,7 @@ def real_world(config: BrokerConfig) -> World:
         make_coordination=_coordination,
         boot_id=boot_id(),
         processes=True,
+        memory_bytes=memory_bytes(),
         descriptors=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
     )
 
@@ -67,27 +71,35 @@ class RunningBroker:
         self._config = config
         self.broker = Broker(config, real_world(config))
         self._metrics: MetricsServer | None = None
+        self._figures: Figures | None = None
+        self._lag = LoopLag(self.broker.loop, self.broker.metrics.loop_lag)
 
     async def start(self) -> ReadyInfo:
         await self.broker.start()
+        self._lag.start()
         try:
             return await self._serve_metrics()
         except (Exception, asyncio.CancelledError):
+            self._lag.stop()
             await self.broker.stop()  # it is a member by now, and may lead
             raise
 
     async def _serve_metrics(self) -> ReadyInfo:
         broker = self.broker
         connect_gauges(broker)
+        self._figures = Figures(broker)
         url = None
         if self._config.metrics_address is not None:
-            self._metrics = MetricsServer(broker.metrics, broker.clock, lambda: _health(broker))
+            self._metrics = MetricsServer(broker.metrics, broker.clock, BrokerHealth(broker))
             host, port = await self._metrics.start(*self._config.metrics_address)
             url = f"http://{host}:{port}/metrics"
         first = broker.endpoints[0]
         return ReadyInfo(f"{first.host}:{first.port}", url)
 
     async def stop(self) -> None:
+        if self._figures is not None:
+            self._figures.stop()
+        self._lag.stop()
         if self._metrics is not None:
             await self._metrics.stop()
         await self.broker.stop()
@@ -149,14 +161,3 @@ def raise_descriptor_limit() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _health(broker: Broker) -> str | None:
-    if broker.failure.done():
-        return str(broker.failure.result())
-    offline = [directory.path for directory in broker.logs.directories if not directory.is_online]
-    if offline:
-        return f"offline log directories: {', '.join(offline)}"
-    if broker.partitions.offline:
-        return f"offline partitions: {', '.join(map(str, broker.partitions.offline))}"
-    return None

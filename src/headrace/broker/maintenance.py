@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.hosting import high_watermarks
+from headrace.broker.scrubbing import Scrubbing
 from headrace.core.errors import HeadraceError, StorageError
+from headrace.core.tasks import spawn
 from headrace.log.partition_log import PartitionLog
 from headrace.replication.replica import Role
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.replication.partition import Partition
 
 TICK_SECONDS: Final = 1.0
 RAISED_SECONDS: Final = 0.1
@@ -24,6 +27,7 @@ PARTITIONS_PER_TURN: Final = 50
 class Maintenance:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._scrubbing = Scrubbing(broker)
         self._task: asyncio.Task[None] | None = None
         self._due: dict[str, float] = {}
         self._checkpointing = asyncio.Lock()
@@ -31,11 +35,13 @@ class Maintenance:
         """The checkpoint of log starts that were raised."""
 
     def start(self) -> None:
-        self._task = asyncio.ensure_future(self._run())
+        self._scrubbing.start()
+        self._task = spawn("maintenance", self._run())
         for directory in self._broker.logs.directories:
             directory.on_raised = self._checkpoint_soon
 
     async def stop(self) -> None:
+        await self._scrubbing.stop()
         async with self._checkpointing:  # no ticket may be in a thread when the logs are closed
             for directory in self._broker.logs.directories:
                 directory.on_raised = lambda: None
@@ -79,11 +85,11 @@ class Maintenance:
         broker = self._broker
         for count, partition in enumerate(broker.partitions, 1):
             log = partition.log
-            if not log.directory.is_online or log.closed:
+            if not log.directory.is_online or not log.is_open:
                 continue
             now_ms = broker.clock.wall_ms()
             try:
-                removed = log.enforce_retention(now_ms, partition.high_watermark)
+                removed = await self._remove_segments(partition, now_ms)
                 log.expire_producers(now_ms, broker.monotonic_ms(), broker.config.producer_id_expiration_ms)
             except HeadraceError as error:
                 # One damaged segment must not keep the other partitions from their retention.
@@ -100,17 +106,29 @@ class Maintenance:
             if count % PARTITIONS_PER_TURN == 0:
                 await asyncio.sleep(0)
 
+    async def _remove_segments(self, partition: Partition, now_ms: int) -> int:
+        """The log start first, which waits for the disk, then the files."""
+        ticket = partition.log.take_retention(now_ms, partition.high_watermark)
+        if ticket is None:
+            return 0
+        await self._broker.loop.run_in_executor(None, ticket.run)
+        return ticket.done(now_ms)
+
     async def checkpoint(self) -> None:
         """One at a time: an older ticket that is written after a newer one would take back what was said."""
         broker = self._broker
         async with self._checkpointing:
             for ticket in broker.logs.take_checkpoint(high_watermarks(broker)):
-                await broker.loop.run_in_executor(None, ticket.run)
+                try:
+                    await broker.loop.run_in_executor(None, ticket.run)
+                except StorageError:
+                    ticket.failed()
+                    raise
                 self._report_starts(ticket.done())
 
     def _checkpoint_soon(self) -> None:
         if self._soon is None:
-            self._soon = asyncio.ensure_future(self._checkpoint_raised())
+            self._soon = spawn("the checkpoint of log starts", self._checkpoint_raised())
 
     async def _checkpoint_raised(self) -> None:
         broker = self._broker

@@ -1,4 +1,4 @@
-"""Serves /metrics and /healthz over HTTP, on the broker's own event loop.
+"""Serves /metrics, /healthz and /readyz over HTTP, on the broker's own event loop.
 
 On the loop, because the counters belong to it and need no locks; in slices, because a scrape of thousands
 of partitions must not hold up a produce. A thread would do worse: whenever the loop came back from a
@@ -8,8 +8,8 @@ system call it would have to wait for the interpreter's lock.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
 
 from headrace.broker.logging import get_logger
 from headrace.core.ports import Clock
@@ -33,8 +33,21 @@ _REASONS = {
 }
 _TEXT = "text/plain; charset=utf-8"
 
-Health = Callable[[], str | None]
-"""None where the broker is well, otherwise what is wrong."""
+
+class Health(Protocol):
+    """How the broker is: None where it is well, otherwise what is wrong."""
+
+    def broken(self) -> str | None:
+        """What only a repair of this broker mends."""
+        ...
+
+    def degraded(self) -> str | None:
+        """What lies outside it, and a restart would make worse. Told at once, as far as it is known."""
+        ...
+
+    async def unready(self) -> str | None:
+        """Why no other broker may be stopped now. May ask before it answers."""
+        ...
 
 
 class MetricsServer:
@@ -97,13 +110,22 @@ class MetricsServer:
         if method not in (b"GET", b"HEAD"):
             return _response(405, "only GET\n")
         if target == b"/healthz":
-            wrong = self._health()
+            response = self._liveness()
+        elif target == b"/readyz":
+            wrong = self._health.broken() or await self._health.unready()
             response = _response(200, "ok\n") if wrong is None else _response(503, f"{wrong}\n")
         elif target in (b"/metrics", b"/"):
             response = await self._metrics()
         else:
-            response = _response(404, "there are /metrics and /healthz\n")
+            response = _response(404, "there are /metrics, /healthz and /readyz\n")
         return response[: response.index(b"\r\n\r\n") + 4] if method == b"HEAD" else response
+
+    def _liveness(self) -> bytes:
+        """503 makes a supervisor restart the broker. So it is kept for what that does not make worse."""
+        broken, degraded = self._health.broken(), self._health.degraded()
+        if broken is not None:
+            return _response(503, f"{broken}\n")
+        return _response(200, "ok\n" if degraded is None else f"degraded: {degraded}\n")
 
     async def _metrics(self) -> bytes:
         from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest

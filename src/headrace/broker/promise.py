@@ -9,13 +9,15 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
+from headrace.core.tasks import report
+
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")
 
 
 class Promise(Generic[R_co]):
     """Decided once: what comes after that changes nothing. One listener at most, told within the call that
-    decides."""
+    decides, which never fails by it."""
 
     __slots__ = ("_listener", "_value", "error", "is_decided")
 
@@ -40,7 +42,10 @@ class Promise(Generic[R_co]):
     def _tell(self) -> None:
         listener, self._listener = self._listener, None
         if listener is not None:
-            listener(self)
+            try:
+                listener(self)
+            except Exception as error:  # whoever decides has others to tell, and nothing to do with this
+                report("the listener of a promise", error)
 
     def result(self) -> R_co:
         """Of a decided one."""

@@ -12,14 +12,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from headrace.core.errors import HeadraceError, NotEnoughReplicas, NotLeader, UnknownTopicOrPartition
+from headrace.core.errors import (
+    DiskFull,
+    HeadraceError,
+    NotEnoughReplicas,
+    NotLeader,
+    UnknownTopicOrPartition,
+)
 from headrace.core.ids import TopicPartition
 from headrace.protocol.batch import HEADER_SIZE, BatchHeader, read_header
 
 if TYPE_CHECKING:
     from headrace.replication.partition import Partition
 
-PASSING: Final = (NotLeader, NotEnoughReplicas, UnknownTopicOrPartition)
+PASSING: Final = (NotLeader, NotEnoughReplicas, UnknownTopicOrPartition, DiskFull)
 """May be over when the next batch of the same producer is looked at."""
 REMEMBERED: Final = 1000
 REMEMBERED_MS: Final = 5000

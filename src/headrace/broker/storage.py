@@ -9,16 +9,17 @@ from uuid import UUID
 from headrace.broker.cluster import description
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
-from headrace.controller.log_journal import METADATA_LOG_CONFIGS
+from headrace.controller.log_journal import METADATA_LOG_CONFIGS, LogJournal
+from headrace.controller.store import MetadataStore
 from headrace.controller.topic_names import METADATA_TOPIC
-from headrace.core.errors import StorageError
+from headrace.core.errors import CorruptBatch, CorruptLog, StorageError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.core.ports_coordination import ClusterIdMissing, Coordination
 from headrace.log.checkpoints import encode_uuid
 from headrace.log.directory import LogDirectory
 from headrace.log.directory_identity import DirectoryIdentity, read_meta_properties
-from headrace.log.files import parse_directory
+from headrace.log.files import STRAY_DIRECTORY, parse_directory
 from headrace.log.manager import LogManager
 from headrace.log.partition_log import PartitionLog
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 METADATA_PARTITION: Final = TopicPartition(METADATA_TOPIC, 0)
+MOST_SET_ASIDE: Final = 3
+"""Damaged copies of the metadata that are kept."""
 METADATA_TOPIC_ID: Final = UUID(int=1)
 """Kafka's own id of the metadata log."""
 
@@ -88,11 +91,12 @@ def _open(
         threads_per_directory=config.num_recovery_threads_per_data_dir,
         on_failure=on_failure,
         on_loss=_on_loss,
+        wholeness=broker.world.wholeness,
     )
     now_ms = broker.clock.wall_ms()
-    high_watermarks = logs.open_all(now_ms)
+    high_watermarks = logs.open_all(now_ms, host_stayed_up=lambda path: _host_stayed_up(broker, path))
     try:
-        metadata_log = _metadata_log(logs, now_ms, alone)
+        metadata_log = _metadata_log(broker, logs, now_ms, alone)
     except BaseException:
         logs.release()
         raise
@@ -101,11 +105,21 @@ def _open(
     return Storage(logs, metadata_log, cluster_id, high_watermarks)
 
 
-def _metadata_log(logs: LogManager, now_ms: int, alone: bool) -> PartitionLog:
+def _host_stayed_up(broker: Broker, path: str) -> bool:
+    """Since the last process registered that had this directory: then its page cache has outlived it."""
+    remembered = description.recall(broker.disk, [path])
+    return remembered is not None and description.is_same_boot(remembered, broker.world.boot_id)
+
+
+def _metadata_log(broker: Broker, logs: LogManager, now_ms: int, alone: bool) -> PartitionLog:
     """The log that says which topics exist. A new one is begun only where nothing can be forgotten by it:
-    in a cluster it is a copy, and a broker that has lost it fetches it again."""
-    if METADATA_PARTITION in logs.quarantined:
-        raise logs.quarantined[METADATA_PARTITION]
+    in a cluster it is a copy, and a broker whose copy is lost or damaged fetches it again."""
+    damage = logs.quarantined.get(METADATA_PARTITION)
+    if damage is not None and alone:
+        raise damage
+    if damage is not None:
+        path = logs.set_quarantined_aside(METADATA_PARTITION)
+        broker.log.warning("damaged metadata is fetched anew", error=str(damage), old_files=path)
     if METADATA_PARTITION in logs.logs:
         return logs.get(METADATA_PARTITION)
     offline = [str(directory.failure) for directory in logs.directories if not directory.is_online]
@@ -115,6 +129,39 @@ def _metadata_log(logs: LogManager, now_ms: int, alone: bool) -> PartitionLog:
             + ("; ".join(offline) or "put it back from a copy, or begin with empty directories")
         )
     return logs.create(METADATA_PARTITION, NO_TOPIC_ID, now_ms, directory=logs.online()[0])
+
+
+async def load_metadata(
+    broker: Broker, storage: Storage, make_store: Callable[[Storage, LogJournal], MetadataStore]
+) -> tuple[Storage, LogJournal, MetadataStore]:
+    """Replay the metadata. In a cluster a copy that cannot be replayed is set aside, and fetched again.
+
+    Raises CorruptLog or CorruptBatch where it is the only one, and where that was done before: what cannot be
+    replayed however often it is fetched is not the fault of a file.
+    """
+    journal = LogJournal(storage.metadata_log, now_ms=broker.clock.wall_ms, offload=broker.offload)
+    store = make_store(storage, journal)
+    try:
+        await store.load()
+    except (CorruptLog, CorruptBatch) as damage:
+        anew = await broker.loop.run_in_executor(None, _begin_metadata_anew, broker, storage, damage)
+        if anew is None:
+            raise
+        return await load_metadata(broker, anew, make_store)
+    return storage, journal, store
+
+
+def _begin_metadata_anew(broker: Broker, storage: Storage, damage: Exception) -> Storage | None:
+    logs = storage.logs
+    names = [name for directory in logs.online() for name in logs.disk.list(directory.path)]
+    if broker.alone or sum(map(_is_old_metadata, names)) >= MOST_SET_ASIDE:
+        return None
+    logs.quarantine(METADATA_PARTITION, CorruptLog(str(damage)))
+    return storage._replace(metadata_log=_metadata_log(broker, logs, broker.clock.wall_ms(), alone=False))
+
+
+def _is_old_metadata(name: str) -> bool:
+    return name.startswith(f"{METADATA_PARTITION}.") and name.endswith(STRAY_DIRECTORY)
 
 
 def _new_uuid(broker: Broker) -> UUID:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from headrace.core.errors import HeadraceError
+from headrace.core.tasks import spawn
 
 START_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 60.0
@@ -111,7 +112,10 @@ class Supervisor:
 
     async def start(self, timeout: float = START_SECONDS) -> str:
         """The bootstrap addresses, once every broker serves. If one cannot be started, none is left."""
-        self._tasks = [asyncio.create_task(self._keep(child)) for child in self._children]
+        self._tasks = [
+            asyncio.create_task(self._keep(child), name=f"broker {child.spec.broker_id}")
+            for child in self._children
+        ]
         served = asyncio.create_task(self._all_serve())
         try:
             done, _ = await asyncio.wait(
@@ -128,7 +132,7 @@ class Supervisor:
         finally:
             await _given_up(served)
         if self._companion is not None:
-            self._tasks.append(asyncio.create_task(self._look_after(self._companion)))
+            self._tasks.append(spawn("the companion of the brokers", self._look_after(self._companion)))
         return self.bootstrap
 
     async def _all_serve(self) -> None:
@@ -164,9 +168,16 @@ class Supervisor:
     async def _keep(self, child: _Child) -> None:
         """Until the end: run it, and run it again."""
         loop = asyncio.get_running_loop()
-        while not self._stopping.is_set():
+        while not self._stopping.is_set() and not child.retired.is_set():
             child.since = loop.time()
-            code = await self._run(child)
+            try:
+                code = await self._run(child)
+            except OSError as error:
+                if not child.has_served:
+                    raise
+                self._say(f"broker {child.spec.broker_id} could not be started: {error}")
+                await self._pause(child)
+                continue
             if self._stopping.is_set() or child.retired.is_set():
                 return
             name = f"broker {child.spec.broker_id}"
@@ -176,7 +187,14 @@ class Supervisor:
             if loop.time() - child.since > STEADY_SECONDS:
                 child.pause = FIRST_PAUSE
             self._say(f"{ended}; it is started again in {child.pause:g} s")
-            await asyncio.sleep(child.pause)
+            await self._pause(child)
+
+    async def _pause(self, child: _Child) -> None:
+        """Cut short if the broker is not wanted any more."""
+        try:
+            async with asyncio.timeout(child.pause):
+                await child.retired.wait()
+        except TimeoutError:
             child.pause = min(child.pause * 2, LONGEST_PAUSE)
 
     async def _run(self, child: _Child) -> int:
@@ -196,6 +214,8 @@ class Supervisor:
             )
         process = child.process
         assert process.stdout is not None
+        if child.retired.is_set():
+            _signal(process, signal.SIGTERM)  # whoever retired it met only the process before this one
         try:
             async for line in process.stdout:
                 if line.startswith(_READY):
@@ -242,8 +262,15 @@ class Supervisor:
                 _signal(child.process, number)
 
     async def _look_after(self, companion: Callable[[], None]) -> None:
+        failed = ""
         while not self._stopping.is_set():
-            companion()
+            try:
+                companion()
+                failed = ""
+            except Exception as error:  # the next look may succeed, and nobody else looks
+                if failed != repr(error):
+                    failed = repr(error)
+                    self._say(f"what the brokers need beside them could not be looked after: {failed}")
             await asyncio.sleep(COMPANION_SECONDS)
 
 

@@ -13,6 +13,8 @@ from headrace.controller.safeguards import ControllerSafeguards
 from headrace.core.ports import Clock, Disk, Random
 from headrace.core.ports_coordination import Coordination
 from headrace.core.ports_network import Dialer
+from headrace.log import wholeness
+from headrace.log.wholeness import Wholeness
 from headrace.network.listener import Endpoint
 from headrace.replication import safeguards
 from headrace.replication.safeguards import Safeguards
@@ -40,6 +42,9 @@ class World(NamedTuple):
     """Whether the broker may start processes of its own. Without them it does everything in its loop."""
     descriptors: int | None = None
     """How many files and sockets the process may have open; None if there is no limit."""
+    memory_bytes: int = 8 << 30
+    """Of the machine, or of the container."""
     safeguards: Safeguards = safeguards.ALL_ON
     controller_safeguards: ControllerSafeguards = controller_safeguards.ALL_ON
+    wholeness: Wholeness = wholeness.ALL_ON
     """Only the simulation switches one off, to prove that it then sees a loss."""

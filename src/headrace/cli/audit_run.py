@@ -105,6 +105,7 @@ def run(
         try:
             auditor = auditor_for(spark, config)
             if once:
+                click.echo(f"counting {', '.join(topics)}", err=True)
                 found = auditor.run_once()
                 _print(found, as_json)
                 different = any(each.state is State.DIFFERENT for each in found.verdicts)
@@ -214,7 +215,7 @@ def _line(found: PassResult) -> str:
     took = duration_text(round(found.seconds * 1000))
     strange = f" and {found.strange:,} records that are none" if found.strange else ""
     read = f"{found.records:,} records, {found.events:,} events{strange} in {took}"
-    return f"pass {found.step}: {read}; {counts or 'no windows'}"
+    return f"pass {found.step}: {read}; {counts or 'no window is over yet'}"
 
 
 def _print_news(found: PassResult, as_json: bool) -> None:
@@ -235,7 +236,7 @@ def _print(found: PassResult, as_json: bool) -> None:
         for each in found.verdicts:
             if each.state is State.INCOMPLETE:
                 click.echo(_sentence(each))
-        click.echo(_line(found))
+    click.echo(_line(found), err=as_json)  # with --json, standard output has documents only
 
 
 def _sentence(each: Verdict) -> str:

@@ -9,8 +9,11 @@ import click
 from headrace.cli.moving import move_options, perform, show_plan
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.client import admin, health, reassignments
+from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.client.grouping import by_topic
+from headrace.client.reassignments import Election
 from headrace.client.throttles import Move
 from headrace.controller.balancing import Racks, Replicas, plan_drain, plan_leaders_away, plan_rebalance
 from headrace.core.errors import InvalidReplicationFactor
@@ -57,7 +60,11 @@ def drain(
         except InvalidReplicationFactor as error:
             raise ClientFailure(str(error), "start another broker first") from None
 
-    _plan_and_perform(planner, plan, throttle, at_once, no_wait, bootstrap, as_json)
+    todo, _ = _work_out(planner, plan, bootstrap)
+    if plan or not todo:
+        show_plan(todo, as_json)
+    else:
+        perform(bootstrap, todo, throttle, at_once, no_wait, as_json)
 
 
 @click.command()
@@ -69,7 +76,8 @@ def rebalance(
 ) -> None:
     """Spread replicas and leaders evenly over the brokers and racks, with as few copies as it takes.
 
-    For after a broker was added, or after `cluster drain --leaders-only`. --plan shows the moves.
+    For after a broker was added, or after `cluster drain --leaders-only`. --plan shows the moves, and which
+    partitions get their preferred leader back.
     """
 
     def planner(
@@ -77,42 +85,66 @@ def rebalance(
     ) -> Mapping[TopicPartition, Replicas]:
         return plan_rebalance(partitions, racks)
 
-    _plan_and_perform(planner, plan, throttle, at_once, no_wait, bootstrap, as_json)
+    todo, elections = _work_out(planner, plan, bootstrap)
+    if plan or not (todo or elections):
+        show_plan(todo, as_json, elections)
+        return
+    if todo:
+        perform(bootstrap, todo, throttle, at_once, no_wait, as_json)
+    if elections:
+        _elect(bootstrap, elections, as_json and not todo)
 
 
-def _plan_and_perform(
-    planner: Planner,
-    plan: bool,
-    throttle: int | None,
-    at_once: int,
-    no_wait: bool,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
-    async def work_out(cluster: Cluster) -> dict[TopicPartition, Move]:
+def _work_out(
+    planner: Planner, plan: bool, bootstrap: str
+) -> tuple[dict[TopicPartition, Move], dict[TopicPartition, tuple[int, int]]]:
+    """The moves, and the elections of those that stay where they are but are led by another replica."""
+
+    async def work_out(
+        cluster: Cluster,
+    ) -> tuple[dict[TopicPartition, Move], dict[TopicPartition, tuple[int, int]]]:
         if not plan and await reassignments.list_reassignments(cluster):
             raise ClientFailure(
                 "replicas are being moved already, so a plan would not hold",
                 "wait for them: `headrace cluster status --watch`",
             )
         topics = await admin.list_topics(cluster, internal=True)
-        before = {
-            TopicPartition(topic.name, state.partition): tuple(state.replicas)
+        states = {
+            TopicPartition(topic.name, state.partition): state
             for topic in topics
             for state in topic.partitions
         }
+        before = {partition: tuple(state.replicas) for partition, state in states.items()}
         view = await health.describe_cluster(cluster)
         # Only who lives can take replicas.
         racks = {broker.broker_id: broker.rack for broker in view.brokers if broker.alive}
         after = planner(before, racks)
-        return {
+        moving = {
             partition: Move(before[partition], tuple(replicas))
             for partition, replicas in after.items()
             if before[partition] != tuple(replicas)
         }
+        elections = {
+            partition: (state.leader, state.replicas[0])
+            for partition, state in states.items()
+            # Who is not in sync cannot be elected: the controller does it when that has changed.
+            if partition not in moving and state.leader != state.replicas[0] in state.isr
+        }
+        return moving, elections
 
-    todo = with_cluster(bootstrap, work_out)
-    if plan or not todo:
-        show_plan(todo, as_json)
-        return
-    perform(bootstrap, todo, throttle, at_once, no_wait, as_json)
+    return with_cluster(bootstrap, work_out)
+
+
+def _elect(bootstrap: str, elections: Mapping[TopicPartition, tuple[int, int]], as_json: bool) -> None:
+    async def operation(cluster: Cluster) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
+        outcome = await reassignments.elect_leaders(cluster, Election.PREFERRED, list(elections))
+        await until_all_agree(cluster, list(by_topic(elections)))
+        return outcome
+
+    elected, refused = with_cluster(bootstrap, operation)
+    if as_json:
+        show_plan({}, as_json, {partition: elections[partition] for partition in elected})
+    else:
+        click.echo(f"elected the preferred leaders of {len(elected)} partitions", err=True)
+    for partition, reason in sorted(refused.items()):
+        click.echo(f"{partition}: {reason}", err=True)

@@ -15,8 +15,8 @@ from headrace.cli.render import is_terminal, print_json, print_json_line, print_
 from headrace.client import health
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.client.findings import Finding, findings, names
 from headrace.client.health import Health
-from headrace.core.ids import TopicPartition
 
 if TYPE_CHECKING:
     from rich.console import RenderableType  # only a terminal pays for it
@@ -25,6 +25,8 @@ SHOWN = 10
 """Partitions that are named for each thing that is wrong; --json names them all."""
 WAIT_PAUSE = 0.25
 BAD_VERDICTS = ("offline", "unwritable")
+now = time.monotonic
+"""What --wait counts by."""
 
 
 @click.command()
@@ -41,25 +43,27 @@ BAD_VERDICTS = ("offline", "unwritable")
 def status(watch: bool, interval: float, wait: float | None, bootstrap: str, as_json: bool) -> int:
     """Show brokers, controller, and what is not as it should be.
 
-    The exit code is 0 while every partition can be read and written, 3 while one cannot; with --wait it is 3
-    unless everything is well. On a terminal --watch shows a live view; elsewhere, or with --json, it writes
-    one look after the other.
+    The exit code is 0 while every partition can be read and written, 3 while one cannot or no broker reaches
+    ZooKeeper; with --wait it is 3 unless everything is well. On a terminal --watch shows a live view;
+    elsewhere, or with --json, it writes one look after the other.
     """
     if watch and wait is not None:
         raise click.UsageError("--watch and --wait exclude each other")
     if not watch:
         seen = with_cluster(bootstrap, lambda cluster: _look_until_well(cluster, wait))
         print_json(document(seen)) if as_json else _print_plain(seen)
-        bad = seen.verdict in BAD_VERDICTS if wait is None else not _is_well(seen)
+        bad = seen.verdict in BAD_VERDICTS or seen.is_frozen if wait is None else not _is_well(seen)
         return 3 if bad else 0
 
+    live = is_terminal() and not as_json
+
     async def look_on(cluster: Cluster) -> None:
-        if is_terminal() and not as_json:
+        if live:
             await _live(cluster, interval)
         else:
             await _repeat(cluster, interval, as_json)
 
-    with_cluster(bootstrap, look_on)
+    with_cluster(bootstrap, look_on, live=live)
     return 0
 
 
@@ -68,19 +72,20 @@ async def _look(cluster: Cluster) -> Health:
 
 
 def _is_well(seen: Health) -> bool:
-    return seen.verdict == "healthy" and not seen.moving
+    # Whoever waits does so for what comes back: no waiting gives an internal topic more replicas.
+    return seen._replace(thin={}).verdict == "healthy" and not seen.moving
 
 
 async def _look_until_well(cluster: Cluster, wait: float | None) -> Health:
     """One look, or looks until all is well or the time is over, through whatever fails meanwhile."""
-    deadline = time.monotonic() + (wait or 0)
+    deadline = now() + (wait or 0)
     while True:
         try:
             seen = await _look(cluster)
-            if wait is None or _is_well(seen) or time.monotonic() > deadline:
+            if wait is None or _is_well(seen) or now() > deadline:
                 return seen
         except ClientFailure:
-            if wait is None or time.monotonic() > deadline:
+            if wait is None or now() > deadline:
                 raise
         await asyncio.sleep(WAIT_PAUSE)
 
@@ -121,6 +126,9 @@ def document(seen: Health) -> dict[str, object]:
     return {
         "cluster_id": seen.view.cluster_id,
         "verdict": seen.verdict,
+        "findings": [
+            {"what": found.what, "where": list(found.where), "do": found.do} for found in findings(seen)
+        ],
         "controller": seen.view.controller,
         "brokers": [
             {
@@ -128,17 +136,21 @@ def document(seen: Health) -> dict[str, object]:
                 "address": broker.address,
                 "rack": broker.rack,
                 "alive": broker.alive,
+                "state": broker.state,
+                "zookeeper": _zookeeper(seen, broker.broker_id),
                 "leaders": seen.leaders[broker.broker_id],
                 "replicas": seen.replicas[broker.broker_id],
+                "directories": _directories(seen, broker.broker_id),
+                "figures": dict(told.figures) if (told := seen.brokers.get(broker.broker_id)) else {},
             }
             for broker in seen.view.brokers
         ],
         "partitions": seen.partitions,
-        "offline": _names(seen.offline),
-        "under_min_isr": _names(seen.under_min_isr),
-        "at_min_isr": _names(seen.at_min_isr),
-        "under_replicated": _names(seen.under_replicated),
-        "not_preferred_leader": _names(seen.not_preferred),
+        "offline": names(seen, seen.offline),
+        "under_min_isr": names(seen, seen.under_min_isr),
+        "at_min_isr": names(seen, seen.at_min_isr),
+        "under_replicated": names(seen, seen.under_replicated),
+        "not_preferred_leader": names(seen, seen.not_preferred),
         "reassignments": [
             {
                 "partition": str(partition),
@@ -156,27 +168,44 @@ def document(seen: Health) -> dict[str, object]:
     }
 
 
-def _names(partitions: Sequence[TopicPartition]) -> list[str]:
-    return [str(partition) for partition in sorted(partitions)]
+def _directories(seen: Health, broker_id: int) -> list[dict[str, object]]:
+    return [
+        {
+            "path": directory.path,
+            "offline": directory.failed,
+            "total_bytes": directory.total_bytes,
+            "usable_bytes": directory.usable_bytes,
+            "days_until_full": None if days is None else round(days, 1),
+        }
+        for directory in seen.directories.get(broker_id, ())
+        for days in (seen.days_left(broker_id, directory),)
+    ]
 
 
-def sentences(seen: Health) -> list[tuple[str, str]]:
-    """(what, where) for each kind of thing that is wrong, worst first."""
-    dead = [f"broker {broker_id}" for broker_id in seen.dead]
-    moving = [
-        f"{partition} to {','.join(str(added) for added in entry.adding) or 'fewer'}"
-        for partition, entry in sorted(seen.moving.items())
-    ]
-    kinds: list[tuple[str, list[str]]] = [
-        ("without a leader: neither read nor written", _names(seen.offline)),
-        ("below min.insync.replicas: acks=all is refused", _names(seen.under_min_isr)),
-        ("not alive", dead),
-        ("under-replicated", _names(seen.under_replicated)),
-        ("one replica away from refusing acks=all", _names(seen.at_min_isr)),
-        ("being moved", moving),
-        ("not led by the preferred replica", _names(seen.not_preferred)),
-    ]
-    return [(f"{len(names)} {what}", _some(names)) for what, names in kinds if names]
+def _zookeeper(seen: Health, broker_id: int) -> str | None:
+    """None where there is none, or the broker cannot say."""
+    told = seen.brokers.get(broker_id)
+    if told is None or told.reaches_zookeeper is None:
+        return None
+    return "answers" if told.reaches_zookeeper else "no answer"
+
+
+def _sentence(found: Finding) -> str:
+    return f"{found.headline}: {_some(found.where)}" if found.where else found.headline
+
+
+def reason(seen: Health) -> list[str]:
+    """Why the verdict is not healthy, and what to do next."""
+    if seen.verdict == "healthy":
+        return []
+    worst = findings(seen)[0]
+    return [f"{seen.verdict}: {_sentence(worst)}", *([f"next: {worst.do}"] if worst.do else [])]
+
+
+def sentences(seen: Health) -> list[str]:
+    """What else is not as it should be, worst first."""
+    rest = findings(seen)[0 if seen.verdict == "healthy" else 1 :]
+    return [f"{_sentence(found)}{f'; {found.do}' if found.do else ''}" for found in rest]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -199,7 +228,7 @@ def _rows(seen: Health) -> list[tuple[object, ...]]:
             broker.broker_id,
             broker.address or None,
             broker.rack,
-            "alive" if broker.alive else "down",
+            broker.state,
             seen.leaders[broker.broker_id],
             seen.replicas[broker.broker_id],
             "controller" if broker.broker_id == seen.view.controller else "",
@@ -212,10 +241,11 @@ _COLUMNS = ("BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "ROLE")
 
 
 def _print_plain(seen: Health) -> None:
-    click.echo(summary(seen))
+    for line in (summary(seen), *reason(seen)):
+        click.echo(line)
     print_table(_COLUMNS, _rows(seen))
-    for what, where in sentences(seen):
-        click.echo(f"{what}: {where}")
+    for line in sentences(seen):
+        click.echo(line)
 
 
 def _drawing(seen: Health) -> RenderableType:
@@ -233,5 +263,5 @@ def _drawing(seen: Health) -> RenderableType:
     for row in _rows(seen):
         style = "" if row[3] == "alive" else "red"
         table.add_row(*("-" if cell is None else str(cell) for cell in row), style=style)
-    wrong = [Text.assemble((what, "bold"), ": ", where) for what, where in sentences(seen)]
-    return Group(head, table, *wrong)
+    why = [Text(line, colour) for line in reason(seen)]
+    return Group(head, *why, table, *(Text(line) for line in sentences(seen)))

@@ -65,21 +65,23 @@ def lag(
     """Show how far groups are behind: those that are named, or all.
 
     COMMITTED is where the group goes on after a restart; LAG counts from there to the HIGH-WATERMARK, the end
-    of what consumers may read. STABLE is shown where an open transaction keeps consumers of committed records
-    from going further. END is the end of the leader's log. --watch adds RATE, the records a second that were
-    committed since the look before.
+    of what consumers may read. Where nothing is committed everything counts as unread. STABLE is shown where
+    an open transaction keeps consumers of committed records from going further. END is the end of the
+    leader's log. --watch adds RATE, the records a second that were committed since the look before.
     """
     if not watch:
         print_looks(with_cluster(bootstrap, lambda cluster: _look(cluster, names, topics)), behind, as_json)
         return
 
+    live = is_terminal() and not as_json
+
     async def look_on(cluster: Cluster) -> None:
-        if is_terminal() and not as_json:
+        if live:
             await _live(cluster, names, topics, behind, interval)
         else:
             await _repeat(cluster, names, topics, behind, interval, as_json)
 
-    with_cluster(bootstrap, look_on)
+    with_cluster(bootstrap, look_on, live=live)
 
 
 async def _look(cluster: Cluster, names: Sequence[str], topics: Sequence[str]) -> list[GroupLag]:
@@ -177,7 +179,7 @@ def summary(entry: GroupLag) -> str:
     members = 0 if entry.group is None else len(entry.group.members)
     return (
         f"{entry.group_id}  {entry.state}  members {members}  partitions {len(entry.partitions)}  "
-        f"total lag {entry.total:,}"
+        f"total lag {entry.total:,}{f', {entry.unread:,} of them without a commit' if entry.unread else ''}"
     )
 
 
@@ -213,6 +215,11 @@ def sentences(entry: GroupLag) -> list[str]:
                 f"{name}: an open transaction holds consumers of committed records at {ends.stable}; "
                 f"`headrace txn find-hanging --all --topic {name.topic}` shows whose it is"
             )
+        if partition.unread:
+            said.append(
+                f"{name}: nothing is committed, so all {partition.unread:,} records count as unread; where a"
+                " consumer begins there is its auto.offset.reset"
+            )
         if partition.missed:
             said.append(f"{name}: {partition.missed:,} records were removed before the group read them")
         if committed is not None and committed.pending:
@@ -226,6 +233,7 @@ def document(entry: GroupLag) -> dict[str, object]:
         "state": entry.state,
         "members": 0 if entry.group is None else len(entry.group.members),
         "total_lag": entry.total,
+        "without_commit": entry.unread,
         "partitions": [
             {
                 "topic": partition.partition.topic,

@@ -34,7 +34,10 @@ def sentence(topics: list[TopicProgress], absent: list[str], part: str = "lake")
     """All topics in one line: what a log file wants."""
     loaded = sum(topic.loaded for topic in topics)
     rate = sum(topic.rate or 0.0 for topic in topics if topic.state == "loading")
-    said = f"{loaded:,} records of {len(topics)} topic{'s' if len(topics) != 1 else ''} loaded"
+    count = f"{len(topics)} topic{'s' if len(topics) != 1 else ''}"
+    said = f"nothing new in {count}"
+    if loaded:
+        said = f"{loaded:,} record{'s' if loaded != 1 else ''} of {count} loaded"
     if rate:
         said += f", {rate:,.0f} a second"
     failing = [topic.topic for topic in topics if topic.state.startswith(("trying", "failed"))]

@@ -10,7 +10,7 @@ from headrace.cli.render import print_json, print_json_line, print_table
 
 @click.group()
 def log() -> None:
-    """Look into the files of a log; adopt those of Apache Kafka."""
+    """Look into files of a log, verify them; adopt those of Apache Kafka."""
 
 
 @log.command()
@@ -53,6 +53,20 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return repr(value) if not value or any(c.isspace() or not c.isprintable() for c in value) else value
     return str(value)
+
+
+@log.command()
+@click.argument("path", metavar="DIR", type=click.Path(exists=True, file_okay=False))
+@json_option
+def verify(path: str, as_json: bool) -> int:
+    """Check a log directory, or one partition's folder, of a broker that is stopped. Only reads.
+
+    Every batch is read and compared with its checksum, with the offsets around it, with the manifest, the
+    checkpoints and the indexes. The exit code is 0 if everything is whole, 1 if anything is damaged.
+    """
+    from headrace.cli.log_verify import verify_directory
+
+    return verify_directory(path, as_json=as_json)
 
 
 @log.command()

@@ -19,7 +19,7 @@ _COMMANDS = {
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
     "registry": ("headrace.cli.registry:registry", "Run a schema registry over a topic."),
-    "log": ("headrace.cli.log:log", "Look into the files of a log; adopt those of Apache Kafka."),
+    "log": ("headrace.cli.log:log", "Look into files of a log, verify them; adopt those of Apache Kafka."),
     "lake": ("headrace.cli.lake:lake", "Load topics into Delta, Iceberg or Parquet tables."),
     "table": ("headrace.cli.table:table", "Keep the latest value of each key of a topic as a table."),
     "audit": ("headrace.cli.audit:audit", "Prove that every record arrived once, in log and lake."),

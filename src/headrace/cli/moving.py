@@ -18,6 +18,9 @@ from headrace.core.ids import TopicPartition
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+Elections = Mapping[TopicPartition, tuple[int, int]]
+"""Who leads now, and who shall: the first of the replicas that stay."""
+
 
 def move_options(command: F) -> F:
     for option in (
@@ -42,15 +45,28 @@ def move_options(command: F) -> F:
     return command
 
 
-def show_plan(todo: Mapping[TopicPartition, Move], as_json: bool) -> None:
+def show_plan(todo: Mapping[TopicPartition, Move], as_json: bool, elections: Elections | None = None) -> None:
     if as_json:
-        print_json({"moves": _documents(todo)})
+        elected = {} if elections is None else {"elections": _elections(elections)}
+        print_json({"moves": _documents(todo), **elected})
         return
     print_table(
         ("PARTITION", "FROM", "TO", "COPIES"),
         [(str(p), list(move.before), list(move.after), len(move.adding)) for p, move in sorted(todo.items())],
-        empty="nothing to move",
+        empty="" if elections else "nothing to move",
     )
+    if elections:
+        print_table(
+            ("PARTITION", "LEADER", "PREFERRED"),
+            [(str(partition), *pair) for partition, pair in sorted(elections.items())],
+        )
+
+
+def _elections(elections: Elections) -> list[dict[str, object]]:
+    return [
+        {"topic": partition.topic, "partition": partition.partition, "from": leader, "to": preferred}
+        for partition, (leader, preferred) in sorted(elections.items())
+    ]
 
 
 def _documents(todo: Mapping[TopicPartition, Move]) -> list[dict[str, object]]:

@@ -57,14 +57,35 @@ def pairs(context: click.Context, parameter: click.Parameter, values: tuple[str,
     return found
 
 
-def with_cluster(bootstrap: str, operation: Callable[[Cluster], Awaitable[T]]) -> T:
-    """Run `operation` with a client, to its end."""
+def with_cluster(
+    bootstrap: str,
+    operation: Callable[[Cluster], Awaitable[T]],
+    *,
+    progress: Callable[[], str] = str,
+    live: bool = False,
+) -> T:
+    """Run `operation` with a client, to its end. While it waits it is said what for, with its `progress`;
+    not under a `live` view, which says it itself."""
     import asyncio
 
+    from headrace.cli import patience
     from headrace.client.cluster import Cluster
+    from headrace.client.errors import ClientFailure
 
     async def run() -> T:
         async with Cluster(bootstrap, client_id="headrace-cli") as cluster:
-            return await operation(cluster)
+            over = asyncio.Event()
+            telling = None
+            if not live:
+                telling = asyncio.create_task(patience.tell_of_waiting(cluster, over, progress))
+            try:
+                return await operation(cluster)
+            except ClientFailure as error:
+                await patience.explain(cluster, error)
+                raise
+            finally:
+                over.set()
+                if telling is not None:
+                    telling.cancel()
 
     return asyncio.run(run())

@@ -8,22 +8,24 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO
 
 import click
 
 from headrace.cli.options import bootstrap_option, json_option, pairs, with_cluster
 from headrace.cli.record_format import unescape
-from headrace.cli.record_lines import record_maker, split_records
+from headrace.cli.record_lines import record_maker, split_records, standard_input
 from headrace.cli.render import print_json
 from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
 from headrace.client.producer import Producer
 from headrace.protocol.compression import Compression
 from headrace.protocol.records import NewRecord
 
 _ACKS = {"all": -1, "-1": -1, "1": 1, "0": 0}
 _LINGER_SECONDS = 0.05
+_LAST_SECONDS = 1.0
 _QUEUE = 16
 
 
@@ -49,6 +51,14 @@ _QUEUE = 16
 @click.option(
     "--from-file", type=click.File("rb"), metavar="PATH", help="Read this file instead of standard input."
 )
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long a batch is tried again while the cluster cannot take it.",
+)
 @bootstrap_option
 @json_option
 def produce(
@@ -61,10 +71,15 @@ def produce(
     acks: str,
     empty_as_null: bool,
     from_file: BinaryIO | None,
+    timeout: float,
     bootstrap: str,
     as_json: bool,
 ) -> None:
-    """Send lines from standard input or a file to TOPIC, one record each."""
+    """Send lines from standard input or a file to TOPIC, one record each.
+
+    At the end, also at a bad one, it says how many were delivered. While the cluster cannot be reached it
+    says so on standard error and tries again, for --timeout. The exit code is 0 only if all were delivered.
+    """
     end = unescape(delimiter)
     if not end:
         raise click.UsageError("--delimiter must not be empty")
@@ -74,27 +89,69 @@ def produce(
         headers=tuple((name, value.encode()) for name, value in header.items()),
         now_ms=lambda: time.time_ns() // 1_000_000,
     )
-    source: Any = from_file if from_file is not None else sys.stdin.buffer
-    started = time.monotonic()
+    source: Any = from_file if from_file is not None else standard_input()
+    sending = _Sending(topic)
 
-    async def operation(cluster: Cluster) -> int:
+    async def operation(cluster: Cluster) -> None:
         await cluster.topic(topic, create=True)  # a wrong name is said before anything is read
-        producer = Producer(
+        sending.producer = producer = Producer(
             cluster,
             acks=_ACKS[acks],
             compression=Compression.named(compression),
+            delivery_timeout=timeout,
             first_partition=time.time_ns() % 1000,
         )
         with _progress(from_file) as advance:
-            await _pump(producer, topic, partition, _records(split_records(source, end), end, make, advance))
-        return producer.records_sent
+            records = _records(split_records(source, end), end, make, advance)
+            await _pump(producer, topic, partition, sending.counted(records))
 
-    sent = with_cluster(bootstrap, operation)
-    seconds = time.monotonic() - started
-    if as_json:
-        print_json({"topic": topic, "records": sent, "seconds": round(seconds, 3)})
-    else:
-        click.echo(f"sent {sent} records to {topic} in {seconds:.2f} s", err=True)
+    try:
+        with_cluster(bootstrap, operation, progress=sending.progress)
+    except BaseException:
+        sending.report_failure(as_json)
+        raise
+    sending.report(as_json)
+
+
+class _Sending:
+    """How far it is, for the line at the end and for those in between."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+        self._started = time.monotonic()
+        self._read = 0
+        self.producer: Producer | None = None
+
+    def counted(self, records: Iterator[list[NewRecord]]) -> Iterator[list[NewRecord]]:
+        for some in records:
+            self._read += len(some)
+            yield some
+
+    @property
+    def delivered(self) -> int:
+        return 0 if self.producer is None else self.producer.records_sent
+
+    def progress(self) -> str:
+        return f"{self.delivered} records delivered so far" if self._read else ""
+
+    def report(self, as_json: bool) -> None:
+        seconds = time.monotonic() - self._started
+        if as_json:
+            print_json({"topic": self._topic, "records": self.delivered, "seconds": round(seconds, 3)})
+        else:
+            count = f"{self.delivered} record{'s' * (self.delivered != 1)}"
+            click.echo(f"sent {count} to {self._topic} in {seconds:.2f} s", err=True)
+
+    def report_failure(self, as_json: bool) -> None:
+        """What was read and not acknowledged may have arrived or not: nobody can tell."""
+        if self.producer is None:
+            return
+        if as_json:
+            self.report(as_json)
+        lost = self._read - self.delivered
+        rest = f"; {lost} more were read and not acknowledged" if lost else ""
+        count = f"{self.delivered} record{'s' * (self.delivered != 1)}"
+        click.echo(f"delivered {count} to {self._topic}{rest}", err=True)
 
 
 async def _pump(
@@ -117,6 +174,22 @@ async def _pump(
 
     # A daemon thread: a read that waits for a terminal must not keep a failed command alive.
     threading.Thread(target=read, name="headrace-input", daemon=True).start()
+    try:
+        await _send_all(producer, topic, partition, queue)
+    except asyncio.CancelledError:
+        # Ctrl-C: what was typed goes out, if somebody takes it at once.
+        with suppress(TimeoutError, ClientFailure):
+            async with asyncio.timeout(_LAST_SECONDS):
+                await producer.flush()
+        raise
+
+
+async def _send_all(
+    producer: Producer,
+    topic: str,
+    partition: int | None,
+    queue: asyncio.Queue[list[NewRecord] | BaseException | None],
+) -> None:
     while True:
         try:
             async with asyncio.timeout(_LINGER_SECONDS):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import Protocol, cast
 
 from headrace.protocol.records import Headers, NewRecord
 
@@ -12,6 +14,25 @@ _CHUNK = 1 << 16
 
 class ByteSource(Protocol):
     def read1(self, size: int, /) -> bytes: ...
+
+
+class _Unbuffered:
+    """A descriptor, read as it comes."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def read1(self, size: int, /) -> bytes:
+        return os.read(self._descriptor, size)
+
+
+def standard_input() -> ByteSource:
+    """Without Python's own buffer where that is possible: a thread that waits in a read of it holds its lock,
+    and an interpreter that ends meanwhile, as after Ctrl-C, aborts."""
+    try:
+        return _Unbuffered(sys.stdin.fileno())
+    except (OSError, ValueError):  # no file: a test's
+        return cast("ByteSource", sys.stdin.buffer)
 
 
 def split_records(source: ByteSource, delimiter: bytes) -> Iterator[list[bytes]]:

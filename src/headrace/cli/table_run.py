@@ -8,7 +8,7 @@ import click
 
 from headrace.cli.lake_options import master_option, spark_for
 from headrace.cli.lake_progress import showing
-from headrace.cli.lake_run import ending, print_done
+from headrace.cli.lake_run import ending, print_done, refuse_dead_letters, strict_option
 from headrace.cli.options import json_option
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json, print_table
@@ -18,9 +18,10 @@ from headrace.cli.table_options import config_option, load_config
 @click.command()
 @config_option
 @click.option("--once", is_flag=True, help="Up to where the topics end now, then end; for schedulers.")
+@strict_option
 @master_option
 @json_option
-def run(config_path: Path, once: bool, master: str | None, as_json: bool) -> None:
+def run(config_path: Path, once: bool, strict: bool, master: str | None, as_json: bool) -> None:
     """Keep tables up with their topics: the latest value of each key, without those that were deleted.
 
     Ends cleanly on Ctrl-C or SIGTERM, and goes on where it was at the next start; after a kill as well. With
@@ -32,7 +33,9 @@ def run(config_path: Path, once: bool, master: str | None, as_json: bool) -> Non
         from headrace.spark.table import job
 
         done = job.run(spark, config, once=once, stop=stop, told=told)
-    print_done(done, as_json)
+    print_done(done, as_json, "table")
+    if strict:
+        refuse_dead_letters(done)
 
 
 @click.command()

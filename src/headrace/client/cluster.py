@@ -22,6 +22,7 @@ from headrace.client.errors import (
     Unreachable,
 )
 from headrace.client.refusals import RETRIABLE, refusal
+from headrace.client.waits import Waits
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message
@@ -78,6 +79,12 @@ class Cluster:
         self._brokers: dict[int, Address] = {}
         self._controller = -1
         self._topics: dict[str, MetadataResponseTopic] = {}
+        self.waits = Waits()
+
+    @property
+    def known_brokers(self) -> list[int]:
+        """As the last metadata named them."""
+        return list(self._brokers)
 
     @property
     def request_timeout_ms(self) -> int:
@@ -135,7 +142,7 @@ class Cluster:
                 if connection is not None:
                     await connection.close()
                 connection = await Connection.open(
-                    *address, client_id=self.client_id, timeout=self.connect_timeout
+                    *address, client_id=self.client_id, timeout=self.connect_timeout, waits=self.waits
                 )
                 self._open[address] = connection
             return connection
@@ -245,18 +252,22 @@ class Cluster:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.request_timeout if timeout is None else timeout)
         pause = _FIRST_PAUSE
-        while True:
-            try:
-                return await attempt()
-            except (ConnectionLost, TimedOut, Unreachable, Refused) as error:
-                if isinstance(error, LogOffline) or (
-                    isinstance(error, Refused) and error.code not in RETRIABLE
-                ):
-                    raise
-                if isinstance(error, (Unreachable, NotAKafkaBroker)) and not self._brokers:
-                    raise
-                if loop.time() + pause > deadline:
-                    raise
-                self.forget()
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+        trying = object()
+        try:
+            while True:
+                try:
+                    return await attempt()
+                except (ConnectionLost, TimedOut, Unreachable, Refused) as error:
+                    if not self._may_pass(error) or loop.time() + pause > deadline:
+                        raise
+                    self.waits.failed(trying, error)
+                    self.forget()
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+        finally:
+            self.waits.done(trying)
+
+    def _may_pass(self, error: ClientFailure) -> bool:
+        if isinstance(error, Refused):
+            return error.code in RETRIABLE and not isinstance(error, LogOffline)
+        return bool(self._brokers) or not isinstance(error, (Unreachable, NotAKafkaBroker))

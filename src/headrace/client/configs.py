@@ -28,6 +28,8 @@ from headrace.protocol.messages.incremental_alter_configs_response import Increm
 
 _DESCRIBE_AT_MOST: Final = 4
 _RESOURCES_AT_ONCE: Final = 500
+_UNITS_MS: Final = {"ms": 1, "seconds": 1000, "minutes": 60_000, "hours": 3_600_000}
+"""By the last word of a property's name."""
 _SET: Final = 0
 _DELETE: Final = 1
 
@@ -143,7 +145,11 @@ async def _describe(
 def _entries(result: DescribeConfigsResult) -> list[ConfigEntry]:
     entries = []
     for config in result.configs:
-        defaults = [synonym.value for synonym in config.synonyms if synonym.source == ConfigSource.DEFAULT]
+        defaults = [
+            _in_unit_of(config.name, synonym.name, synonym.value)
+            for synonym in config.synonyms
+            if synonym.source == ConfigSource.DEFAULT
+        ]
         entries.append(
             ConfigEntry(
                 config.name,
@@ -156,6 +162,14 @@ def _entries(result: DescribeConfigsResult) -> list[ConfigEntry]:
             )
         )
     return sorted(entries)
+
+
+def _in_unit_of(name: str, synonym: str, value: str | None) -> str | None:
+    """What `synonym` has, said as `name` says it: 168 of log.retention.hours is 604800000 of retention.ms."""
+    wanted, given = (_UNITS_MS.get(each.rpartition(".")[2]) for each in (name, synonym))
+    if wanted is None or given is None or wanted == given or value is None or not value.isdecimal():
+        return value
+    return str(int(value) * given // wanted)
 
 
 async def alter_configs(

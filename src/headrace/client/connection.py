@@ -21,6 +21,7 @@ from headrace.client.errors import (
     Unreachable,
 )
 from headrace.client.link import TcpDialer, TcpLink
+from headrace.client.waits import Waits
 from headrace.core.errors import HeadraceError
 from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
 from headrace.protocol.api_keys import ApiKey
@@ -41,9 +42,9 @@ _DIALER: Final = TcpDialer()
 
 
 class Connection:
-    __slots__ = ("_closed", "_link", "_next_id", "_versions", "client_id", "peer")
+    __slots__ = ("_closed", "_link", "_next_id", "_versions", "_waits", "client_id", "peer")
 
-    def __init__(self, link: Link, peer: str, client_id: str) -> None:
+    def __init__(self, link: Link, peer: str, client_id: str, waits: Waits | None = None) -> None:
         self.peer = peer
         self.client_id = client_id
         self._link = link
@@ -51,10 +52,17 @@ class Connection:
         self._closed: ClientFailure | None = None
         self._versions: dict[int, tuple[int, int]] | None = None
         """What the peer said that it has; None between brokers, which have the same."""
+        self._waits = waits
 
     @classmethod
     async def open(
-        cls, host: str, port: int, *, client_id: str = "headrace", timeout: float = CONNECT_TIMEOUT
+        cls,
+        host: str,
+        port: int,
+        *,
+        client_id: str = "headrace",
+        timeout: float = CONNECT_TIMEOUT,
+        waits: Waits | None = None,
     ) -> Connection:
         """Connected, and the versions of both sides compared."""
         try:
@@ -63,7 +71,7 @@ class Connection:
             raise Unreachable(host, port) from None
         except PeerUnavailable as error:
             raise Unreachable(host, port, str(error)) from None
-        connection = cls(link, f"{host}:{port}", client_id)
+        connection = cls(link, f"{host}:{port}", client_id, waits)
         try:
             await connection._handshake(timeout)
         except BaseException:
@@ -162,10 +170,15 @@ class Connection:
 
     async def _ask(self, message: Message, version: int, timeout: float) -> memoryview:
         correlation_id, frame = self._frame(message, version)
+        waits = self._waits
+        question = 0 if waits is None else waits.asked(self.peer, message.API_KEY)
         try:
             body = await self._within(self._link.send(frame), message, timeout)
         except PeerUnavailable as error:
             raise self._give_up(self._lost(error)) from None
+        finally:
+            if waits is not None:
+                waits.answered(question)
         if len(body) < 4 or int.from_bytes(body[:4], "big", signed=True) != correlation_id:
             raise self._give_up(NotAKafkaBroker(f"the broker at {self.peer} sent an answer to nothing"))
         return body

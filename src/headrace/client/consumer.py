@@ -72,11 +72,14 @@ class Consumer:
             now = asyncio.get_running_loop().time()
             self._failing_since = self._failing_since or now
             if now - self._failing_since > self.patience:
+                self.cluster.waits.done(self)
                 raise
+            self.cluster.waits.failed(self, error)
             self.cluster.forget()
             await asyncio.sleep(_PAUSE)
             return []
         self._failing_since = None
+        self.cluster.waits.done(self)
         return fetched
 
     async def _first_answer(self) -> list[Fetched]:

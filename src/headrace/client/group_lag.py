@@ -34,9 +34,17 @@ class PartitionLag(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        if self.committed is None or self.ends is None:
+        """Of a partition without a commit it is all that is there: the group has read nothing of it for good,
+        and where its consumers would begin is their own setting."""
+        if self.ends is None:
             return None
-        return max(0, self.ends.high_watermark - self.committed.offset)
+        begin = self.ends.first if self.committed is None else self.committed.offset
+        return max(0, self.ends.high_watermark - begin)
+
+    @property
+    def unread(self) -> int:
+        """Records of a partition in which the group has committed nothing."""
+        return self.lag or 0 if self.committed is None else 0
 
     @property
     def held(self) -> bool:
@@ -65,6 +73,10 @@ class GroupLag(NamedTuple):
     def total(self) -> int:
         return sum(entry.lag or 0 for entry in self.partitions)
 
+    @property
+    def unread(self) -> int:
+        return sum(entry.unread for entry in self.partitions)
+
 
 async def lags(cluster: Cluster, group_ids: Sequence[str], topics: Iterable[str] = ()) -> list[GroupLag]:
     """Of each group, in their order. `topics` limits the view. Refused for a group that nobody knows."""
@@ -73,6 +85,9 @@ async def lags(cluster: Cluster, group_ids: Sequence[str], topics: Iterable[str]
         groups.describe_groups(cluster, group_ids), committed_offsets(cluster, group_ids)
     )
     wanted: dict[str, dict[TopicPartition, None]] = {}
+    whole = await _partitions_of(
+        cluster, {entry.topic for offsets in committed.values() for entry in offsets}
+    )
     for group_id in group_ids:
         group = described[group_id]
         if isinstance(group, Refused) and (
@@ -80,7 +95,10 @@ async def lags(cluster: Cluster, group_ids: Sequence[str], topics: Iterable[str]
         ):
             raise group
         owned = {} if isinstance(group, Refused) else group.owners
-        all_of_it = sorted({*committed[group_id], *owned})
+        known_of = {*committed[group_id], *owned}
+        if not isinstance(group, Refused) and group.reads_whole_topics:
+            known_of.update(*(whole.get(entry.topic, ()) for entry in committed[group_id]))
+        all_of_it = sorted(known_of)
         wanted[group_id] = {entry: None for entry in all_of_it if not only or entry.topic in only}
     ends = await log_ends(cluster, {entry for entries in wanted.values() for entry in entries})
     found = []
@@ -99,6 +117,19 @@ async def lags(cluster: Cluster, group_ids: Sequence[str], topics: Iterable[str]
             )
         )
     return found
+
+
+async def _partitions_of(cluster: Cluster, topics: Iterable[str]) -> dict[str, list[TopicPartition]]:
+    """Of the topics that are still there."""
+    names = sorted(topics)
+    if not names:
+        return {}
+    reply = await cluster.retried(lambda: cluster.metadata(names))
+    return {
+        topic.name: [TopicPartition(topic.name, entry.partition_index) for entry in topic.partitions]
+        for topic in reply.topics
+        if topic.name is not None and not topic.error_code
+    }
 
 
 async def log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogEnds]:

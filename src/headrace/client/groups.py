@@ -71,6 +71,12 @@ class Group(NamedTuple):
     assignment_epoch: int | None = None
 
     @property
+    def reads_whole_topics(self) -> bool:
+        """Its members subscribe. A process that assigns itself partitions and only commits here makes a group
+        without a protocol, and may rightly leave partitions alone."""
+        return self.kind == CONSUMER or self.protocol_type == CONSUMER_PROTOCOL
+
+    @property
     def owners(self) -> dict[TopicPartition, Member]:
         return {partition: member for member in self.members for partition in member.assigned}
 

@@ -1,7 +1,8 @@
 """The state of a whole cluster in one look: who lives, who leads, what is not as it should be.
 
-`gather` asks, `judge` counts. The cost of a look grows with the number of partitions once (Metadata), and
-otherwise with what is wrong: the lag is asked for only where a replica is out of sync or on its way.
+`gather` asks, `judge` counts, `client/findings.py` says what to do about it. The cost of a look grows with
+the number of partitions once (Metadata), and otherwise with what is wrong: the lag is asked for only where a
+replica is out of sync or on its way.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from headrace.client import admin, configs, log_dirs, reassignments
+from headrace.client.broker_health import BrokerHealth, ask_brokers
 from headrace.client.cluster import Cluster
-from headrace.client.log_dirs import ReplicaFiles
+from headrace.client.internal_factors import ask_factors, fewest_replicas
+from headrace.client.log_dirs import LogDirectory, ReplicaFiles
 from headrace.client.reassignments import Reassignment
 from headrace.client.refusals import refusal
+from headrace.config.health import growth_of
 from headrace.core.ids import TopicPartition
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -29,11 +33,19 @@ class BrokerView(NamedTuple):
     port: int
     rack: str | None
     alive: bool
-    """False while it is fenced or known from replica lists alone."""
+    """False while it is fenced, known from replica lists alone, or does not answer."""
+    registered: bool = True
+    """Whether the cluster counts on it: it is not fenced."""
 
     @property
     def address(self) -> str:
         return f"{self.host}:{self.port}" if self.host else ""
+
+    @property
+    def state(self) -> str:
+        if self.alive:
+            return "alive"
+        return "no answer" if self.registered else "down"
 
 
 class ClusterView(NamedTuple):
@@ -50,6 +62,12 @@ class Observation(NamedTuple):
     min_isr: Mapping[str, int]
     moving: Mapping[TopicPartition, Reassignment]
     files: Mapping[tuple[TopicPartition, int], ReplicaFiles]
+    brokers: Mapping[int, BrokerHealth] = {}
+    """What each registered broker says of itself."""
+    directories: Mapping[int, Sequence[LogDirectory]] = {}
+    """Of each broker that answers, without what is in them."""
+    factors: Mapping[str, int] = {}
+    """Replicas that internal topics should have, of those that may have fewer."""
 
 
 class Health(NamedTuple):
@@ -69,6 +87,31 @@ class Health(NamedTuple):
     moving: Mapping[TopicPartition, Reassignment]
     lagging: dict[tuple[TopicPartition, int], int | None]
     """(partition, broker) of each replica out of sync, and its lag in records where it can be asked."""
+    brokers: Mapping[int, BrokerHealth] = {}
+    internal: frozenset[str] = frozenset()
+    """Topics that are not users'."""
+    directories: Mapping[int, Sequence[LogDirectory]] = {}
+    thin: Mapping[str, int] = {}
+    """Internal topics with fewer replicas than are configured though there are brokers for them, and how many
+    they should have."""
+
+    def days_left(self, broker_id: int, directory: LogDirectory) -> float | None:
+        """Until it is full, if it goes on as in the last day; None if it does not grow, or nobody knows."""
+        told = self.brokers.get(broker_id)
+        growth = "" if told is None else told.figures.get(growth_of(directory.path), "")
+        per_day = int(growth) if growth.lstrip("-").isdecimal() else 0
+        return directory.usable_bytes / per_day if per_day > 0 and directory.usable_bytes >= 0 else None
+
+    @property
+    def without_zookeeper(self) -> list[int]:
+        """Brokers that answer, and do not reach ZooKeeper."""
+        return [number for number, each in self.brokers.items() if each.reaches_zookeeper is False]
+
+    @property
+    def is_frozen(self) -> bool:
+        """No broker reaches ZooKeeper: nothing can be decided, and a broker that stops is not replaced."""
+        answering = [each for each in self.brokers.values() if each.answers]
+        return bool(answering) and all(each.reaches_zookeeper is False for each in answering)
 
     @property
     def max_lag(self) -> int | None:
@@ -85,28 +128,54 @@ class Health(NamedTuple):
         """offline: some data cannot be used. degraded: everything works, with less safety than asked for."""
         if self.offline or self.under_min_isr:
             return "offline" if self.offline else "unwritable"
-        return "degraded" if self.under_replicated or self.dead else "healthy"
+        lacking = self.under_replicated or self.dead or self.without_zookeeper or self.thin
+        return "degraded" if lacking else "healthy"
 
 
 async def gather(cluster: Cluster) -> Observation:
     view, topics = await asyncio.gather(describe_cluster(cluster), admin.list_topics(cluster, internal=True))
+    brokers = await ask_brokers(cluster, (broker.broker_id for broker in view.brokers if broker.alive))
     moving = {}
-    if (await cluster.any_broker()).supports(ApiKey.LIST_PARTITION_REASSIGNMENTS):
+    controller = brokers.get(view.controller)
+    # Whoever asks a controller that is gone waits for another, and nobody may be able to elect one.
+    if (controller is None or controller.answers) and (await cluster.any_broker()).supports(
+        ApiKey.LIST_PARTITION_REASSIGNMENTS
+    ):
         moving = await reassignments.list_reassignments(cluster)
     minima = await min_isr(cluster, [topic.name for topic in topics])
-    alive = {broker.broker_id for broker in view.brokers if broker.alive}
+    alive = {number for number, each in brokers.items() if each.answers}
     holders: dict[int, list[TopicPartition]] = {}
     for topic in topics:
         for state in topic.partitions:
             for broker_id in state.replicas:
                 if broker_id not in state.isr and broker_id in alive:
                     holders.setdefault(broker_id, []).append(TopicPartition(topic.name, state.partition))
-    files = await log_dirs.replica_files(cluster, holders)
-    return Observation(view, topics, minima, moving, files)
+    files, directories = await asyncio.gather(
+        log_dirs.replica_files(cluster, holders), log_dirs.directories_of(cluster, alive)
+    )
+    factors = await ask_factors(cluster, topics, sorted(alive))
+    return Observation(view, topics, minima, moving, files, brokers, directories, factors)
 
 
 def judge(seen: Observation) -> Health:
-    health = Health(_with_unknown(seen), 0, [], [], [], [], [], {}, {}, seen.moving, {})
+    internal = frozenset(topic.name for topic in seen.topics if topic.internal)
+    health = Health(
+        _as_they_answer(seen),
+        0,
+        [],
+        [],
+        [],
+        [],
+        [],
+        {},
+        {},
+        seen.moving,
+        {},
+        seen.brokers,
+        internal,
+        seen.directories,
+        _thin(seen),
+    )
     for broker in health.view.brokers:
         health.leaders[broker.broker_id] = health.replicas[broker.broker_id] = 0
     count = 0
@@ -116,6 +185,17 @@ def judge(seen: Observation) -> Health:
             count += 1
             _judge_partition(health, TopicPartition(topic.name, state.partition), state, least, seen)
     return health._replace(partitions=count)
+
+
+def _thin(seen: Observation) -> dict[str, int]:
+    """As long as they are being moved they are on their way to what they should be."""
+    moving = {partition.topic for partition in seen.moving}
+    wanted = {name: min(factor, len(seen.cluster.brokers)) for name, factor in seen.factors.items()}
+    return {
+        topic.name: wanted[topic.name]
+        for topic in seen.topics
+        if topic.name not in moving and fewest_replicas(topic) < wanted.get(topic.name, 0)
+    }
 
 
 def _judge_partition(
@@ -144,14 +224,22 @@ def _judge_partition(
         health.not_preferred.append(partition)
 
 
-def _with_unknown(seen: Observation) -> ClusterView:
-    """Brokers that hold replicas and that nobody knows (any more) belong into the picture, as dead."""
+def _as_they_answer(seen: Observation) -> ClusterView:
+    """Alive is who answers. Brokers that hold replicas and that nobody knows (any more) belong into the
+    picture too, as dead."""
+    silent = {number for number, each in seen.brokers.items() if not each.answers}
+    told = [
+        broker._replace(alive=False) if broker.broker_id in silent else broker
+        for broker in seen.cluster.brokers
+    ]
     known = {broker.broker_id for broker in seen.cluster.brokers}
     named = {
         broker_id: None for topic in seen.topics for state in topic.partitions for broker_id in state.replicas
     }
-    missing = [BrokerView(broker_id, "", 0, None, False) for broker_id in named if broker_id not in known]
-    return seen.cluster._replace(brokers=sorted([*seen.cluster.brokers, *missing]))
+    missing = [
+        BrokerView(broker_id, "", 0, None, False, False) for broker_id in named if broker_id not in known
+    ]
+    return seen.cluster._replace(brokers=sorted([*told, *missing]))
 
 
 async def describe_cluster(cluster: Cluster) -> ClusterView:
@@ -164,7 +252,9 @@ async def describe_cluster(cluster: Cluster) -> ClusterView:
         if reply.error_code:
             raise refusal(reply.error_code, "the cluster", reply.error_message)
         brokers = sorted(
-            BrokerView(node.broker_id, node.host, node.port, node.rack, not node.is_fenced)
+            BrokerView(
+                node.broker_id, node.host, node.port, node.rack, not node.is_fenced, not node.is_fenced
+            )
             for node in reply.brokers
         )
         return ClusterView(reply.cluster_id, reply.controller_id, brokers)

@@ -64,6 +64,20 @@ async def describe_log_dirs(
     ]
 
 
+async def directories_of(cluster: Cluster, broker_ids: Iterable[int]) -> dict[int, list[LogDirectory]]:
+    """The directories of each broker, without their replicas. Who cannot be asked is left out, as below."""
+
+    async def ask(broker_id: int) -> list[LogDirectory] | None:
+        try:
+            return await describe_log_dirs(cluster, broker_id, ())
+        except ClientFailure:
+            return None
+
+    wanted = sorted(broker_ids)
+    answers = await asyncio.gather(*(ask(broker_id) for broker_id in wanted))
+    return {number: answer for number, answer in zip(wanted, answers, strict=True) if answer is not None}
+
+
 async def replica_files(
     cluster: Cluster, holders: dict[int, list[TopicPartition]]
 ) -> dict[tuple[TopicPartition, int], ReplicaFiles]:

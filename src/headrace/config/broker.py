@@ -13,6 +13,7 @@ from headrace.config.broker_properties.consumer_groups import ConsumerGroupPrope
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
+from headrace.config.broker_properties.memory import MemoryProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
@@ -21,12 +22,14 @@ from headrace.config.consumer_group_bounds import check_consumer_groups
 from headrace.config.kraft_file import check_quorum
 from headrace.config.listeners import Listener
 from headrace.config.property import Property, Status, UpdateMode
+from headrace.config.protection import require_no_protection
 from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
 from headrace.core.errors import ConfigError
 
 _GROUPS: tuple[type, ...] = (
     IdentityProperties,
     NetworkProperties,
+    MemoryProperties,
     StorageProperties,
     CleanerProperties,
     TopicCreationProperties,
@@ -53,6 +56,7 @@ ALIASES: dict[str, str] = {
 class BrokerConfig(
     IdentityProperties,
     NetworkProperties,
+    MemoryProperties,
     StorageProperties,
     CleanerProperties,
     TopicCreationProperties,
@@ -87,6 +91,7 @@ class BrokerConfig(
     @classmethod
     def parse(cls, mapping: Mapping[str, str]) -> Self:
         """ConfigError names the property and says what to do."""
+        require_no_protection(mapping)
         warnings: list[str] = []
         given = _under_current_names(mapping, warnings)
         values: dict[str, Any] = {}

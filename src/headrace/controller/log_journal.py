@@ -6,10 +6,11 @@ It is also this broker's copy, so that what is committed is held by the copy at 
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Final
 
-from headrace.core.errors import CorruptLog, StorageError
+from headrace.core.errors import CorruptLog, DiskFull, StorageError
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.batch import iterate
 
@@ -55,7 +56,11 @@ class LogJournal:
         return self._log.latest_epoch
 
     def append(self, batch: bytes) -> None:
-        self._log.append_as_follower(batch, now_ms=self._now_ms())
+        try:
+            self._log.append_as_follower(batch, now_ms=self._now_ms())
+        except DiskFull as error:
+            # What was decided has to be held. A broker that cannot hold it is of no use until there is room.
+            raise self._log.directory.fail(OSError(errno.ENOSPC, str(error)), "write the metadata") from error
 
     async def sync(self) -> None:
         while (flush := self._log.take_flush()) is None:

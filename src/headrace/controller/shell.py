@@ -39,6 +39,7 @@ from headrace.core.errors import HeadraceError, InvalidRequest, NotController, S
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports import Clock
 from headrace.core.ports_coordination import CommitUnknown, Coordination, OfficeLost, SessionState
+from headrace.core.tasks import report, spawn
 from headrace.protocol.stored.abort_transaction_record import AbortTransactionRecord
 from headrace.protocol.stored.no_op_record import NoOpRecord
 
@@ -120,7 +121,7 @@ class Controller:
             opening = [[AbortTransactionRecord(reason="its controller is gone")]]
         await self._write(_encoded([*opening, *self._machine.finalise_features().groups]))
         self._over = None
-        self._owner = asyncio.create_task(self._own(), name="controller")
+        self._owner = spawn("controller", self._own())
 
     async def register_alone(self, broker: BrokerDescription) -> BrokerEpoch:
         """For a cluster of one: this process is a new incarnation, and leads in new epochs what it led."""
@@ -239,6 +240,9 @@ class Controller:
                 self._arrived.clear()
                 await self._arrived.wait()
                 continue
+            if self._queue[0].answer.done():
+                self._queue.popleft()  # its caller was told that it is over, before it began
+                continue
             together = self._take()
             try:
                 await self._carry_out(together)
@@ -261,6 +265,9 @@ class Controller:
         names = {topic.name for topic in first.new_topics}
         size = topic_sizes(first.new_topics, self._machine.defaults)
         while self._queue and (more := self._queue[0].new_topics) is not None:
+            if self._queue[0].answer.done():
+                self._queue.popleft()
+                continue
             size += topic_sizes(more, self._machine.defaults)
             if size > MOST_PARTITIONS or not names.isdisjoint(topic.name for topic in more):
                 break
@@ -308,7 +315,10 @@ class Controller:
         self._over = error
         self._refuse(together, error)
         for resigned in self._on_resign:
-            resigned(error)
+            try:
+                resigned(error)
+            except Exception as failure:  # the others, and whoever waits, hear of it all the same
+                report("somebody who was told that the controller resigned", failure)
 
     @staticmethod
     def _refuse(waiting: list[_Waiting], error: Exception) -> None:

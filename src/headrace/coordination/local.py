@@ -24,6 +24,7 @@ from headrace.core.ports_coordination import (
     SessionState,
     SnapshotPointer,
 )
+from headrace.core.tasks import report
 from headrace.protocol.batch import read_header
 
 READ_BYTES = 4 * 1024 * 1024
@@ -86,6 +87,13 @@ class LocalCoordination:
         del changed  # nothing ever changes
         return lambda: None
 
+    @property
+    def silent_seconds(self) -> float:
+        return 0.0
+
+    async def probe(self) -> None:
+        return None
+
     async def start(self) -> None:
         return None
 
@@ -124,8 +132,7 @@ class LocalCoordination:
         return _watch(self._watchers, changed)
 
     def _members_changed(self) -> None:
-        for changed in tuple(self._watchers):
-            changed()
+        _tell(self._watchers)
 
     async def take_office(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
@@ -136,8 +143,7 @@ class LocalCoordination:
             self._epoch = ControllerEpoch(self._epoch + 1)
             epoch = self._epoch
             self._office = Office(broker_id, epoch)
-        for changed in tuple(self._office_watchers):
-            changed()
+        _tell(self._office_watchers)
         return epoch
 
     async def office(self) -> Office | None:
@@ -213,6 +219,14 @@ class LocalCoordination:
         if before > self._committed_end:
             raise ValueError(f"nothing is committed at {before} yet")
         self._require_office(epoch)
+
+
+def _tell(watchers: list[Callable[[], None]]) -> None:
+    for changed in tuple(watchers):
+        try:
+            changed()
+        except Exception as error:
+            report("a listener of the coordination", error)
 
 
 def _watch(watchers: list[Callable[[], None]], changed: Callable[[], None]) -> Callable[[], None]:

@@ -73,6 +73,13 @@ class ZooKeeperCoordination:
     def watch_session(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
         return self._session.watch(changed)
 
+    @property
+    def silent_seconds(self) -> float:
+        return self._session.silent_seconds
+
+    async def probe(self) -> None:
+        await self._session.ask_latest()
+
     async def start(self) -> None:
         await self._session.start()
         try:

@@ -21,6 +21,10 @@ class InvalidRequest(ClientError):
     pass
 
 
+class TooSlow(ClientError):
+    """The peer holds memory that others wait for, and does not get on."""
+
+
 class UnsupportedVersion(ClientError):
     pass
 
@@ -333,6 +337,10 @@ class ServerError(HeadraceError):
 
 class StorageError(ServerError):
     """A log directory failed; its partitions are offline until it is replaced."""
+
+
+class DiskFull(StorageError):
+    """No room is left in a log directory. Nothing was lost, and it takes writes again when there is room."""
 
 
 class CorruptLog(ServerError):

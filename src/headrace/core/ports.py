@@ -46,6 +46,19 @@ class File(Protocol):
         """Up to `length` bytes; fewer only at the end of the file."""
         ...
 
+    def pread_resident(self, length: int, position: int) -> bytes | None:
+        """As many bytes as were asked for, if they are in memory: None where `pread` would wait for a disk
+        or give fewer."""
+        ...
+
+    def pread_passing(self, length: int, position: int) -> bytes:
+        """As `pread`, for whoever does not come back: what was brought from a disk leaves memory again."""
+        ...
+
+    def is_resident(self, position: int, length: int) -> bool:
+        """Whether the whole range is in memory: to send it waits for no disk. Asking reads nothing."""
+        ...
+
     def pwrite(self, data: Buffer, position: int) -> None:
         """Write all of `data` or raise OSError."""
         ...

@@ -89,6 +89,19 @@ class Coordination(Protocol):
         """Call `changed` on the event loop after each change, until the returned function is called."""
         ...
 
+    @property
+    def silent_seconds(self) -> float:
+        """Since the service was last heard of. While nothing is wrong that is less than half a session."""
+        ...
+
+    async def probe(self) -> None:
+        """Returns when the service has answered and could commit something.
+
+        Raises CoordinationUnavailable with the reason otherwise. A service that hangs answers neither way:
+        whoever asks sets a limit.
+        """
+        ...
+
     async def start(self) -> None:
         """Connect. Raises CoordinationUnavailable, with what to check, if that cannot be done in time."""
         ...

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
 from headrace.coordinators.shard import Timers
 from headrace.core.errors import HeadraceError
+from headrace.core.memory import MemoryShare
 from headrace.core.ports import Random
 from headrace.groups.classic.descriptions import describe
 from headrace.groups.classic.groups import ClassicGroups
@@ -21,6 +22,7 @@ from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
 from headrace.groups.listing import list_groups
 from headrace.groups.offsets.offsets import GroupOffsets
+from headrace.groups.sizes import size_of
 from headrace.groups.topics_view import TopicsView
 from headrace.protocol.messages.describe_groups_response import DescribedGroup
 from headrace.protocol.messages.heartbeat_request import HeartbeatRequest
@@ -39,7 +41,7 @@ from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
 class GroupShard:
     """Implements coordinators.shard.Shard."""
 
-    __slots__ = ("classic", "consumer", "groups", "offsets")
+    __slots__ = ("_memory", "classic", "consumer", "groups", "offsets")
 
     def __init__(
         self,
@@ -48,8 +50,10 @@ class GroupShard:
         config: GroupConfig,
         random: Random,
         lookups: TopicLookups | None = None,
+        memory: MemoryShare | None = None,
     ) -> None:
-        """`lookups` of the same topics, if several shards share one."""
+        """`lookups` of the same topics, if several shards share one. `memory` is told what was loaded."""
+        self._memory = memory
         self.groups = GroupTable()
         self.classic = ClassicGroups(self.groups, timers, config, random)
         self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config)
@@ -136,6 +140,8 @@ class GroupShard:
 
     def on_loaded(self, now_ms: int) -> Decision[None]:
         """No answer of anybody is parked yet, so the parts' decisions are one."""
+        if self._memory is not None:
+            self._memory.take(size_of(self.groups))
         records: list[CoordinatorRecord] = []
         for part in (self.classic, self.consumer, self.offsets):
             records.extend(part.on_loaded(now_ms).records)

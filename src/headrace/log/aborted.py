@@ -10,6 +10,9 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from headrace.core.ports import FileRange
+from headrace.log.read_state import ColdRead
+from headrace.log.residency import NotResident
+from headrace.log.resident_reads import find_resident
 from headrace.log.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
@@ -17,15 +20,20 @@ if TYPE_CHECKING:
     from headrace.log.segment import Segment
 
 
-def aborted_in(log: PartitionLog, offset: int, records: FileRange) -> list[AbortedTransaction]:
+def aborted_in(
+    log: PartitionLog, offset: int, records: FileRange, *, wait: bool = True
+) -> list[AbortedTransaction]:
     """Those of `records`, which `log.read` has found for `offset`. Perhaps a few more: where the records end
-    is only known as well as the offset index knows it."""
+    is only known as well as the offset index knows it. Without `wait`, ColdRead where a disk would have to
+    be asked."""
     place = max(bisect_right(log.segments, offset, key=_base_offset) - 1, 0)
+    if not wait and not all(segment.transactions.is_known for segment in log.segments[place:]):
+        raise ColdRead(log.segments[place], offset, transactions=True)
     if not any(segment.transactions.entries() for segment in log.segments[place:]):
         return []
-    while place + 1 < len(log.segments) and not _holds(log.segments[place], offset, records):
+    while place + 1 < len(log.segments) and not _holds(log.segments[place], offset, records, wait):
         place += 1
-    end = _end_of(log, place, records)
+    end = _end_of(log, place, records, wait)
     found: list[AbortedTransaction] = []
     for segment in log.segments[place:]:
         if segment.transactions.collect(offset, end, found):
@@ -37,16 +45,20 @@ def _base_offset(segment: Segment) -> int:
     return segment.base_offset
 
 
-def _holds(segment: Segment, offset: int, records: FileRange) -> bool:
+def _holds(segment: Segment, offset: int, records: FileRange, wait: bool) -> bool:
     """A segment whose end was compacted away answers nothing for its last offsets: the next one does."""
-    return segment.position_of(offset) == records.position and records.position < segment.size
+    position = segment.position_of(offset) if wait else find_resident(segment, offset)
+    return position == records.position and records.position < segment.size
 
 
-def _end_of(log: PartitionLog, place: int, records: FileRange) -> int:
-    """An offset at or behind the last record of the range."""
+def _end_of(log: PartitionLog, place: int, records: FileRange, wait: bool) -> int:
+    """An offset at or behind the last record of the range. Without the index, the end of the segment."""
     segment = log.segments[place]
     end = records.position + records.length
-    offset = segment.index.offset_from(end) if end < segment.size else None
+    try:
+        offset = segment.index.offset_from(end, wait=wait) if end < segment.size else None
+    except NotResident:
+        offset = None
     if offset is not None:
         return offset
     return log.segments[place + 1].base_offset if place + 1 < len(log.segments) else log.end_offset

@@ -7,8 +7,9 @@ from threading import Lock
 
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, files
-from headrace.log.directory import LogDirectory
+from headrace.log.directory import LogDirectory, Lowered
 from headrace.log.partition_log import PartitionLog
+from headrace.log.wholeness import Claims
 
 
 class DirectoryCheckpoints:
@@ -17,12 +18,16 @@ class DirectoryCheckpoints:
     Invariant: the recovery point of a partition on the disk is never above what has been synced and is still
     there, and nothing below its clean offset is in want of compaction. A ticket that was taken before a
     truncation may be run after it, so what `lower` and `forget` said since stands above what the ticket says.
+
+    What writes runs in threads, one at a time (`_writing`). The loop never waits for them: what they share is
+    what was said since the last ticket (`_said`), and nobody holds that while a disk is waited for.
     """
 
     __slots__ = (
         "_cuts",
-        "_lock",
         "_lowered",
+        "_said",
+        "_writing",
         "clean_offsets",
         "directory",
         "high_watermarks",
@@ -40,12 +45,13 @@ class DirectoryCheckpoints:
         """Up to where each compacted log is clean."""
         self._cuts: dict[TopicPartition, int] = {}
         """How often `lower` or `forget` was called: a clean offset from before is void."""
-        self._lowered: dict[TopicPartition, tuple[int, int] | None] = {}
-        """Recovery points and log starts, since the last ticket was taken; None: the partition is gone."""
+        self._lowered: dict[TopicPartition, tuple[int, int, int] | None] = {}
+        """Recovery points, log starts and ends since the last ticket was taken; None: it is gone."""
         self.kept: set[TopicPartition] = set()
         """Quarantined partitions: what was promised of them stays on the disk, or the next start would not
         know that anything is missing and cut what is left."""
-        self._lock = Lock()
+        self._said = Lock()
+        self._writing = Lock()
 
     def load(self) -> None:
         disk, path = self.directory.disk, self.directory.path
@@ -54,46 +60,70 @@ class DirectoryCheckpoints:
         self.high_watermarks = checkpoints.load_offsets(disk, f"{path}/{checkpoints.HIGH_WATERMARKS}")
         self.clean_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.CLEAN_OFFSETS}")
 
+    def claims_of(self, partition: TopicPartition, lost_nothing: bool) -> Claims:
+        return Claims(
+            self.recovery_points.get(partition, 0),
+            self.log_start_offsets.get(partition, 0),
+            self.high_watermarks.get(partition, 0),
+            lost_nothing,
+        )
+
     def take(
         self, logs: Sequence[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
     ) -> CheckpointTicket:
         recovery: dict[TopicPartition, int] = {}
         starts: dict[TopicPartition, int] = {}
         marks: dict[TopicPartition, int] = {}
+        with self._said:
+            self._lowered.clear()  # first: what a thread lowers while this looks at the logs has to stand
         for log in logs:
             partition = log.topic_partition
             recovery[partition] = log.recovery_point
             if log.log_start_offset:
                 starts[partition] = log.log_start_offset
-            if high_watermarks is not None and partition in high_watermarks:
+            if high_watermarks is not None and partition in high_watermarks and log.truncation is None:
                 marks[partition] = high_watermarks[partition]
         raised = [log for log in logs if log in self.directory.raised]
         self.directory.raised.clear()
-        with self._lock:
-            self._lowered.clear()
         return CheckpointTicket(
             self, recovery, starts, marks if high_watermarks is not None else None, raised
         )
 
-    def lower(self, partition: TopicPartition, recovery_point: int, log_start: int) -> None:
-        """Durably, before the log is cut. OSError if that cannot be done."""
-        with self._lock:
-            self._lowered[partition] = recovery_point, log_start
-            self._cuts[partition] = self._cuts.get(partition, 0) + 1
-            if self.clean_offsets.get(partition, 0) > recovery_point:
-                self._write_clean_offsets({**self.clean_offsets, partition: recovery_point})
-            if self.recovery_points.get(partition, 0) > recovery_point:
-                self._write_recovery_points({**self.recovery_points, partition: recovery_point})
-            if self.log_start_offsets.get(partition, 0) > log_start:
-                self._write_log_starts({**self.log_start_offsets, partition: log_start})
+    def lower(self, lowered: Mapping[TopicPartition, Lowered]) -> None:
+        """Durably, before the logs are cut: each file is written once for all of them. OSError if that cannot
+        be done."""
+        with self._said:
+            self._lowered.update(lowered)
+            self._count_cuts(lowered)
+        with self._writing:
+            points = {partition: said[0] for partition, said in lowered.items()}
+            self._write_clean_offsets(_lowered(self.clean_offsets, points))
+            self._write_recovery_points(_lowered(self.recovery_points, points))
+            starts = {partition: said[1] for partition, said in lowered.items()}
+            self._write_log_starts(_lowered(self.log_start_offsets, starts))
+            ends = {partition: said[2] for partition, said in lowered.items()}
+            self._write_high_watermarks(_lowered(self.high_watermarks, ends))
+
+    def note_gone(self, partitions: Collection[TopicPartition]) -> None:
+        """Logs of these names end: what older tickets say of them no longer holds. `forget` is to follow."""
+        with self._said:
+            self._lowered.update(dict.fromkeys(partitions))
+            self._count_cuts(partitions)
+
+    def knows(self, partition: TopicPartition) -> bool:
+        """Whether a file says something of the partition, which holds for no other log of its name."""
+        return (
+            partition in self.clean_offsets
+            or partition in self.recovery_points
+            or partition in self.log_start_offsets
+            or partition in self.high_watermarks
+        )
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Logs of these names begin or end: nothing that was said of others holds for them."""
+        self.note_gone(partitions)
         gone = set(partitions)
-        with self._lock:
-            for partition in gone:
-                self._lowered[partition] = None
-                self._cuts[partition] = self._cuts.get(partition, 0) + 1
+        with self._writing:
             for known, write in (
                 (self.clean_offsets, self._write_clean_offsets),
                 (self.recovery_points, self._write_recovery_points),
@@ -103,23 +133,26 @@ class DirectoryCheckpoints:
                 if not known.keys().isdisjoint(gone):  # it looks at the few, not at all that are known
                     write({partition: at for partition, at in known.items() if partition not in gone})
 
+    def _count_cuts(self, partitions: Collection[TopicPartition]) -> None:
+        for partition in partitions:
+            self._cuts[partition] = self._cuts.get(partition, 0) + 1
+
     def write_recovery_points(self, offsets: dict[TopicPartition, int]) -> None:
-        with self._lock:
+        with self._writing:
             self._correct(offsets, 0)
             self._keep(offsets, self.recovery_points)
             self._write_recovery_points(offsets)
 
     def write_log_starts(self, offsets: dict[TopicPartition, int]) -> None:
-        with self._lock:
+        with self._writing:
             self._correct(offsets, 1)
             self._keep(offsets, self.log_start_offsets)
             self._write_log_starts(offsets)
 
     def write_high_watermarks(self, offsets: dict[TopicPartition, int]) -> None:
-        with self._lock:
-            for partition, lowered in self._lowered.items():
-                if lowered is None:  # deleted since: its successor has committed nothing yet
-                    offsets.pop(partition, None)
+        with self._writing:
+            self._correct(offsets, 2)
+            self._keep(offsets, self.high_watermarks)
             self._write_high_watermarks(offsets)
 
     def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetTicket:
@@ -127,14 +160,14 @@ class DirectoryCheckpoints:
         return CleanOffsetTicket(self, log, offset, self._cuts.get(log.topic_partition, 0))
 
     def write_clean_offset(self, partition: TopicPartition, offset: int, cuts: int) -> None:
-        with self._lock:
+        with self._writing:
             if cuts == self._cuts.get(partition, 0):
                 self._write_clean_offsets({**self.clean_offsets, partition: offset})
 
     def drop_clean_offsets_beyond(self, logs: Iterable[PartitionLog]) -> None:
         """At the start: a log that has lost its end may come to have other records there."""
         ends = {log.topic_partition: log.end_offset for log in logs}
-        with self._lock:
+        with self._writing:
             kept = {known: at for known, at in self.clean_offsets.items() if at <= ends.get(known, at)}
             self._write_clean_offsets(kept)
 
@@ -145,7 +178,9 @@ class DirectoryCheckpoints:
 
     def _correct(self, offsets: dict[TopicPartition, int], which: int) -> None:
         """What was said since the ticket was taken stands above what it says."""
-        for partition, lowered in self._lowered.items():
+        with self._said:
+            said = list(self._lowered.items())
+        for partition, lowered in said:
             if lowered is None:
                 offsets.pop(partition, None)
             elif partition in offsets:
@@ -176,6 +211,13 @@ class DirectoryCheckpoints:
         files.replace(self.directory.disk, path, checkpoints.format_offsets(offsets), sync=True)
 
 
+def _lowered(
+    known: dict[TopicPartition, int], lowered: Mapping[TopicPartition, int]
+) -> dict[TopicPartition, int]:
+    lower = {partition: at for partition, at in lowered.items() if known.get(partition, 0) > at}
+    return {**known, **lower} if lower else known
+
+
 class CheckpointTicket:
     """Offsets as they were on the loop, to be written by a thread: `run`. All else belongs to the loop."""
 
@@ -196,15 +238,22 @@ class CheckpointTicket:
         self._watermarks = watermarks
 
     def run(self) -> None:
-        """Write them. Raises StorageError, with the directory offline, if that fails."""
+        """Write them. Raises StorageError, with the directory offline, if that fails; DiskFull if there is no
+        room: what the disk has stays true."""
         owner = self._owner
         try:
+            owner.write_log_starts(self._starts)  # first: no recovery point without the start of its log
             owner.write_recovery_points(self._recovery)
-            owner.write_log_starts(self._starts)
             if self._watermarks is not None:
                 owner.write_high_watermarks(self._watermarks)
         except OSError as error:
-            raise owner.directory.fail(error, "write its checkpoint") from error
+            raise owner.directory.refuse(error, "write its checkpoint") from error
+
+    def failed(self) -> None:
+        """After `run` raised: the higher log starts are for another one."""
+        for log, _, _ in self._raised:
+            if not log.closed:
+                self._owner.directory.raised[log] = None
 
     def done(self) -> list[PartitionLog]:
         """After `run` returned: the logs with a higher start that is durable now."""

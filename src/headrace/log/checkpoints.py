@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from headrace.core.errors import ServerError
-from headrace.core.ids import TopicPartition
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import files
 
@@ -95,6 +95,14 @@ def parse_partition_metadata(content: bytes) -> UUID:
     if fields.get("version") != "0" or "topic_id" not in fields:
         raise CorruptCheckpoint("partition.metadata has no version 0 and topic_id")
     return decode_uuid(fields["topic_id"])
+
+
+def load_topic_id(disk: Disk, folder: str) -> UUID:
+    """Of the topic that a partition's folder belongs to; NO_TOPIC_ID if that is not known."""
+    try:
+        return parse_partition_metadata(files.read_all(disk, f"{folder}/{files.PARTITION_METADATA}"))
+    except (FileNotFoundError, CorruptCheckpoint):
+        return NO_TOPIC_ID
 
 
 def format_clean_shutdown(broker_epoch: int) -> bytes:

@@ -1,24 +1,30 @@
 """One log directory: where it is, whether it still works, and the descriptors it lends to its segments.
 
 A directory that fails once is offline for good: what it holds is no longer known. Its partitions answer
-StorageError, the others go on. An error of fsync in particular is never tried again, because the system
-may have dropped the very pages it could not write.
+StorageError, the others go on. One that is only full has lost nothing: it takes writes again when there is
+room. An error of fsync in particular is never tried again, because the system may have dropped the very pages
+it could not write.
 """
 
 from __future__ import annotations
 
 import errno
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
-from headrace.core.errors import StorageError
+from headrace.core.errors import DiskFull, StorageError
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk, File, SyncFailed
+from headrace.log import wholeness
+from headrace.log.index_blocks import IndexBlocks
 
 if TYPE_CHECKING:
     from headrace.log.segment_chain import SegmentChain
+
+Lowered = tuple[int, int, int]
+"""Recovery point, log start and end of a log that is about to be cut."""
 
 MAX_OPEN_SEGMENTS: Final = 4096
 """Segment descriptors that one directory keeps open."""
@@ -32,6 +38,7 @@ _ADVICE: Final = {
     errno.EIO: "replace the disk, or check it, before it is used again",
 }
 
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _NOTHING_LOST: Final = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EACCES)
 """Except of a sync: what could not be written was refused, and what was written before is untouched."""
 
@@ -50,14 +57,18 @@ class LogDirectory:
         "dirty",
         "disk",
         "failure",
+        "index_blocks",
+        "is_full",
         "lock",
         "lower_checkpoints",
         "max_open",
         "may_have_lost",
+        "on_full",
         "on_raised",
         "path",
         "raised",
         "uuid",
+        "wholeness",
     )
 
     def __init__(
@@ -73,6 +84,10 @@ class LogDirectory:
         self.path = path
         self.uuid = uuid
         self.failure: StorageError | None = None
+        self.is_full = False
+        """Too little room is left: clients are refused. Whoever watches the free space says so."""
+        self.on_full: Callable[[LogDirectory], None] = _nobody_watches
+        """Called when a write has found no room. From any thread."""
         self.may_have_lost = False
         """It failed in a way after which what was written and not synced may be gone."""
         self._on_failure = on_failure
@@ -85,9 +100,13 @@ class LogDirectory:
         """Logs whose start was raised, which a restart would not find yet."""
         self.on_raised: Callable[[], None] = _nobody_asks
         """Called when another one is among them: a checkpoint is wanted soon."""
+        self.index_blocks = IndexBlocks()
+        """Of this directory alone, until a manager gives all of its directories the same."""
         self.lock: File | None = None
-        self.lower_checkpoints: Callable[[TopicPartition, int, int], None] = _no_checkpoint
-        """Called with the new recovery point and log start before a log is cut below those on the disk."""
+        self.wholeness = wholeness.ALL_ON
+        """What is demanded of a log before it is believed."""
+        self.lower_checkpoints: Callable[[Mapping[TopicPartition, Lowered]], None] = _no_checkpoint
+        """Called with new recovery points, log starts and ends before logs are cut."""
 
     @property
     def is_online(self) -> bool:
@@ -114,6 +133,14 @@ class LogDirectory:
             self._on_failure(self, failure)
         return failure
 
+    def refuse(self, error: OSError, doing: str) -> StorageError:
+        """For a write that was taken back: a full disk has lost nothing and stays; all else is final."""
+        if error.errno not in _FULL or isinstance(error, SyncFailed):
+            return self.fail(error, doing)
+        self.is_full = True
+        self.on_full(self)
+        return DiskFull(f"log directory {self.path} is full: {doing}: {error}; free space on it")
+
     def note_raised(self, log: SegmentChain) -> None:
         self.raised[log] = None
         self.on_raised()
@@ -134,15 +161,24 @@ class LogDirectory:
             for _ in range((len(lent) + 1) // 2):
                 lent.popleft().release()
             file = self.disk.open(path, create=create)
+        self.note_lent(holder)
+        return file
+
+    def note_lent(self, holder: HoldsFile) -> None:
+        lent = self._lent
         lent.append(holder)
         if len(lent) > self.max_open:
             lent.popleft().release()
-        return file
 
 
-def _no_checkpoint(partition: TopicPartition, recovery_point: int, log_start: int) -> None:
+def _no_checkpoint(lowered: Mapping[TopicPartition, Lowered]) -> None:
     """A log that is opened by itself, without a manager, has no checkpoint to lower."""
 
 
 def _nobody_asks() -> None:
     """A log that is opened by itself, without a broker, has its start written when somebody wants it."""
+
+
+def _nobody_watches(directory: LogDirectory) -> None:
+    """A log that is opened by itself, without a broker: whoever writes to it is told, and may try again."""
+    directory.is_full = False

@@ -14,6 +14,15 @@ class EmptyFile:
     def pread(self, length: int, position: int) -> bytes:  # noqa: ARG002 - the port's signature
         return b""
 
+    def pread_resident(self, length: int, position: int) -> bytes | None:  # noqa: ARG002 - as above
+        return None
+
+    def pread_passing(self, length: int, position: int) -> bytes:  # noqa: ARG002 - as above
+        return b""
+
+    def is_resident(self, position: int, length: int) -> bool:  # noqa: ARG002 - as above
+        return True
+
     def pwrite(self, data: Buffer, position: int) -> None:  # noqa: ARG002 - the port's signature
         raise OSError(errno.EBADF, "the empty file takes no bytes")
 

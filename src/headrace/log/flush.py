@@ -13,13 +13,24 @@ from headrace.core.ports import Disk, File
 from headrace.log import files
 
 if TYPE_CHECKING:
+    from headrace.log.manifest import Listing
     from headrace.log.segment_chain import SegmentChain
 
 
 class FlushTicket:
     """One flush of one log. `run` may be called from any thread, everything else belongs to the loop."""
 
-    __slots__ = ("_directories", "_disk", "_files", "_paths", "log", "offset", "truncations")
+    __slots__ = (
+        "_directories",
+        "_disk",
+        "_files",
+        "_listing",
+        "_paths",
+        "log",
+        "offset",
+        "truncations",
+        "with_indexes",
+    )
 
     def __init__(
         self,
@@ -28,14 +39,19 @@ class FlushTicket:
         open_files: Sequence[File],
         paths: Sequence[str],
         directories: Sequence[str],
+        with_indexes: bool,
+        listing: Listing | None = None,
     ) -> None:
         self.log = log
         self.offset = log.end_offset
         self.truncations = log.truncations
+        self.with_indexes = with_indexes
+        """Those of the active segment too, which is about to be sealed."""
         self._disk = disk
         self._files = open_files
         self._paths = paths
         self._directories = directories
+        self._listing = listing
 
     def run(self) -> None:
         """Sync it all. An error is final: it takes the directory offline, and nothing is tried again."""
@@ -46,6 +62,8 @@ class FlushTicket:
                 files.sync_path(self._disk, path)
             for directory in self._directories:
                 self._disk.sync_dir(directory)
+            if self._listing is not None:
+                self._listing.run()
         except FileNotFoundError:
             return  # the partition was deleted meanwhile; `done` finds it closed
         except OSError as error:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from headrace.core.ports import Disk
 from headrace.log import files
 
 
-def tidy(disk: Disk, folder: str) -> None:
-    """Finish what was interrupted.
+def has_swap(names: Iterable[str]) -> bool:
+    """Whether a compaction was interrupted: which segments there are is decided by `tidy`."""
+    return any(name.endswith(files.SWAP) for name in names)
+
+
+def tidy(disk: Disk, folder: str) -> Sequence[str]:
+    """Finish what was interrupted. The names that there are then.
 
     `.deleted` and `.cleaned` files and temporary ones hold nothing that is needed. A `.log.swap` is the
     finished result of a compaction: it takes its place, with its indexes, and the segments that it replaces,
@@ -32,6 +37,7 @@ def tidy(disk: Disk, folder: str) -> None:
     _remove_orphans(disk, folder)
     if changed:
         disk.sync_dir(folder)
+    return disk.list(folder)
 
 
 def _complete_swap(disk: Disk, folder: str, base_offset: int) -> None:
@@ -69,6 +75,20 @@ def _remove_orphans(disk: Disk, folder: str) -> None:
         for offset in offsets_of(names, suffix):
             if offset not in logs:
                 remove(disk, f"{folder}/{files.numbered(offset)}{suffix}")
+
+
+def noted_jumps(
+    disk: Disk, folder: str, names: Iterable[str], recovery_point: int
+) -> tuple[tuple[int, int], ...]:
+    """Where batches behind a gap are. What was said of those that others follow has had its time."""
+    noted = []
+    for name in names:
+        jump = files.parse_jump(name) if name.endswith(files.JUMP) else None
+        if jump is not None and jump[1] >= recovery_point:
+            noted.append(jump)
+        elif jump is not None:
+            remove(disk, f"{folder}/{name}")
+    return tuple(noted)
 
 
 def offsets_of(names: Iterable[str], suffix: str) -> list[int]:

@@ -19,6 +19,7 @@ class LogFolder:
         "_unsynced_paths",
         "closed",
         "directory",
+        "is_open",
         "jumps",
         "path",
         "snapshot_offsets",
@@ -44,12 +45,17 @@ class LogFolder:
         self._expired_files: list[tuple[int, str]] | None = None
         """(when, path) of renamed files that wait to be removed."""
         self.closed = False
+        self.is_open = True
+        """Neither closed nor being truncated: it may be read and written."""
 
     def require_open(self) -> None:
-        """A log that was deleted or closed must not touch the files that have its name now."""
+        """A log that was deleted or closed must not touch the files that have its name now, and what a thread
+        is about to cut off is nobody's to see."""
         self.directory.require_online()
         if self.closed:
             raise NotLeader(f"the log of {self.topic_partition} was closed")
+        if not self.is_open:
+            raise NotLeader(f"the log of {self.topic_partition} is being truncated")
 
     # --- what must be synced ---
 

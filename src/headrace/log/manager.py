@@ -4,8 +4,8 @@ The manager decides which directory a new partition goes to, opens everything at
 the checkpoints, and keeps the others going when one directory fails. A directory belongs to one process: it
 holds a lock on its `.lock` file.
 
-Synchronous. The slow parts (`open_all`, `FlushTicket.run`, `CheckpointTicket.run`, `shut_down`) may run in a
-thread; everything else belongs to the loop. `on_failure` and `on_loss` may be called from any thread.
+Synchronous. The slow parts (`open_all`, `shut_down`, `run` of every ticket) may run in a thread; everything
+else belongs to the loop. `on_failure` and `on_loss` may be called from any thread.
 """
 
 from __future__ import annotations
@@ -23,18 +23,16 @@ from headrace.log import checkpoints, files
 from headrace.log.checkpoint_writer import CheckpointTicket, DirectoryCheckpoints
 from headrace.log.directory import MAX_OPEN_SEGMENTS, LogDirectory
 from headrace.log.directory_identity import DirectoryIdentity, adopt_directory
-from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.empty_log import empty_log
 from headrace.log.os_disk import descriptor_limit
 from headrace.log.partition_log import PartitionLog
-from headrace.log.producer_state import ProducerStates
 from headrace.log.recovery import open_log
 from headrace.log.removals import Removals
-from headrace.log.segment import Segment
+from headrace.log.wholeness import ALL_ON, Claims, Wholeness
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
 
-CLOSING_THREADS = 8
 
 ConfigOf = Callable[[str], "TopicConfig"]
 """The effective configuration of a topic, by its name."""
@@ -67,6 +65,7 @@ class LogManager:
         on_failure: Callable[[LogDirectory, StorageError], None] | None = None,
         on_loss: Callable[[LogDirectory], None] | None = None,
         max_open_segments: int | None = None,
+        wholeness: Wholeness = ALL_ON,
     ) -> None:
         """Takes every directory: makes it if need be, locks it, checks whose it is (ConfigError if not ours).
 
@@ -88,9 +87,11 @@ class LogManager:
         self._checkpoints = {
             directory.path: DirectoryCheckpoints(directory) for directory in self.directories
         }
-        share = max_open_segments or min(descriptor_limit() // 2, MAX_OPEN_SEGMENTS)
+        share = (max_open_segments or min(descriptor_limit() // 2, MAX_OPEN_SEGMENTS)) // len(paths)
         for directory in self.directories:
-            directory.max_open = max(share // len(self.directories), 1)
+            directory.max_open = max(share, 1)
+            directory.index_blocks = self.directories[0].index_blocks
+            directory.wholeness = wholeness
             directory.lower_checkpoints = self._checkpoints[directory.path].lower
         self.removals = Removals(disk, new_uuid, self._checkpoints)
         self._require_one_online()
@@ -98,9 +99,16 @@ class LogManager:
     # --- start ---
 
     def open_all(
-        self, now_ms: int, progress: Callable[[int, int], None] | None = None
+        self,
+        now_ms: int,
+        progress: Callable[[int, int], None] | None = None,
+        *,
+        host_stayed_up: Callable[[str], bool] = lambda _: False,
     ) -> dict[TopicPartition, int]:
-        """Open, and where need be recover, every log; the high watermarks that were checkpointed."""
+        """Open, and where need be recover, every log; the high watermarks that were checkpointed.
+
+        `host_stayed_up` says of the path of a directory that nothing can be lost that was written there.
+        """
         jobs, clean_epochs = [], []
         for directory in self.online():
             try:
@@ -110,7 +118,8 @@ class LogManager:
                 directory.fail(error, "read it")
                 continue
             clean_epochs.append(clean)
-            jobs += self._jobs(directory, names, clean is not None, now_ms)
+            lost_nothing = clean is not None or host_stayed_up(directory.path)
+            jobs += self._jobs(directory, names, clean is not None, lost_nothing, now_ms)
         if clean_epochs and all(epoch is not None for epoch in clean_epochs):
             self.broker_epoch_at_stop = max(epoch for epoch in clean_epochs if epoch is not None)
         self._run(jobs, progress)
@@ -141,7 +150,7 @@ class LogManager:
         return epoch
 
     def _jobs(
-        self, directory: LogDirectory, names: Iterable[str], clean: bool, now_ms: int
+        self, directory: LogDirectory, names: Iterable[str], clean: bool, lost_nothing: bool, now_ms: int
     ) -> list[Callable[[], None]]:
         jobs: list[Callable[[], None]] = []
         saved = self._checkpoints[directory.path]
@@ -153,7 +162,8 @@ class LogManager:
             partition = files.parse_directory(name)
             if partition is None or not self.disk.is_dir(path):
                 continue
-            jobs.append(partial(self._open_one, directory, path, partition, saved, clean, now_ms))
+            claims = saved.claims_of(partition, lost_nothing)
+            jobs.append(partial(self._open_one, directory, path, partition, claims, clean, now_ms))
         return jobs
 
     def _open_one(
@@ -161,23 +171,15 @@ class LogManager:
         directory: LogDirectory,
         path: str,
         partition: TopicPartition,
-        saved: DirectoryCheckpoints,
+        claims: Claims,
         clean: bool,
         now_ms: int,
     ) -> None:
+        config = self._config_of(partition.topic)
         try:
-            log = open_log(
-                directory,
-                path,
-                partition,
-                self._config_of(partition.topic),
-                clean=clean,
-                recovery_point=saved.recovery_points.get(partition, 0),
-                log_start_offset=saved.log_start_offsets.get(partition, 0),
-                now_ms=now_ms,
-            )
+            log = open_log(directory, path, partition, config, claims, clean=clean, now_ms=now_ms)
         except CorruptLog as error:
-            self._quarantine(partition, error, saved)
+            self._quarantine(partition, error, self._checkpoints[directory.path])
             return
         except StorageError:
             return  # the directory is offline, and said so
@@ -252,13 +254,15 @@ class LogManager:
         directory: LogDirectory | None = None,
     ) -> PartitionLog:
         """A new, empty log. Durable with its first flush: until then the metadata alone knows of it."""
-        if partition in self.logs or partition in self.quarantined:
+        if partition in self.logs or partition in self.quarantined or partition in self.removals.leaving:
             raise StorageError(f"the log of {partition} is here already")
         chosen = directory or self._place()
         chosen.require_online()
         path = f"{chosen.path}/{partition}"
         try:
-            self._checkpoints[chosen.path].forget((partition,))
+            saved = self._checkpoints[chosen.path]
+            if saved.knows(partition):
+                saved.forget((partition,))
             self.disk.make_dirs(path)
             if topic_id != NO_TOPIC_ID:
                 files.replace(
@@ -267,40 +271,10 @@ class LogManager:
                     checkpoints.format_partition_metadata(topic_id),
                     sync=False,
                 )
-            log = self._empty_log(chosen, path, partition, topic_id, now_ms)
+            log = empty_log(chosen, path, partition, self._config_of(partition.topic), topic_id, now_ms)
         except OSError as error:
             raise chosen.fail(error, f"create {partition}") from error
         self.logs[partition] = log
-        return log
-
-    def _empty_log(
-        self, directory: LogDirectory, path: str, partition: TopicPartition, topic_id: UUID, now_ms: int
-    ) -> PartitionLog:
-        config = self._config_of(partition.topic)
-        segment = Segment(
-            directory,
-            path,
-            0,
-            created_ms=now_ms,
-            index_interval=config.index_interval_bytes,
-            max_index_bytes=config.segment_index_bytes,
-        )
-        segment.create_file()
-        segment.release()
-        log = PartitionLog(
-            directory,
-            path,
-            partition,
-            config,
-            segments=[segment],
-            epochs=LeaderEpochs(self.disk, f"{path}/{files.EPOCHS}"),
-            producers=ProducerStates(),
-            log_start_offset=0,
-            end_offset=0,
-            recovery_point=0,
-            topic_id=topic_id,
-        )
-        log.note_unsynced(f"{path}/{files.PARTITION_METADATA}")
         return log
 
     def delete(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
@@ -326,7 +300,7 @@ class LogManager:
         del self.quarantined[partition]
         return path
 
-    def set_aside(self, partitions: Iterable[TopicPartition]) -> list[str]:
+    def set_aside(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, str]]:
         """Stop serving partitions that nobody should have here, and keep their files: where they are now."""
         return self.removals.set_aside(self._take(partitions))
 
@@ -388,7 +362,7 @@ class LogManager:
             for log in logs:
                 log.close()
             return
-        with ThreadPoolExecutor(CLOSING_THREADS, thread_name_prefix="log-close") as pool:
+        with ThreadPoolExecutor(self.threads_per_directory, thread_name_prefix="log-close") as pool:
             for future in [pool.submit(log.close) for log in logs]:
                 future.result()
 

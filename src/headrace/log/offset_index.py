@@ -6,29 +6,62 @@ begins. There is one about every `index.interval.bytes`.
 
 from __future__ import annotations
 
+import sys
+from array import array
+from bisect import bisect_right
 from struct import Struct
 from typing import ClassVar
 
+from headrace.core.ports import Disk
+from headrace.log.index_blocks import IndexBlocks
 from headrace.log.index_file import IndexFile
+from headrace.log.residency import NotResident
 
 
 class OffsetIndex(IndexFile):
-    __slots__ = ()
+    __slots__ = ("_near",)
 
     ENTRY: ClassVar[Struct] = Struct(">ii")
+
+    def __init__(
+        self, disk: Disk, path: str, base_offset: int, written: int = 0, blocks: IndexBlocks | None = None
+    ) -> None:
+        super().__init__(disk, path, base_offset, written, blocks)
+        self._near: tuple[int, array[int], array[int]] | None = None
+        """State of the file, offsets and positions of the block that was last searched by position: a reader
+        that comes in order is there again with its next range."""
 
     def append(self, offset: int, position: int) -> None:
         self._add(self.ENTRY.pack(offset - self.base_offset, position))
 
-    def lookup(self, offset: int) -> tuple[int, int | None]:
+    def lookup(self, offset: int, *, wait: bool = True) -> tuple[int, int | None]:
         """Where to begin a scan for the batch that holds `offset`, and the last offset of the batch there."""
-        place, relative, position = self.search(offset - self.base_offset)
+        place, relative, position = self.search(offset - self.base_offset, wait=wait)
         return (0, None) if place < 0 else (position, self.base_offset + relative)
 
-    def offset_from(self, position: int) -> int | None:
+    def offset_from(self, position: int, *, wait: bool = True) -> int | None:
         """The offset of the first entry whose batch begins at `position` or behind; None if there is none."""
-        place = self.search(position - 1, field=1)[0] + 1
-        return self.base_offset + self.entry(place)[0] if place < self.count else None
+        place = self.search(position - 1, field=1, wait=wait)[0] + 1
+        return self.base_offset + self.entry(place, wait=wait)[0] if place < self.count else None
+
+    def last_before(self, position: int) -> tuple[int, int] | None:
+        """(last offset, position) of the last known batch that begins at or before `position`. Waits for no
+        disk: None if that would be needed, or there is none."""
+        near = self._near
+        if near is not None and near[0] == self._state and near[2][0] <= position < near[2][-1]:
+            at = bisect_right(near[2], position) - 1
+            return self.base_offset + near[1][at], near[2][at]
+        try:
+            place, relative, found = self.search(position, field=1, wait=False)
+            if 0 <= place < self._written:
+                numbers = unpack_block(self.block_of(place))
+                self._near = (self._state, numbers[0], numbers[1])
+        except NotResident:
+            return None
+        return None if place < 0 else (self.base_offset + relative, found)
+
+    def forget_block(self) -> None:
+        self._near = None
 
     def last(self) -> tuple[int, int]:
         """(offset, position) of the last entry, or the beginning of the segment."""
@@ -47,3 +80,11 @@ class OffsetIndex(IndexFile):
     def truncate_to(self, offset: int) -> None:
         """Drop the entries of batches that reach `offset` or beyond."""
         self.keep(self.search(offset - self.base_offset - 1)[0] + 1)
+
+
+def unpack_block(block: bytes) -> tuple[array[int], array[int]]:
+    """The offsets and the positions of a block."""
+    numbers = array("i", block)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    return numbers[0::2], numbers[1::2]

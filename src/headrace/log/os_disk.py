@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Sequence
 
 from headrace.core.ports import Buffer, SyncFailed
+from headrace.log import residency
 
 
 def descriptor_limit() -> int:
@@ -40,6 +41,15 @@ class OsFile:
             parts.append(data)
             have += len(data)
         return b"".join(parts)
+
+    def pread_resident(self, length: int, position: int) -> bytes | None:
+        return residency.pread_resident(self._descriptor, length, position)
+
+    def pread_passing(self, length: int, position: int) -> bytes:
+        return residency.pread_passing(self._descriptor, length, position)
+
+    def is_resident(self, position: int, length: int) -> bool:
+        return residency.is_resident(self._descriptor, position, length)
 
     def pwrite(self, data: Buffer, position: int) -> None:
         written = os.pwrite(self._descriptor, data, position)

@@ -1,7 +1,8 @@
 """One partition on disk: a chain of segments, the epochs of its leaders, and its idempotent producers.
 
 Synchronous and without a clock: `now_ms` is given. One owner calls it; nothing here is safe for threads
-except `FlushTicket.run`. Every error of the disk takes the whole directory offline and is a StorageError.
+except `FlushTicket.run` and `TruncationTicket.run`. Every error of the disk takes the whole directory offline
+and is a StorageError.
 
 `read` answers like Kafka: the last batch of an answer may be cut off at `max_bytes`, which every client copes
 with, and which saves looking for its beginning. Only the first one is whole if it is to be sent at all.
@@ -13,15 +14,17 @@ from bisect import bisect_right
 from struct import Struct
 from typing import Final, NamedTuple
 
-from headrace.core.errors import CorruptBatch, FencedLeaderEpoch, OffsetOutOfRange
+from headrace.core.errors import CorruptBatch, FencedLeaderEpoch, OffsetOutOfRange, StorageError
 from headrace.core.ports import Buffer, FileRange
-from headrace.log import aborted, lookup, retention, truncation
+from headrace.log import aborted, lookup, resident_reads, retention
 from headrace.log.empty_file import EMPTY_FILE
-from headrace.log.lookup import TimestampOffset
+from headrace.log.lookup import Answers, TimestampOffset
 from headrace.log.producer_replay import take_over
+from headrace.log.retention import RetentionTicket
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
 from headrace.log.segment_chain import SegmentChain
 from headrace.log.transaction_index import AbortedTransaction
+from headrace.log.truncation import TruncationTicket, lower_together
 from headrace.protocol.batch import CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, check
 
 LogSlice = FileRange
@@ -59,7 +62,7 @@ class PartitionLog(SegmentChain):
         from_client: bool = True,
     ) -> AppendResult:
         """Append one batch that `protocol.batch.check` has passed; its offsets are assigned in place."""
-        if self.closed or self.directory.failure is not None:
+        if not self.is_open or self.directory.failure is not None:
             self.require_open()
         if leader_epoch < self.latest_epoch:
             raise self._fenced(leader_epoch)
@@ -86,7 +89,7 @@ class PartitionLog(SegmentChain):
                 or (max_timestamp if segment.rolls_by_timestamp else now_ms) > segment.roll_at
                 or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
                 or segment.index_full
-            ) and segment.size:
+            ) and self.may_roll(last_offset):
                 segment = self._roll(now_ms)
             _ASSIGN(batch, 0, base_offset, header[1], leader_epoch)
             (segment.open_file or segment.file()).pwrite(batch, segment.size)
@@ -104,11 +107,24 @@ class PartitionLog(SegmentChain):
                 else:
                     self.producers.apply(header, base_offset)
         except OSError as error:
-            raise self.directory.fail(error, f"append to {self.topic_partition}") from error
+            raise self._not_appended(segment, size, error) from error
         if self.dirty_since_ms < 0:
             self.mark_unsynced(now_ms)
         stamped = max_timestamp if self._rules.log_append_time else -1
         return _NEW(AppendResult, (base_offset, last_offset, stamped, self.log_start_offset, False))
+
+    def _not_appended(self, segment: Segment, size: int, error: OSError) -> StorageError:
+        """If the disk had no room for all of `size` bytes, what is there of them is cut off again: it is as
+        before. Once they are written nothing can be taken back."""
+        doing = f"append to {self.topic_partition}"
+        try:
+            file = segment.file()
+            if file.size() < segment.size + size:
+                file.truncate(segment.size)
+                return self.directory.refuse(error, doing)
+        except OSError as worse:
+            error = worse
+        return self.directory.fail(error, doing)
 
     def _fenced(self, leader_epoch: int) -> FencedLeaderEpoch:
         return FencedLeaderEpoch(
@@ -121,26 +137,22 @@ class PartitionLog(SegmentChain):
         *,
         now_ms: int = 0,
         leader_epoch: int = NEWEST_EPOCH,
-        begin_at: int | None = None,
     ) -> int:
         """Append what a leader sent, offsets and epochs as they are; a cut last batch is left out.
 
         Raises CorruptBatch, with nothing changed, if a checksum is wrong, an offset goes back, or a batch is
-        of a later epoch than `leader_epoch`, in which it was asked for. `begin_at`: the log is empty, and
-        begins anew with the first batch, which begins there.
+        of a later epoch than `leader_epoch`, in which it was asked for.
         """
         self.require_open()
         with memoryview(batches) as view:
-            checked = self._check_run(view, self.end_offset if begin_at is None else begin_at, leader_epoch)
+            checked = self._check_run(view, self.end_offset, leader_epoch)
             try:
-                if checked and begin_at is not None:
-                    truncation.truncate_fully_and_start_at(self, begin_at)
                 if checked:
                     self._note_gap(checked)
                 if len(checked) > 1 and self._holds_all(checked, now_ms):
                     # One write for all of them. What a crash leaves of it is cut back to a whole batch.
                     segment, (last_at, last) = self._active, checked[-1]
-                    segment.file().pwrite(view[: last_at + last.size], segment.size)
+                    self._write(segment, view[: last_at + last.size])
                     for at, header in checked:
                         self._note_appended(segment, view[at : at + header.size], header)
                 else:
@@ -151,6 +163,10 @@ class PartitionLog(SegmentChain):
         if checked:
             self.mark_unsynced(now_ms)
         return self.end_offset
+
+    def check_run(self, batches: memoryview, expected: int, newest_epoch: int) -> None:
+        """Raises CorruptBatch if they could not be appended to a log that ends at `expected`."""
+        self._check_run(batches, expected, newest_epoch)
 
     def _check_run(self, view: memoryview, expected: int, newest_epoch: int) -> list[tuple[int, BatchHeader]]:
         checked, at, epoch = [], 0, self.latest_epoch
@@ -178,17 +194,23 @@ class PartitionLog(SegmentChain):
             ends = (self.end_offset, self.synced_offset, self._flush_offset)
             self.note_jump(last.base_offset, last.next_offset, ends)
 
+    def _write(self, segment: Segment, batches: memoryview) -> None:
+        try:
+            segment.file().pwrite(batches, segment.size)
+        except OSError as error:
+            raise self._not_appended(segment, len(batches), error) from error
+
     def _append_checked(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         segment = self._active
-        if segment.size and (
+        if (
             segment.size + header.size > self._roll_bytes
             or (header.max_timestamp if segment.rolls_by_timestamp else now_ms) > segment.roll_at
             or header.last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
             or segment.index_full
-        ):
+        ) and self.may_roll(header.last_offset):
             far = header.last_offset - self.end_offset > MAX_RELATIVE_OFFSET
             segment = self._roll(now_ms, header.base_offset if far else None)
-        segment.file().pwrite(batch, segment.size)
+        self._write(segment, batch)
         if not segment.size:
             self._start_segment_clock(segment, header.max_timestamp, now_ms)
         self._note_appended(segment, batch, header)
@@ -226,7 +248,7 @@ class PartitionLog(SegmentChain):
 
     def read(self, offset: int, max_bytes: int, *, limit: int, min_one: bool) -> LogSlice:
         """Where the bytes from the batch that holds `offset` on are, up to `limit`, within one segment."""
-        if self.closed or self.directory.failure is not None:
+        if not self.is_open or self.directory.failure is not None:
             self.require_open()
         segment = self._active
         if offset < segment.base_offset:
@@ -262,6 +284,31 @@ class PartitionLog(SegmentChain):
             raise self.directory.fail(error, f"read {self.topic_partition}") from error
         return EMPTY_SLICE
 
+    def read_resident(
+        self, offset: int, max_bytes: int, *, limit: int, min_one: bool, probe: bool = True
+    ) -> LogSlice:
+        """As `read`, for the event loop: ColdRead where that would wait for a disk, or give out bytes that
+        came from one and were not verified. `probe`: look whether the range is in memory as well."""
+        if self.closed or self.directory.failure is not None:
+            self.require_open()
+        end_offset = self.end_offset
+        if offset > end_offset or offset < self.log_start_offset:
+            raise self._out_of_range(offset)
+        if offset >= limit or offset == end_offset:
+            return EMPTY_SLICE
+        segment = self._active
+        if offset >= segment.base_offset and segment.open_file is not None:
+            position = segment.recent_position(offset)
+            if position >= segment.appended_from:  # what was just appended is in memory
+                end = segment.size if limit >= end_offset else segment.recent_position(limit)
+                if end >= 0 and (end - position <= max_bytes):
+                    return _NEW(LogSlice, (segment.open_file, position, end - position))
+        try:
+            found = resident_reads.find_range(self, offset, max_bytes, limit, min_one, probe)
+        except OSError as error:
+            raise self.directory.fail(error, f"read {self.topic_partition}") from error
+        return EMPTY_SLICE if found is None else found
+
     def _slice(self, segment: Segment, position: int, end: int, max_bytes: int, min_one: bool) -> LogSlice:
         length = end - position
         file = segment.file()
@@ -286,10 +333,11 @@ class PartitionLog(SegmentChain):
                 return size - (segment.position_of(offset) if segment is self._active else 0)
         return size
 
-    def aborted_in(self, offset: int, records: LogSlice) -> list[AbortedTransaction]:
-        """The aborted transactions that `records`, read from `offset` on, may hold records of."""
+    def aborted_in(self, offset: int, records: LogSlice, *, wait: bool = True) -> list[AbortedTransaction]:
+        """The aborted transactions that `records`, read from `offset` on, may hold records of. Without
+        `wait`, ColdRead where that would wait for a disk."""
         try:
-            return aborted.aborted_in(self, offset, records)
+            return aborted.aborted_in(self, offset, records, wait=wait)
         except OSError as error:
             raise self.directory.fail(error, f"read {self.topic_partition}") from error
 
@@ -299,19 +347,22 @@ class PartitionLog(SegmentChain):
             f"[{self.log_start_offset}, {self.end_offset}]"
         )
 
-    def offset_for_timestamp(self, timestamp: int, limit: int) -> TimestampOffset | None:
-        """The first record below `limit` whose time is at least `timestamp`."""
+    def offset_for_timestamp(
+        self, timestamp: int, limit: int, answers: Answers | None = None
+    ) -> TimestampOffset | None:
+        """The first record below `limit` whose time is at least `timestamp`. Raises `Unopened` if a batch is
+        to be opened elsewhere first, which the caller allows by giving the answers that there are."""
         self.require_open()
         try:
-            return lookup.offset_for_timestamp(self, timestamp, limit)
+            return lookup.offset_for_timestamp(self, timestamp, limit, answers)
         except OSError as error:
             raise self.directory.fail(error, f"look up a time in {self.topic_partition}") from error
 
-    def max_timestamp_offset(self, limit: int) -> TimestampOffset | None:
-        """The first record below `limit` with the largest time of all."""
+    def max_timestamp_offset(self, limit: int, answers: Answers | None = None) -> TimestampOffset | None:
+        """The first record below `limit` with the largest time of all; `answers` as above."""
         self.require_open()
         try:
-            return lookup.max_timestamp_offset(self, limit)
+            return lookup.max_timestamp_offset(self, limit, answers)
         except OSError as error:
             raise self.directory.fail(error, f"look up a time in {self.topic_partition}") from error
 
@@ -320,21 +371,34 @@ class PartitionLog(SegmentChain):
 
     # --- shortening ---
 
-    def truncate_to(self, offset: int) -> None:
-        """Drop everything from `offset` on, durably; a batch that holds `offset` inside goes whole."""
+    def take_truncation(self, offset: int, *, fully: bool = False) -> TruncationTicket:
+        """Close the log, until the ticket is done, to drop everything from `offset` on; a batch that holds
+        `offset` inside goes whole. `fully`: drop everything, and go on at `offset`."""
         self.require_open()
-        try:
-            truncation.truncate_to(self, offset)
-        except OSError as error:
-            raise self.directory.fail(error, f"truncate {self.topic_partition}") from error
+        self.truncations += 1
+        self.truncation = ticket = TruncationTicket(self, offset, fully=fully)
+        self.is_open = False
+        return ticket
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop everything from `offset` on, durably, before it returns."""
+        if offset < self.end_offset:
+            self._truncate(self.take_truncation(offset))
+        else:
+            self.require_open()
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything, durably, and go on at `offset`."""
-        self.require_open()
+        """Drop everything, durably, and go on at `offset`, before it returns."""
+        self._truncate(self.take_truncation(offset, fully=True))
+
+    def _truncate(self, ticket: TruncationTicket) -> None:
         try:
-            truncation.truncate_fully_and_start_at(self, offset)
-        except OSError as error:
-            raise self.directory.fail(error, f"truncate {self.topic_partition}") from error
+            lower_together(self.directory, (ticket,))
+            ticket.run()
+        finally:
+            ticket.done()
+        if ticket.failure is not None:
+            raise ticket.failure
 
     def delete_records_before(self, offset: int) -> int:
         """Move the log start up to `offset`; retention removes the segments. The log start that holds now.
@@ -349,6 +413,14 @@ class PartitionLog(SegmentChain):
             self.raise_log_start(offset)
             self.directory.note_raised(self)
         return self.log_start_offset
+
+    def take_retention(self, now_ms: int, high_watermark: int) -> RetentionTicket | None:
+        """Raise the log start over the segments that time or size have passed; a ticket to remove them."""
+        self.require_open()
+        try:
+            return retention.take(self, now_ms, high_watermark)
+        except OSError as error:
+            raise self.directory.fail(error, f"remove segments of {self.topic_partition}") from error
 
     def enforce_retention(self, now_ms: int, high_watermark: int) -> int:
         """Remove the segments that time, size or the log start have passed; how many."""

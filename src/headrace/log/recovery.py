@@ -11,19 +11,26 @@ what it had promised. That is CorruptLog, and the files stay as they are, unless
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 from headrace.core.errors import CorruptLog
-from headrace.core.ids import NO_TOPIC_ID, TopicPartition
-from headrace.log import checkpoints, files, leftovers, producer_replay, scan, transaction_recovery
+from headrace.core.ids import TopicPartition
+from headrace.log import (
+    epoch_recovery,
+    files,
+    leftovers,
+    producer_replay,
+    scan,
+    transaction_recovery,
+    wholeness,
+)
 from headrace.log.directory import LogDirectory
-from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
+from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
+from headrace.log.proof import Proof
 from headrace.log.segment import Segment
-from headrace.protocol.batch import HEADER_SIZE, read_header
+from headrace.log.wholeness import Claims
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
@@ -34,10 +41,9 @@ def open_log(
     path: str,
     partition: TopicPartition,
     config: TopicConfig,
+    claims: Claims,
     *,
     clean: bool,
-    recovery_point: int,
-    log_start_offset: int = 0,
     now_ms: int,
     accept_loss: bool = False,
     foreign: bool = False,
@@ -47,11 +53,11 @@ def open_log(
     `foreign` is for a log that another program wrote, stopped as it may be: it is walked from its beginning,
     gaps between offsets are as they are, and only a torn tail of its last segment is cut off.
     """
-    loader = _Loader(directory, path, config, recovery_point, log_start_offset, now_ms, accept_loss, foreign)
     try:
+        loader = _Loader(directory, path, partition, config, claims, now_ms, accept_loss, foreign)
         if not (clean and loader.load_clean()):
             loader.recover()
-        return loader.finish(partition)
+        return loader.finish()
     except OSError as error:
         raise directory.fail(error, f"open {partition}") from error
 
@@ -63,9 +69,9 @@ class _Loader:
         self,
         directory: LogDirectory,
         path: str,
+        partition: TopicPartition,
         config: TopicConfig,
-        recovery_point: int,
-        log_start_offset: int,
+        claims: Claims,
         now_ms: int,
         accept_loss: bool,
         foreign: bool,
@@ -73,37 +79,36 @@ class _Loader:
         self.directory = directory
         self.disk = directory.disk
         self.path = path
+        self.partition = partition
         self.config = config
-        self.recovery_point = recovery_point
-        self.log_start_offset = log_start_offset
         self.now_ms = now_ms
         self.accept_loss = accept_loss
         self.foreign = foreign
         self.epochs = LeaderEpochs(self.disk, f"{path}/{files.EPOCHS}")
+        self.has_epochs = self.epochs.load()
         self.producers = ProducerStates()
-        leftovers.tidy(self.disk, path)
+        rules = wholeness.ALL_OFF if accept_loss or foreign else directory.wholeness
+        self.proof = Proof(self.disk, path, partition, claims, rules)
+        if self.proof.was_emptied:
+            self.epochs.entries = []
         names = self.disk.list(path)
+        if leftovers.has_swap(names):  # only when that is done it is known which segments there are
+            names = leftovers.tidy(self.disk, path)
+            self.proof.require_files(names, self.epochs.entries if self.has_epochs else None)
+        else:  # before anything is changed
+            self.proof.require_files(names, self.epochs.entries if self.has_epochs else None)
+            names = leftovers.tidy(self.disk, path)
+        self.recovery_point = self.proof.recovery_point
+        self.log_start_offset = self.proof.log_start_offset
         self.snapshots = leftovers.offsets_of(names, files.SNAPSHOT)
         self.aborting = leftovers.offsets_of(names, files.TXN_INDEX)
         """Base offsets of the segments with an index of aborted transactions."""
-        self.jumps = self._noted_jumps(names)
+        self.jumps = leftovers.noted_jumps(self.disk, path, names, self.recovery_point)
         self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
-        self.end_offset = log_start_offset
-        self.has_epochs = self.epochs.load()
+        self.end_offset = self.log_start_offset
         self.trusted = False
         self.was_empty = not any(segment.size for segment in self.segments) and not self.epochs.entries
         """Nothing was ever kept of it, so nothing of it has to be made durable: there may be thousands."""
-
-    def _noted_jumps(self, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
-        """Where batches behind a gap are. What was said of those that others follow has had its time."""
-        noted = []
-        for name in names:
-            jump = files.parse_jump(name) if name.endswith(files.JUMP) else None
-            if jump is not None and jump[1] >= self.recovery_point:
-                noted.append(jump)
-            elif jump is not None:
-                leftovers.remove(self.disk, f"{self.path}/{name}")
-        return tuple(noted)
 
     def _segment(self, base_offset: int) -> Segment:
         segment = Segment(
@@ -124,10 +129,11 @@ class _Loader:
         for segment in self.segments:
             if not segment.load_indexes():
                 return False
-            segment.forget_timestamps()
         if not self.segments:
+            self.proof.require_nothing_promised(self.epochs.entries)
             self.trusted = True
             return True
+        self.proof.require_sealed(self.segments, len(self.segments) - 1)
         active = self.segments[-1]
         try:
             self.end_offset = active.load_tail()
@@ -135,6 +141,8 @@ class _Loader:
             return False
         found = active.locate(self.end_offset - 1) if active.size else None
         if active.size and (found is None or found.position + found.size != active.size):
+            return False
+        if not self.proof.require_end(self.end_offset):
             return False
         if self.aborting:
             transaction_recovery.repair(self.disk, self.segments, self.path, self.snapshots, self.aborting)
@@ -148,15 +156,14 @@ class _Loader:
 
     def recover(self) -> None:
         first = self._first_to_walk()
-        for place, segment in enumerate(self.segments[:first]):
+        for segment in self.segments[:first]:
             if not segment.load_indexes():
                 segment.rebuild_indexes()
                 segment.index.sync()
                 segment.times.sync()
-            self._require_whole(segment, self.segments[place + 1].base_offset)
-            segment.forget_timestamps()
+        self.proof.require_sealed(self.segments, first)
         if not self.segments:
-            self._require_nothing_promised()
+            self.proof.require_nothing_promised(self.epochs.entries)
             return
         begin = self.segments[first].base_offset
         self._check_promised(first)
@@ -173,20 +180,16 @@ class _Loader:
             whole = segment.base_offset == self.end_offset or place == first or self.foreign
             if self.foreign and segment is not self.segments[-1]:
                 self._require_intact(segment)
+            if not whole:
+                self.proof.require_loss_of_power(self.end_offset, segment.base_offset)
             if not whole or not self._walk(segment):
                 self._drop_after(place if not whole else place + 1)
                 break
+        self.proof.require_end(self.end_offset)
         self.snapshots = [at for at in self.snapshots if self._keep_snapshot(at)]
         if self.has_epochs:
             self.epochs.truncate_from_end(self.end_offset)
             self.epochs.write()
-
-    def _require_nothing_promised(self) -> None:
-        if self.recovery_point > self.log_start_offset and not self.accept_loss:
-            raise CorruptLog(
-                f"{self.path} has no segment, but everything below offset {self.recovery_point} had been "
-                "synced; restore the files from a replica or a backup"
-            )
 
     def _first_to_walk(self) -> int:
         """The segment that holds the recovery point; all of them, once a loss was accepted."""
@@ -206,19 +209,6 @@ class _Loader:
         if walk.fault is not None:
             raise CorruptLog(
                 f"{segment.path(files.LOG)}: position {walk.fault.position}: {walk.fault.reason}"
-            )
-
-    def _require_whole(self, segment: Segment, next_base: int) -> None:
-        """A sealed segment that was synced ends with a whole batch, and the next one follows it."""
-        try:
-            end = segment.load_tail()
-            found = segment.locate(end - 1) if segment.size else None
-        except CorruptLog as error:
-            raise CorruptLog(f"{segment.path(files.LOG)}: {error}") from None
-        if end > next_base or (found is not None and found.position + found.size != segment.size):
-            raise CorruptLog(
-                f"{segment.path(files.LOG)} was synced, but does not end where offset {next_base} follows; "
-                "restore it from a replica or a backup"
             )
 
     def _check_promised(self, first: int) -> None:
@@ -268,6 +258,7 @@ class _Loader:
         self.end_offset = walk.next_offset
         segment.flush_indexes(final=True)
         if walk.fault is not None:
+            self.proof.require_torn(segment, walk.fault, self.end_offset, segment is self.segments[-1])
             file.truncate(walk.position)
         if not self.was_empty:
             file.sync()
@@ -293,7 +284,7 @@ class _Loader:
 
     # --- both ---
 
-    def finish(self, partition: TopicPartition) -> PartitionLog:
+    def finish(self) -> PartitionLog:
         start = self.log_start_offset
         if self.segments:
             start = max(start, self.segments[0].base_offset)
@@ -301,12 +292,14 @@ class _Loader:
                 self._drop_after(0)
         if not self.segments:
             self._begin_empty(start)
-        if not self.has_epochs or not self._epochs_agree(start):
-            self._rebuild_epochs()
+        if not self.has_epochs or not epoch_recovery.agree(
+            self.epochs, self.segments, start, self.end_offset
+        ):
+            epoch_recovery.rebuild(self.epochs, self.segments)
         log = PartitionLog(
             self.directory,
             self.path,
-            partition,
+            self.partition,
             self.config,
             segments=self.segments,
             epochs=self.epochs,
@@ -314,14 +307,15 @@ class _Loader:
             log_start_offset=start,
             end_offset=self.end_offset,
             recovery_point=self.end_offset,
-            topic_id=self._topic_id(),
+            topic_id=self.proof.topic_id,
             snapshot_offsets=self.snapshots,
+            manifest=self.proof.save_manifest(self.segments, start),
         )
         log.jumps = self.jumps
         log.drop_jumps([jump for jump in log.jumps if jump[1] > log.end_offset])
         log.resume_clock(self.now_ms)
         if self.trusted and self.snapshots and self.snapshots[-1] == self.end_offset:
-            log.closed_at = self.end_offset
+            log.closed_at = log.indexes_synced_at = self.end_offset
         if not self.trusted and self.was_empty:
             log.note_unsynced(f"{self.path}/{files.PARTITION_METADATA}")  # with its first flush, as a new one
         elif not self.trusted:
@@ -348,50 +342,3 @@ class _Loader:
         file = self.disk.open(f"{self.path}/{files.numbered(base_offset)}{files.LOG}", create=True)
         file.close()
         return self._segment(base_offset)
-
-    def _epochs_agree(self, start: int) -> bool:
-        """Whether the epochs that were read are true of the batches: the file has no checksum."""
-        entries = self.epochs.entries
-        if not entries:
-            return start == self.end_offset
-        for epoch, begins in entries:
-            at = max(begins, start)
-            if at >= self.end_offset:
-                return begins == self.end_offset and (epoch, begins) == entries[-1]
-            if begins >= start and not self._epoch_is_told(at):
-                return False
-            if begins > start and self._epoch_at(begins - 1, exactly=True)[1] >= epoch:
-                return False
-        return self._epoch_is_told(start)
-
-    def _epoch_is_told(self, offset: int) -> bool:
-        """Whether the epochs know that of the first batch from `offset` on. Of an epoch whose batches were
-        all compacted away nothing but its entry is left, so it may be a later one."""
-        begins, epoch = self._epoch_at(offset)
-        return epoch == NO_EPOCH or self.epochs.epoch_of(max(begins, offset)) == epoch
-
-    def _epoch_at(self, offset: int, *, exactly: bool = False) -> tuple[int, int]:
-        """(first offset, epoch) of the batch that holds `offset`, or else of the next one in its segment."""
-        segment = next(
-            (each for each in reversed(self.segments) if each.base_offset <= offset), self.segments[0]
-        )
-        found = segment.locate(offset) if segment.size else None
-        if found is None or (exactly and found.base_offset > offset):
-            return offset, NO_EPOCH
-        header = read_header(segment.file().pread(HEADER_SIZE, found.position))
-        return found.base_offset, header.leader_epoch
-
-    def _rebuild_epochs(self) -> None:
-        self.epochs.entries = []
-        for segment in self.segments:
-            for _, header in scan.headers(segment.file(), 0, segment.size):
-                self.epochs.note(header.leader_epoch, header.base_offset)
-        self.epochs.write()
-
-    def _topic_id(self) -> UUID:
-        try:
-            return checkpoints.parse_partition_metadata(
-                files.read_all(self.disk, f"{self.path}/{files.PARTITION_METADATA}")
-            )
-        except (FileNotFoundError, checkpoints.CorruptCheckpoint):
-            return NO_TOPIC_ID

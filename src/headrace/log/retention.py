@@ -2,6 +2,9 @@
 
 Nothing above the high watermark is removed. The active segment is only removed when everything in it has
 expired; then a new, empty one takes its place first.
+
+First the log start moves, on the disk too, then files go: whatever a crash leaves in between is a log that
+begins at or before its start. So a log that begins after it has lost something.
 """
 
 from __future__ import annotations
@@ -12,12 +15,69 @@ if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
 
 
-def enforce(log: PartitionLog, now_ms: int, high_watermark: int) -> int:
-    removed = _remove(log, _before_start(log, high_watermark), now_ms)
+class RetentionTicket:
+    """Segments that are to go. `run` may be called from any thread, everything else belongs to the loop."""
+
+    __slots__ = ("_cuts", "_high_watermark", "_log", "_start", "_truncations")
+
+    def __init__(self, log: PartitionLog, high_watermark: int) -> None:
+        self._log = log
+        self._high_watermark = high_watermark
+        self._start = log.log_start_offset
+        self._truncations = log.truncations
+        self._cuts = log.manifest.cuts
+
+    def run(self) -> None:
+        """Write the log start down. StorageError if that fails, with the directory offline."""
+        log = self._log
+        if not log.directory.wholeness.start_before_files:
+            return
+        try:
+            log.manifest.raise_start(self._start, self._cuts)
+            log.manifest.save()
+        except FileNotFoundError:
+            return  # the partition was deleted meanwhile
+        except OSError as error:
+            raise log.directory.fail(error, f"raise the log start of {log.topic_partition}") from error
+
+    def done(self, now_ms: int) -> int:
+        """After `run` returned: remove the files; how many segments."""
+        log = self._log
+        if log.closed or log.truncations != self._truncations:
+            return 0
+        log.durable_start = max(log.durable_start, self._start)
+        count = _before(log, min(self._start, self._high_watermark))
+        if count:
+            log.drop_leading(count, now_ms)
+            log.drop_snapshots(before=log.segments[0].base_offset)
+        return count
+
+
+def take(log: PartitionLog, now_ms: int, high_watermark: int) -> RetentionTicket | None:
+    """Raise the log start as far as segments may go. None if none may."""
+    count = _before(log, min(log.log_start_offset, high_watermark))
     if "delete" in log.config.cleanup_policy:
-        removed += _remove(log, _expired(log, now_ms, high_watermark), now_ms)
-        removed += _remove(log, _over_size(log, high_watermark), now_ms)
-    return removed
+        count = _expired(log, count, now_ms, high_watermark)
+        count = _over_size(log, count, high_watermark)
+    if count == len(log.segments) and not log.may_roll(log.end_offset):
+        log.mark_unsynced(now_ms)  # a flush makes it possible: the active one goes the next time
+        count -= 1
+    if count == 0:
+        return None
+    if count == len(log.segments):
+        log.roll(now_ms)
+    start = log.segments[count].base_offset
+    if start > log.log_start_offset:
+        log.raise_log_start(start)
+    return RetentionTicket(log, high_watermark)
+
+
+def enforce(log: PartitionLog, now_ms: int, high_watermark: int) -> int:
+    ticket = take(log, now_ms, high_watermark)
+    if ticket is None:
+        return 0
+    ticket.run()
+    return ticket.done(now_ms)
 
 
 def _end_of(log: PartitionLog, place: int) -> int:
@@ -25,13 +85,22 @@ def _end_of(log: PartitionLog, place: int) -> int:
     return log.segments[place + 1].base_offset if place + 1 < len(log.segments) else log.end_offset
 
 
-def _expired(log: PartitionLog, now_ms: int, high_watermark: int) -> int:
+def _before(log: PartitionLog, offset: int) -> int:
+    """How many segments, without the active one, lie before `offset`."""
+    count = 0
+    while count < len(log.segments) - 1 and _end_of(log, count) <= offset:
+        count += 1
+    return count
+
+
+def _expired(log: PartitionLog, count: int, now_ms: int, high_watermark: int) -> int:
+    """How many segments may go, if the first `count` of them do and others have expired."""
     retention_ms = log.config.retention_ms
     if retention_ms < 0:
-        return 0
-    count = 0
-    for place, segment in enumerate(log.segments):
-        if not segment.size or _end_of(log, place) > high_watermark:
+        return count
+    while count < len(log.segments):
+        segment = log.segments[count]
+        if not segment.size or _end_of(log, count) > high_watermark:
             break
         if now_ms - segment.retention_timestamp() <= retention_ms:
             break
@@ -39,38 +108,16 @@ def _expired(log: PartitionLog, now_ms: int, high_watermark: int) -> int:
     return count
 
 
-def _over_size(log: PartitionLog, high_watermark: int) -> int:
+def _over_size(log: PartitionLog, count: int, high_watermark: int) -> int:
+    """How many segments may go, if the first `count` of them do and the rest is too large."""
     retention_bytes = log.config.retention_bytes
     if retention_bytes < 0:
-        return 0
-    surplus = log.size_bytes - retention_bytes
-    count = 0
-    for place, segment in enumerate(log.segments[:-1]):
-        if surplus < segment.size or _end_of(log, place) > high_watermark:
+        return count
+    surplus = sum(segment.size for segment in log.segments[count:]) - retention_bytes
+    while count < len(log.segments) - 1:
+        segment = log.segments[count]
+        if surplus < segment.size or _end_of(log, count) > high_watermark:
             break
         surplus -= segment.size
         count += 1
-    return count
-
-
-def _before_start(log: PartitionLog, high_watermark: int) -> int:
-    count = 0
-    for place in range(len(log.segments) - 1):
-        if _end_of(log, place) > min(log.log_start_offset, high_watermark):
-            break
-        count += 1
-    return count
-
-
-def _remove(log: PartitionLog, count: int, now_ms: int) -> int:
-    if count == 0:
-        return 0
-    if count == len(log.segments):
-        log.roll(now_ms)
-    start = log.segments[count].base_offset
-    if start > log.log_start_offset:
-        log.raise_log_start(start)
-    log.drop_leading(count, now_ms)
-    log.durable_start = max(log.durable_start, log.segments[0].base_offset)
-    log.drop_snapshots(before=log.segments[0].base_offset)
     return count

@@ -7,11 +7,14 @@ recovery and for bytes that another program wrote.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import partial
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from headrace.core.errors import CorruptBatch, CorruptLog
 from headrace.core.ports import File
+from headrace.log.index_file import WrongIndex
+from headrace.log.residency import NotResident
 from headrace.protocol.batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -34,28 +37,32 @@ class FoundBatch(NamedTuple):
     size: int
 
 
-class WrongIndex(Exception):
-    """An index entry that does not agree with the log: the index is to be rebuilt, nothing else is wrong."""
-
-
 def find_batch(
-    file: File, position: int, end: int, offset: int, least: int, expected: int | None = None
+    file: File,
+    position: int,
+    end: int,
+    offset: int,
+    least: int,
+    expected: int | None = None,
+    *,
+    wait: bool = True,
 ) -> FoundBatch | None:
     """The first batch at or after `position` that reaches `offset`; None when there is none before `end`.
 
     `least` is the lowest offset that a batch there may have: a lower one, or one that goes back, is damage
     that no checksum covers. `expected` is the last offset of the batch at `position`, by the index;
-    WrongIndex if it is not.
+    WrongIndex if it is not. Without `wait`, NotResident where a disk would have to be asked.
     """
+    pread = file.pread if wait else partial(_pread_resident, file)
     if expected is not None:
-        first = file.pread(HEADER_SIZE, position)
+        first = pread(HEADER_SIZE, position)
         if len(first) < HEADER_SIZE or read_header(first).last_offset != expected:
             raise WrongIndex
     window, window_at = b"", position
     while end - position >= HEADER_SIZE:
         at = position - window_at
         if at < 0 or at + _STEP.size > len(window):
-            window, window_at, at = file.pread(min(_WINDOW_BYTES, end - position), position), position, 0
+            window, window_at, at = pread(min(_WINDOW_BYTES, end - position), position), position, 0
         if len(window) - at < _STEP.size:
             raise CorruptLog(f"the segment ends at {window_at + len(window)}, {end} bytes were written")
         base, length, delta = _STEP.unpack_from(window, at)
@@ -68,6 +75,13 @@ def find_batch(
         least = base + delta + 1
         position += length + LOG_OVERHEAD
     return None
+
+
+def _pread_resident(file: File, length: int, position: int) -> bytes:
+    data = file.pread_resident(length, position)
+    if data is None:
+        raise NotResident
+    return data
 
 
 def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
@@ -84,6 +98,10 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHea
             raise CorruptLog(f"batch length {header[1]} at position {position}")
         yield position, header
         position += header[1] + LOG_OVERHEAD
+
+
+class Readable(Protocol):
+    def pread(self, length: int, position: int) -> bytes: ...
 
 
 class Fault(NamedTuple):
@@ -120,7 +138,7 @@ class CheckedWalk:
 
     def __init__(
         self,
-        file: File,
+        file: Readable,
         position: int,
         end: int,
         next_offset: int,

@@ -12,7 +12,9 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ports import File
 from headrace.log import files, scan
 from headrace.log.directory import LogDirectory
+from headrace.log.index_file import WrongIndex
 from headrace.log.offset_index import OffsetIndex
+from headrace.log.read_state import ReadState
 from headrace.log.time_index import NO_TIMESTAMP, TimeIndex
 from headrace.log.transaction_index import TransactionIndex
 from headrace.protocol.batch import HEADER_SIZE, read_header
@@ -27,10 +29,12 @@ class Segment:
     __slots__ = (
         "_directory",
         "_folder",
+        "_is_new",
         "_older",
         "_recent",
         "_since_entry",
         "_transactions",
+        "appended_from",
         "base_offset",
         "clock_start",
         "created_ms",
@@ -41,6 +45,7 @@ class Segment:
         "max_timestamp",
         "max_timestamp_offset",
         "open_file",
+        "reads",
         "roll_at",
         "rolls_by_timestamp",
         "size",
@@ -59,6 +64,7 @@ class Segment:
     ) -> None:
         self._directory = directory
         self._folder = folder
+        self._is_new = False
         self.base_offset = base_offset
         self.created_ms = created_ms
         self.index_interval = index_interval
@@ -66,7 +72,9 @@ class Segment:
         self.limit_indexes(max_index_bytes)
         self.index_full = False
         self.size = 0
-        self.index = OffsetIndex(directory.disk, self.path(files.INDEX), base_offset)
+        self.index = OffsetIndex(
+            directory.disk, self.path(files.INDEX), base_offset, blocks=directory.index_blocks
+        )
         self.times = TimeIndex(directory.disk, self.path(files.TIME_INDEX), base_offset)
         self.times.last_timestamp = NO_TIMESTAMP
         self._transactions: TransactionIndex | None = None
@@ -79,6 +87,11 @@ class Segment:
         self.rolls_by_timestamp = False
         self.open_file: File | None = None
         """The descriptor while there is one; the hot path looks here before it calls `file`."""
+        self.appended_from = NEVER
+        """From this position on this process has appended every byte, or recovered it, and has seen none of
+        them leave memory."""
+        self.reads: ReadState | None = None
+        """Made when somebody reads what is not among the newest batches."""
         self._since_entry = 0
         self._recent: dict[int, int] = {}
         self._older: dict[int, int] = {}
@@ -98,7 +111,9 @@ class Segment:
         """Made when it is asked for: most segments of most logs never are."""
         index = self._transactions
         if index is None:
-            index = self._transactions = TransactionIndex(self._directory.disk, self.path(files.TXN_INDEX))
+            index = self._transactions = TransactionIndex(
+                self._directory.disk, self.path(files.TXN_INDEX), is_new=self._is_new
+            )
         return index
 
     def file(self) -> File:
@@ -109,19 +124,31 @@ class Segment:
 
     def create_file(self) -> None:
         """Make the `.log` of a new segment. A leftover under its name holds nothing of this log."""
+        self._is_new = True
         file = self.open_file = self._directory.lend(self, self.path(files.LOG), create=True)
         if file.size():
             file.truncate(0)
 
+    def adopt_file(self, file: File) -> None:
+        """Take a descriptor of the `.log` that a thread has opened."""
+        if self.open_file is None:
+            self.open_file = file
+            self._directory.note_lent(self)
+
     def release(self) -> None:
         """Drop the descriptor. Whoever still sends from it keeps it open until then."""
         self.open_file = None
+        self.index.forget_block()
+        if self.reads is not None:
+            self.reads.forget_positions()
 
     # --- writing ---
 
     def note(self, size: int, first_offset: int, last_offset: int, max_timestamp: int) -> None:
         """Take the batch of `size` bytes that lies at the end into the segment and its indexes."""
         position = self.size
+        if position < self.appended_from:
+            self.appended_from = position
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.max_timestamp_offset = last_offset
@@ -175,7 +202,9 @@ class Segment:
         self._directory.disk.sync_dir(self._folder)
 
     def truncate_to(self, offset: int) -> int | None:
-        """Cut the segment before the batch that holds `offset`; its first offset, or None if none does."""
+        """Cut the segment before the batch that holds `offset`; its first offset, or None if none does.
+
+        The caller syncs the file."""
         found = self.locate(offset)
         if found is None:
             return None
@@ -187,19 +216,19 @@ class Segment:
         self.transactions.truncate_to(found.base_offset)
         self._recent = {}
         self._older = {}
+        self.reads = None
         self.index_full = False
         self.load_tail()
-        file.sync()
         return found.base_offset
 
     # --- reading ---
 
     def locate(self, offset: int) -> scan.FoundBatch | None:
-        """The first batch that reaches `offset`."""
+        """The first batch that reaches `offset`. May wait for the disk."""
         position, last_offset = self.index.lookup(offset)
         try:
             return scan.find_batch(self.file(), position, self.size, offset, self.base_offset, last_offset)
-        except scan.WrongIndex:
+        except WrongIndex:
             self.rebuild_indexes()
             position, _ = self.index.lookup(offset)
             return scan.find_batch(self.file(), position, self.size, offset, self.base_offset)
@@ -229,6 +258,29 @@ class Segment:
                 found = self.locate(offset)
                 return self.size if found is None else found.position
         return position
+
+    def recent_position(self, offset: int) -> int:
+        """Where one of the newest batches, which begins with `offset`, lies; -1 if it is none of them."""
+        position = self._recent.get(offset)
+        return self._older.get(offset, -1) if position is None else position
+
+    def read_state(self) -> ReadState:
+        if self.reads is None:
+            self.reads = ReadState()
+        return self.reads
+
+    def is_trusted(self, position: int, end: int) -> bool:
+        """Whether the bytes are what was written, as far as this process can know without reading them."""
+        appended_from = self.appended_from
+        if position >= appended_from:
+            return True
+        return self.reads is not None and self.reads.covers(position, min(end, appended_from))
+
+    def distrust(self) -> None:
+        """A part of the segment is not in memory: what comes back is what the disk says."""
+        self.appended_from = max(self.appended_from, self.size)
+        if self.reads is not None:
+            self.reads.forget_verified()
 
     def largest_timestamp(self) -> int:
         if self.max_timestamp == UNKNOWN_TIMESTAMP:
@@ -263,7 +315,7 @@ class Segment:
 
     def rebuild_indexes(self) -> None:
         """Make the indexes anew from the headers of the batches, CorruptLog if those are wrong."""
-        size = self.size
+        size, appended_from = self.size, self.appended_from
         self.reset_indexes()
         expected = self.base_offset
         for position, header in scan.headers(self.file(), 0, size):
@@ -272,6 +324,7 @@ class Segment:
             self.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
             expected = header.next_offset
         self.size = size
+        self.appended_from = appended_from
         self.flush_indexes(final=True)
 
     def reset_indexes(self) -> None:

@@ -18,6 +18,7 @@ from headrace.log.directory import LogDirectory
 from headrace.log.flush import FlushTicket
 from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.log_folder import LogFolder
+from headrace.log.manifest import Contents, Listing, Manifest
 from headrace.log.producer_entry import ProducerEntry
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
@@ -26,8 +27,10 @@ from headrace.protocol.batch import HEADER_SIZE, read_header
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
+    from headrace.log.truncation import TruncationTicket
 
 NOT_DIRTY: Final = -1
+UNSYNCED: Final = -1
 
 
 class SegmentChain(LogFolder):
@@ -40,6 +43,7 @@ class SegmentChain(LogFolder):
         "_bases",
         "_flush_offset",
         "_roll_bytes",
+        "_roll_waits",
         "_rules",
         "_unsynced",
         "closed_at",
@@ -49,14 +53,17 @@ class SegmentChain(LogFolder):
         "end_offset",
         "epochs",
         "flush_in_progress",
+        "indexes_synced_at",
         "latest_epoch",
         "log_start_offset",
+        "manifest",
         "on_synced",
         "producers",
         "recovery_point",
         "segments",
         "synced_offset",
         "topic_id",
+        "truncation",
         "truncations",
     )
 
@@ -75,9 +82,12 @@ class SegmentChain(LogFolder):
         recovery_point: int,
         topic_id: UUID = NO_TOPIC_ID,
         snapshot_offsets: Sequence[int] = (),
+        manifest: Manifest | None = None,
     ) -> None:
         super().__init__(directory, path, topic_partition, snapshot_offsets)
         self.topic_id = topic_id
+        self.manifest = manifest or Manifest(directory.disk, path, Contents(topic_partition, topic_id))
+        """Of the sealed segments, for the next start."""
         self.segments = segments
         self._bases = [segment.base_offset for segment in segments]
         self._active = segments[-1]
@@ -98,10 +108,16 @@ class SegmentChain(LogFolder):
         """Sealed segments that are not yet synced."""
         self.dirty_since_ms = NOT_DIRTY
         self.flush_in_progress = False
+        self.indexes_synced_at = UNSYNCED
+        """The end offset at which a flush has synced the indexes of the active segment too."""
+        self._roll_waits = False
+        """The next flush has to."""
         self._flush_offset = recovery_point
         """What the last flush that was begun is to make durable."""
         self.truncations = 0
         """A flush that was taken before a truncation must not move the recovery point past it."""
+        self.truncation: TruncationTicket | None = None
+        """The one that is under way: until it is done, nobody else touches the log."""
         self.closed_at = -1
         """The end offset at which an earlier clean stop left these files; -1 if none did."""
         self.update_config(config)
@@ -147,22 +163,43 @@ class SegmentChain(LogFolder):
     def roll(self, now_ms: int) -> None:
         """Seal the active segment and begin a new one; an empty one is left as it is."""
         if self._active.size:
-            try:
-                self._roll(now_ms)
-            except OSError as error:
-                raise self.directory.fail(error, f"roll {self.topic_partition}") from error
+            self._roll(now_ms)
+
+    def may_roll(self, last_offset: int) -> bool:
+        """Whether the active segment, which is full, can be sealed without waiting for the disk.
+
+        One that is synced to its end has to have its indexes synced first: recovery will not walk over it
+        again. The next flush does that; until then it grows beyond its limits by a batch or two. Only
+        `last_offset` has to be one that it can hold.
+        """
+        active = self._active
+        if not active.size:
+            return False
+        if self.recovery_point != self.end_offset or self.indexes_synced_at == self.end_offset:
+            return True
+        if last_offset > active.highest_offset:
+            return True
+        self._roll_waits = True
+        return False
 
     def _roll(self, now_ms: int, base_offset: int | None = None) -> Segment:
-        """The new segment begins at the end offset: so a hole after a crash can be told from a real gap."""
+        """The new segment begins at the end offset: so a hole after a crash can be told from a real gap.
+
+        If the disk is full in between, the old one stays the active one, and the next append rolls again.
+        """
         sealed = self._active
-        sealed.seal()
-        if self.recovery_point == self.end_offset:
-            sealed.sync_indexes()  # recovery will not walk over it again, so they must be right
-        else:
+        try:
+            sealed.seal()
+            if self.recovery_point == self.end_offset and self.indexes_synced_at != self.end_offset:
+                sealed.sync_indexes()  # recovery will not walk over it again, so they must be right
+            self.take_snapshot()
+            added = self.add_segment(self.end_offset if base_offset is None else base_offset, now_ms)
+        except OSError as error:
+            raise self.directory.refuse(error, f"roll {self.topic_partition}") from error
+        if self.recovery_point != self.end_offset:
             self._unsynced.append(sealed)
-        self.take_snapshot()
         self.mark_unsynced(now_ms)
-        return self.add_segment(self.end_offset if base_offset is None else base_offset, now_ms)
+        return added
 
     def add_segment(self, base_offset: int, now_ms: int) -> Segment:
         segment = Segment(
@@ -224,17 +261,19 @@ class SegmentChain(LogFolder):
 
     def flush_is_due(self, now_ms: int) -> bool:
         """Whether the topic's flush settings, or a segment that was sealed, ask for a flush now."""
-        if self.dirty_since_ms < 0 or self.flush_in_progress:
+        if self.dirty_since_ms < 0 or self.flush_in_progress or not self.is_open:
             return False
         return (
             bool(self._unsynced)
+            or self.manifest.lacks(len(self.segments) - 1)
+            or self._roll_waits
             or self.end_offset - self.recovery_point >= self.config.flush_messages
             or now_ms - self.dirty_since_ms >= self.config.flush_ms
         )
 
     def take_flush(self) -> FlushTicket | None:
         """What has to be synced so that everything up to now is durable. One at a time."""
-        if self.flush_in_progress or self.closed:
+        if self.flush_in_progress or not self.is_open:
             return None
         self.directory.require_online()
         try:
@@ -255,14 +294,32 @@ class SegmentChain(LogFolder):
             paths.append(self.epochs.path)
             directories = directories or [self.path]
             self.epochs.unsynced = False
+        if self._roll_waits:
+            self._active.flush_indexes(final=True)
+            paths += self._active.index_paths()
+            directories = directories or [self.path]
         open_files = [segment.file() for segment in segments]
+        listing = self._take_listing()
         self._unsynced = []
         self._unsynced_paths = None
         self.dirty_since_ms = NOT_DIRTY
         self.directory.dirty.pop(self, None)
         self.flush_in_progress = True
         self._flush_offset = self.end_offset
-        return FlushTicket(self, self.directory.disk, open_files, paths, directories)
+        with_indexes, self._roll_waits = self._roll_waits, False
+        return FlushTicket(self, self.directory.disk, open_files, paths, directories, with_indexes, listing)
+
+    def _take_listing(self) -> Listing | None:
+        """The sealed segments that the manifest does not list yet. The flush that syncs them lists them."""
+        if not self.manifest.lacks(len(self.segments) - 1):
+            return None
+        listed = {each.base_offset for each in self.manifest.contents.sealed}
+        wanted = [
+            (segment.base_offset, self._bases[place + 1], segment.size, segment.file())
+            for place, segment in enumerate(self.segments[:-1])
+            if segment.base_offset not in listed and self._bases[place + 1] > self.log_start_offset
+        ]
+        return Listing(self.manifest, wanted) if wanted else None
 
     def flushed(self, ticket: FlushTicket) -> None:
         """The ticket's sync has returned."""
@@ -270,12 +327,18 @@ class SegmentChain(LogFolder):
         if ticket.truncations != self.truncations:
             return
         offset = ticket.offset
+        if ticket.with_indexes:
+            self.indexes_synced_at = offset
         if self._unsynced and offset > self._unsynced[0].base_offset:
             offset -= 1  # sealed meanwhile, its indexes not synced: recovery must still walk over it
         self.recovery_point = max(self.recovery_point, offset)
         self.synced_offset = max(self.synced_offset, ticket.offset)
         if self.on_synced is not None:
             self.on_synced()
+
+    def awaits_sync(self, segment: Segment) -> bool:
+        """Whether a flush that is to come, or is under way, has to sync it."""
+        return self.flush_in_progress or segment in self._unsynced
 
     def flush(self) -> None:
         """Make everything durable before it returns."""
@@ -303,12 +366,19 @@ class SegmentChain(LogFolder):
         self.note_folder_changed()
         self.mark_unsynced(now_ms)
 
-    def drop_last(self) -> None:
-        """Remove the last segment at once; the one before it becomes the active one."""
+    def drop_last(self) -> list[str]:
+        """The last segment goes, the one before it becomes the active one. Its files, under names that mean
+        nothing: to be removed by the caller, which takes long where they are large."""
         segment = self.segments.pop()
         self._bases.pop()
+        renamed = []
         for suffix in files.SEGMENT_SUFFIXES:
-            self.remove_file(segment.path(suffix))
+            path = segment.path(suffix)
+            try:
+                self.directory.disk.rename(path, path + files.DELETED)
+            except FileNotFoundError:
+                continue
+            renamed.append(path + files.DELETED)
         segment.release()
         if segment in self._unsynced:
             self._unsynced.remove(segment)
@@ -316,6 +386,7 @@ class SegmentChain(LogFolder):
             self._active = self.segments[-1]
             if self._active in self._unsynced:
                 self._unsynced.remove(self._active)
+        return renamed
 
     def replace_segments(self, place: int, count: int, segment: Segment) -> None:
         """Compaction made one sealed segment of several."""
@@ -354,6 +425,8 @@ class SegmentChain(LogFolder):
     def abandon(self) -> None:
         """Let go of every descriptor and do nothing more: the directory is offline, or the log is deleted."""
         self.closed = True
+        self.manifest.close()
+        self.is_open = False
         self.directory.dirty.pop(self, None)
         self.directory.raised.pop(self, None)
         for segment in self.segments:

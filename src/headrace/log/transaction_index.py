@@ -21,18 +21,43 @@ class AbortedTransaction(NamedTuple):
     last_stable_offset: int
 
 
+class Loaded(NamedTuple):
+    """What a thread has read of an index, and when."""
+
+    owner: TransactionIndex
+    changes: int
+    entries: list[AbortedTransaction]
+
+
 class TransactionIndex:
     """The file is the state. Who reads committed transactions asks it with every fetch, so what it says is
     kept from the first question on; most segments have no such file."""
 
-    __slots__ = ("_disk", "_known", "path")
+    __slots__ = ("_changes", "_disk", "_known", "path")
 
-    def __init__(self, disk: Disk, path: str) -> None:
+    def __init__(self, disk: Disk, path: str, *, is_new: bool = False) -> None:
+        """`is_new`: there is no file yet."""
         self._disk = disk
         self.path = path
-        self._known: list[AbortedTransaction] | None = None
+        self._known: list[AbortedTransaction] | None = [] if is_new else None
+        self._changes = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether `entries` needs no disk."""
+        return self._known is not None
+
+    def loaded(self) -> Loaded:
+        """What the file says now, for `take`. A thread may do this."""
+        changes = self._changes
+        return Loaded(self, changes, self._load())
+
+    def take(self, loaded: Loaded) -> None:
+        if self._known is None and loaded.changes == self._changes:
+            self._known = loaded.entries
 
     def append(self, aborted: AbortedTransaction) -> None:
+        self._changes += 1
         file = self._disk.open(self.path, create=True)
         try:
             end = file.size() // _ENTRY.size * _ENTRY.size
@@ -82,6 +107,7 @@ class TransactionIndex:
 
     def truncate_to(self, offset: int) -> None:
         """Drop what was aborted by markers at `offset` or beyond."""
+        self._changes += 1
         self._known = None
         kept = [entry for entry in self._load() if entry.last_offset < offset]
         if self._disk.exists(self.path):
@@ -92,6 +118,7 @@ class TransactionIndex:
                 file.close()
 
     def reset(self) -> None:
-        self._known = None
+        self._changes += 1
+        self._known = []
         if self._disk.exists(self.path):
             self._disk.remove(self.path)

@@ -1,4 +1,8 @@
-"""Cutting the end off a log. Rare, and durable when it returns.
+"""Cutting the end off a log, in steps, so that the event loop never waits for the disk.
+
+`PartitionLog.take_truncation` closes the log for everybody else, on the loop. In a thread `lower_together`
+lowers the recovery points on the disk, those of many logs with one write, then `run` cuts one log and syncs
+it. `done`, on the loop again, opens the log. In between nothing is appended to it, read from it or synced.
 
 What was cut must not come back after a power loss behind newer records, so the file is synced after it was
 shortened, removed segments are gone from the synced folder, and the recovery point is lowered on the disk
@@ -7,44 +11,204 @@ first: it never promises what is no longer there.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from threading import Lock
 from typing import TYPE_CHECKING
 
+from headrace.core.errors import CorruptLog
+from headrace.core.ids import TopicPartition
 from headrace.log import files, producer_replay, scan
+from headrace.log.directory import LogDirectory, Lowered
+from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import NEVER
+from headrace.log.segment_chain import UNSYNCED
 
 if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
 
 
-def truncate_to(log: PartitionLog, offset: int) -> None:
-    if offset >= log.end_offset:
-        return
-    if offset <= log.log_start_offset or (boundary := _batch_boundary(log, offset)) < log.log_start_offset:
-        truncate_fully_and_start_at(log, min(offset, log.log_start_offset))
-        return
-    log.truncations += 1
-    _note_end(log, boundary)
-    if boundary < log.recovery_point:
-        log.recovery_point = boundary
-        log.directory.lower_checkpoints(log.topic_partition, boundary, log.log_start_offset)
-    while len(log.segments) > 1 and log.active_segment.base_offset >= boundary:
-        log.drop_last()
-    active = log.active_segment
-    active.largest_timestamp()
-    active.truncate_to(boundary)
-    if active.roll_at == NEVER:  # it was loaded as a sealed one, or is the cleaner's
-        log.resume_clock(active.created_ms)
-    log.end_offset = boundary
-    log.recovery_point = min(log.recovery_point, boundary)
-    log.synced_offset = min(log.synced_offset, boundary)
-    log.drop_snapshots(above=log.end_offset)
-    log.drop_jumps([jump for jump in log.jumps if jump[1] > boundary])
-    log.epochs.truncate_from_end(log.end_offset)
-    log.latest_epoch = log.epochs.latest
-    producer_replay.rebuild(
-        log.directory.disk, log.producers, log.segments, log.path, log.snapshot_offsets, log.end_offset
-    )
-    _sync_folder(log)
+class TruncationTicket:
+    """One truncation of one log. `run` may be called from any thread, once `lower_together` has returned;
+    `done` and `cancel` belong to the loop."""
+
+    __slots__ = ("_boundary", "_fully", "_offset", "failure", "lock", "log")
+
+    def __init__(self, log: PartitionLog, offset: int, *, fully: bool) -> None:
+        self.log = log
+        self._offset = offset
+        self._fully = fully
+        """Nothing stays, and the log goes on at `offset`."""
+        self._boundary = offset
+        self.failure: CorruptLog | None = None
+        """Why it could not be found where to cut. Nothing was cut then."""
+        self.lock = Lock()
+        """Held while names in the folder change, never while a disk is synced. Whoever gives the folder
+        another name holds it too, with the log closed: another log may have that name next."""
+
+    # --- in a thread ---
+
+    def find_end(self) -> Lowered:
+        """Decide where the log will end, and what the disk may promise of it before anything is cut. From
+        here on the log itself says no more than that."""
+        log = self.log
+        if not self._fully:
+            if self._offset > log.log_start_offset:
+                self._boundary = _batch_boundary(log, self._offset)
+            if self._offset <= log.log_start_offset or self._boundary < log.log_start_offset:
+                self._fully = True
+                self._boundary = min(self._offset, log.log_start_offset)
+        if self._fully:
+            log.recovery_point = 0
+            log.log_start_offset = min(log.log_start_offset, self._boundary)
+            return 0, self._boundary, self._boundary
+        self._note_end()
+        log.recovery_point = min(log.recovery_point, self._boundary)
+        return log.recovery_point, log.log_start_offset, self._boundary
+
+    def run(self) -> None:
+        """Cut and sync. An error is final: it takes the directory offline."""
+        log = self.log
+        disk = log.directory.disk
+        if self.failure is not None:
+            return
+        try:
+            self._say_what_stays()
+            with self.lock:
+                if log.closed:
+                    return
+                removed = self._begin_anew() if self._fully else self._shorten()
+            if not self._fully:
+                self._recall_producers()
+            log.active_segment.file().sync()
+            if log.epochs.unsynced:
+                files.sync_path(disk, log.epochs.path)
+                log.epochs.unsynced = False
+            disk.sync_dir(log.path)
+            if self._fully:
+                self._begin()
+            for path in removed:
+                log.remove_file(path)  # only now: a large file takes long to go
+        except FileNotFoundError as error:
+            if not log.closed:
+                raise log.directory.fail(error, f"truncate {log.topic_partition}") from error
+        except OSError as error:
+            raise log.directory.fail(error, f"truncate {log.topic_partition}") from error
+
+    def _say_what_stays(self) -> None:
+        """In the manifest, before the others go."""
+        manifest = self.log.manifest
+        if self._fully:
+            manifest.empty(self._boundary)
+        else:
+            manifest.lower(self._boundary)
+        if manifest.is_kept or (self._fully and len(self.log.segments) > 1):
+            manifest.save()
+
+    def _begin(self) -> None:
+        """Nothing of what was there can come back. Only now a checkpoint may tell of it."""
+        log, offset = self.log, self._boundary
+        log.log_start_offset = log.durable_start = offset
+        log.recovery_point = log.synced_offset = offset
+        log.manifest.begin()
+        if log.manifest.is_kept:
+            log.manifest.save()
+
+    def _begin_anew(self) -> list[str]:
+        log, offset = self.log, self._boundary
+        removed = []
+        while log.segments:
+            removed += log.drop_last()
+        log.drop_snapshots(above=-1)
+        log.drop_jumps(log.jumps)
+        log.epochs.clear()
+        log.latest_epoch = log.epochs.latest
+        log.producers = ProducerStates()
+        log.producers.clear(offset)
+        log.end_offset = offset
+        log.add_segment(offset, 0)
+        return removed
+
+    def _shorten(self) -> list[str]:
+        log, boundary = self.log, self._boundary
+        removed = []
+        while len(log.segments) > 1 and log.active_segment.base_offset >= boundary:
+            removed += log.drop_last()
+        active = log.active_segment
+        active.largest_timestamp()
+        active.truncate_to(boundary)
+        if active.roll_at == NEVER:  # it was loaded as a sealed one, or is the cleaner's
+            log.resume_clock(active.created_ms)
+        log.end_offset = boundary
+        log.indexes_synced_at = UNSYNCED
+        log.recovery_point = min(log.recovery_point, boundary)
+        log.synced_offset = min(log.synced_offset, boundary)
+        log.drop_snapshots(above=log.end_offset)
+        log.drop_jumps([jump for jump in log.jumps if jump[1] > boundary])
+        log.epochs.truncate_from_end(log.end_offset)
+        log.latest_epoch = log.epochs.latest
+        return removed
+
+    def _recall_producers(self) -> None:
+        """Into new states: whoever looks at the old ones meanwhile, to count them, finds them unchanged."""
+        log = self.log
+        producers = ProducerStates()
+        producer_replay.rebuild(
+            log.directory.disk, producers, log.segments, log.path, log.snapshot_offsets, log.end_offset
+        )
+        log.producers = producers
+
+    def _note_end(self) -> None:
+        """If the batch that will be the last lies behind a gap, nothing may be left to confirm it."""
+        log, boundary = self.log, self._boundary
+        segment = next((each for each in reversed(log.segments) if each.base_offset < boundary), None)
+        last = None if segment is None else segment.locate(boundary - 1)
+        if segment is None or last is None or last.base_offset == segment.base_offset:
+            return
+        before = segment.locate(last.base_offset - 1)
+        if before is None or before.base_offset != last.base_offset:
+            return
+        with self.lock:
+            if log.closed:
+                return
+            if (last.base_offset, boundary) not in log.jumps:
+                log.note_jump(last.base_offset, boundary, tuple(end for _, end in log.jumps))
+        log.directory.disk.sync_dir(log.path)
+
+    # --- on the loop ---
+
+    def done(self) -> None:
+        """After `run` has returned or raised: the log is open again, unless it was closed meanwhile."""
+        log = self.log
+        log.truncation = None
+        log.is_open = not log.closed
+        log.update_config(log.config)  # to the segment that is active now
+
+    def cancel(self) -> None:
+        """Instead of the rest. Nothing was cut."""
+        self.log.truncation = None
+        self.log.is_open = not self.log.closed
+
+
+def lower_together(directory: LogDirectory, tickets: Iterable[TruncationTicket]) -> None:
+    """For a thread: find where each log will end, and lower what the disk promises of all of them."""
+    lowered: dict[TopicPartition, Lowered] = {}
+    try:
+        for ticket in tickets:
+            try:
+                said = ticket.find_end()
+            except CorruptLog as error:
+                ticket.failure = error
+                continue
+            except FileNotFoundError:
+                if not ticket.log.closed:
+                    raise
+                continue
+            if not ticket.log.closed:
+                lowered[ticket.log.topic_partition] = said
+        if lowered:
+            directory.lower_checkpoints(lowered)
+    except OSError as error:
+        raise directory.refuse(error, "lower recovery points") from error
 
 
 def _batch_boundary(log: PartitionLog, offset: int) -> int:
@@ -66,41 +230,3 @@ def _batch_boundary(log: PartitionLog, offset: int) -> int:
             break
         end = header.next_offset
     return end
-
-
-def _note_end(log: PartitionLog, boundary: int) -> None:
-    """If the batch that will be the last lies behind a gap, nothing may be left after it to confirm it."""
-    segment = next((each for each in reversed(log.segments) if each.base_offset < boundary), None)
-    last = None if segment is None else segment.locate(boundary - 1)
-    if segment is None or last is None or last.base_offset == segment.base_offset:
-        return
-    before = segment.locate(last.base_offset - 1)
-    if before is not None and before.base_offset == last.base_offset:
-        if (last.base_offset, boundary) not in log.jumps:
-            log.note_jump(last.base_offset, boundary, tuple(end for _, end in log.jumps))
-        log.directory.disk.sync_dir(log.path)
-
-
-def truncate_fully_and_start_at(log: PartitionLog, offset: int) -> None:
-    log.truncations += 1
-    log.recovery_point = log.synced_offset = offset
-    log.directory.lower_checkpoints(log.topic_partition, 0, offset)
-    while log.segments:
-        log.drop_last()
-    log.drop_snapshots(above=-1)
-    log.drop_jumps(log.jumps)
-    log.epochs.clear()
-    log.latest_epoch = log.epochs.latest
-    log.producers.clear(offset)
-    log.end_offset = offset
-    log.log_start_offset = log.durable_start = offset
-    log.add_segment(offset, 0)
-    _sync_folder(log)
-
-
-def _sync_folder(log: PartitionLog) -> None:
-    disk = log.directory.disk
-    if log.epochs.unsynced:
-        files.sync_path(disk, log.epochs.path)
-        log.epochs.unsynced = False
-    disk.sync_dir(log.path)

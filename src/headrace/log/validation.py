@@ -24,6 +24,7 @@ from headrace.protocol.batch import (
     read_header,
     stamp_log_append_time,
 )
+from headrace.protocol.batch_inside import check_inside
 from headrace.protocol.compression import Compression
 from headrace.protocol.records import decode_records, recompress
 
@@ -113,6 +114,7 @@ class AppendRules:
                 raise InvalidTimestamp(
                     f"timestamp {first_time} is over {self.before_max_ms} ms before the broker's {now_ms}"
                 )
+        check_inside(batch, attributes & COMPRESSION_MASK, count)
         if self.plain:
             return batch, header
         return self._open(batch, header, now_ms)

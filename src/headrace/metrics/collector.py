@@ -16,10 +16,14 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
+from headrace.core.ports_coordination import SessionState
 from headrace.metrics.cleaner_families import cleaner_families
 from headrace.metrics.coordinator_families import coordinator_families
-from headrace.metrics.histogram import BUCKETS, LatencyHistogram, quantiles_us, upper_bound_us
-from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges
+from headrace.metrics.histogram import LatencyHistogram, cumulative, quantiles_us
+from headrace.metrics.host_families import host_families
+from headrace.metrics.memory_families import memory_families
+from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges, ZooKeeperGauges
+from headrace.metrics.scrub_families import scrub_families
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 WINDOW_SECONDS = 60.0
@@ -151,7 +155,10 @@ class BrokerCollector:
         yield from self._requests(size)
         yield from self._connections()
         yield from self._gauges()
+        yield from memory_families(self._metrics.memory)
+        yield from host_families(self._metrics)
         yield from cleaner_families(self._metrics.cleaner, self._now())
+        yield from scrub_families(self._metrics.scrub)
         counts = yield from self._metrics.coordinators.count(size)
         yield from coordinator_families(self._metrics.coordinators, counts)
         rows: list[PartitionGauges] = []
@@ -267,6 +274,7 @@ class BrokerCollector:
         waiting.add_metric(("Fetch",), gauges.waiting_fetches)
         waiting.add_metric(("Produce",), gauges.waiting_produces)
         yield waiting
+        yield from _zookeeper(self._metrics.read_zookeeper())
         counted = self._metrics.replication
         for name, value, text in (
             (
@@ -289,6 +297,22 @@ class BrokerCollector:
             yield CounterMetricFamily(name, text, value=value)
 
 
+def _zookeeper(gauges: ZooKeeperGauges | None) -> Iterator[Metric]:
+    if gauges is None:
+        return
+    session = GaugeMetricFamily(
+        "headrace_zookeeper_session", "1 for the state that the session is in.", labels=("state",)
+    )
+    for state in SessionState:
+        session.add_metric((state.value,), float(state is gauges.session))
+    yield session
+    yield GaugeMetricFamily(
+        "headrace_zookeeper_silence_seconds",
+        "Since ZooKeeper was last heard of.",
+        value=gauges.silent_seconds,
+    )
+
+
 def _histogram(apis: list[tuple[str, LatencyHistogram]]) -> Metric:
     family = HistogramMetricFamily(
         "headrace_request_time_seconds",
@@ -296,20 +320,5 @@ def _histogram(apis: list[tuple[str, LatencyHistogram]]) -> Metric:
         labels=("request",),
     )
     for api, times in apis:
-        family.add_metric((api,), _cumulative(times.counts), sum_value=times.sum_us / 1e6)
+        family.add_metric((api,), cumulative(times.counts), sum_value=times.sum_us / 1e6)
     return family
-
-
-def _cumulative(counts: list[int]) -> list[tuple[str, float]]:
-    """Buckets as Prometheus wants them: each with all that lies below its bound, the last without bound.
-
-    Only every second power of two from 16 us on is shown: halves the series, and nobody asks for less.
-    """
-    shown: list[tuple[str, float]] = []
-    below = 0
-    for bucket in range(BUCKETS - 1):
-        below += counts[bucket]
-        if bucket >= 4 and bucket % 2 == 0 and bucket <= 26:
-            shown.append((str(upper_bound_us(bucket) / 1e6), below))
-    shown.append(("+Inf", below + counts[BUCKETS - 1]))
-    return shown

@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from headrace.core.memory import MemoryShare
+from headrace.core.ports_coordination import SessionState
 from headrace.metrics.cleaner import CleanerMetrics
 from headrace.metrics.coordinators import CoordinatorMetrics
 from headrace.metrics.histogram import LatencyHistogram
+from headrace.metrics.scrub import ScrubMetrics
 
 TOPIC_COUNTERS: Final = (
     "bytes_in",
@@ -129,6 +132,11 @@ class BrokerGauges(NamedTuple):
     """Kafka's numbers: 1 starting, 2 recovering, 3 running, 6 in controlled shutdown, 7 shutting down."""
 
 
+class ZooKeeperGauges(NamedTuple):
+    session: SessionState
+    silent_seconds: float
+
+
 class PartitionGauges(NamedTuple):
     topic: str
     partition: int
@@ -136,6 +144,15 @@ class PartitionGauges(NamedTuple):
     log_start_offset: int
     log_end_offset: int
     segments: int
+
+
+class SpaceGauges(NamedTuple):
+    """Of one log directory."""
+
+    path: str
+    free_bytes: int
+    total_bytes: int
+    is_full: bool
 
 
 class BrokerMetrics:
@@ -151,9 +168,15 @@ class BrokerMetrics:
         "cleaner",
         "coordinators",
         "log_flushes",
+        "loop_lag",
+        "memory",
         "read_gauges",
         "read_partitions",
+        "read_spaces",
+        "read_zookeeper",
+        "refused_by_full_disks",
         "replication",
+        "scrub",
     )
 
     def __init__(self) -> None:
@@ -165,10 +188,20 @@ class BrokerMetrics:
         self._listeners: dict[str, ListenerMetrics] = {}
         self.replication = ReplicationMetrics()
         self.cleaner = CleanerMetrics()
+        self.scrub = ScrubMetrics()
         self.coordinators = CoordinatorMetrics()
         self.log_flushes = LatencyHistogram()
         """Time of each sync of a log to disk."""
+        self.memory: Iterable[MemoryShare] = ()
+        """What is held on behalf of peers, by kind."""
+        self.loop_lag = LatencyHistogram()
+        """How late the event loop came to what was due."""
+        self.refused_by_full_disks = 0
+        """Batches of producers."""
+        self.read_spaces: Callable[[], Iterable[SpaceGauges]] = list
         self.read_gauges: Callable[[], BrokerGauges] = BrokerGauges
+        self.read_zookeeper: Callable[[], ZooKeeperGauges | None] = lambda: None
+        """None of a broker that has none."""
         self.read_partitions: Callable[[], Iterable[PartitionGauges]] = list
         """Must walk a list of its own: the export reads it in slices while the broker goes on."""
 

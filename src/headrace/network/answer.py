@@ -10,6 +10,11 @@ Part = Buffer | FileRange
 Parts = list[Part]
 
 
+def bytes_in_memory(parts: Parts) -> int:
+    """File ranges cost none."""
+    return sum(len(part) for part in parts if not isinstance(part, FileRange))
+
+
 class Pending:
     """An answer that comes later: whoever holds it calls `complete` once, with the parts to send.
 

@@ -1,8 +1,10 @@
 """One client connection: frames in, answers out, in order. Knows no API.
 
-Raw non-blocking socket on the event loop. Two rules bound what one peer can cost:
-- a partial frame holds only the bytes that have arrived (see buffers.py);
-- while an answer is unsent or an exclusive one is pending, no further request is read.
+Raw non-blocking socket on the event loop. These rules bound what one peer can cost, and all of them together:
+- a partial frame holds only the bytes that have arrived, and beyond a beginning only what is reserved
+  (request_memory.py);
+- while an answer is unsent or an exclusive one is pending, no further request is read;
+- answers that are not taken share one budget (unsent_answers.py).
 """
 
 from __future__ import annotations
@@ -14,9 +16,10 @@ from contextlib import suppress
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
-from headrace.core.errors import HeadraceError
-from headrace.network.answer import Answer, NoAnswer, Part, Pending
+from headrace.core.errors import HeadraceError, TooSlow
+from headrace.network.answer import Answer, NoAnswer, Part, Pending, bytes_in_memory
 from headrace.network.outbox import Outbox
+from headrace.network.partial_frame import LENGTH_SIZE, PartialFrame, checked_size, readable_bytes
 
 if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
@@ -35,13 +38,14 @@ class Connection:
     __slots__ = (
         "_backlog",
         "_blocked",
-        "_buffer",
         "_descriptor",
         "_endpoint",
-        "_filled",
         "_flush_is_due",
-        "_frame_bytes",
+        "_is_slow",
+        "_memory",
         "_outbox",
+        "_parked_bytes",
+        "_partial",
         "_poller",
         "_reading",
         "_serving",
@@ -49,6 +53,7 @@ class Connection:
         "_sock",
         "active_tick",
         "closed",
+        "is_link",
         "listener",
         "meter",
         "on_close",
@@ -69,15 +74,19 @@ class Connection:
         self.active_tick = endpoint.tick
         self.meter = endpoint.meter(listener)
         self.meter.opened()
-        self._buffer: bytearray | None = None
-        self._filled = 0
-        self._frame_bytes = 0
-        """Size of the partial frame in `_buffer`, length field included; 0 while even that is incomplete."""
+        self.is_link = False
+        """The peer is another broker, as far as is known: clients must not take its memory."""
+        self._memory = endpoint.request_memory
+        self._partial: PartialFrame | None = None
+        """A frame that has arrived in part."""
         self._backlog = b""
         """Whole or partial frames that arrived behind an answer that blocks."""
         self._slots: deque[Pending] | None = None
         """Pending answers in the order of their requests; None while there is none (the usual case)."""
         self._outbox = Outbox(sock, endpoint.poller, endpoint.page_cache, self.meter, self._on_writable)
+        self._parked_bytes = 0
+        """Of answers that are there and wait for an earlier one."""
+        self._is_slow = False  # whether `endpoint.unsent` counts its answers
         self._blocked = False
         self._serving = False
         self._flush_is_due = False
@@ -89,11 +98,10 @@ class Connection:
 
     def _on_readable(self) -> None:
         """The hot path: most requests are small, arrive whole, and are answered at once."""
-        endpoint = self._endpoint
-        if self._blocked or (self._buffer is None and endpoint.buffers.exhausted):
+        if self._blocked:
             self._guarded(self._hold_back)
             return
-        self.active_tick = endpoint.tick
+        self.active_tick = self._endpoint.tick
         self._guarded(self._read)
 
     def _refuse(self, error: HeadraceError) -> None:
@@ -122,8 +130,10 @@ class Connection:
 
     def _read_once(self) -> bool:
         """One recv and all frames it completes. False when there is likely nothing more to read."""
-        if self._buffer is not None:
-            return self._read_partial(self._buffer)
+        if self._partial is not None:
+            return self._read_partial(self._partial)
+        if self._memory.is_tight:
+            return self._read_carefully()
         pool = self._endpoint.buffers
         count = self._sock.recv_into(pool.shared)
         if count == 0:
@@ -133,50 +143,48 @@ class Connection:
         self._serve_frames(pool.shared_view, count)
         return count == len(pool.shared)
 
-    def _read_partial(self, buffer: bytearray) -> bool:
-        wanted = self._frame_bytes or 4
-        view = memoryview(buffer)
-        count = self._sock.recv_into(view[self._filled : wanted])
-        view.release()
+    def _read_partial(self, partial: PartialFrame) -> bool:
+        if partial.needs_memory and not partial.make_room(self, is_link=self.is_link):
+            self._stop_reading()
+            return False
+        count = partial.receive(self._sock)
         if count == 0:
             self.close()
             return False
         self.meter.bytes_in += count
-        self._filled += count
-        if self._frame_bytes == 0:
-            if self._filled < 4:
-                return False
-            self._expect(_LENGTH.unpack_from(buffer)[0])
-            return True
-        if self._filled == self._frame_bytes:
-            self._buffer, self._frame_bytes = None, 0
+        if partial.frame_bytes == 0:
+            if partial.filled == LENGTH_SIZE:
+                partial.begin(checked_size(partial.buffer, self._endpoint.max_frame_bytes))
+            return partial.frame_bytes > 0
+        if partial.is_whole:
+            self._partial = None
             try:
-                self._take_answer(self._endpoint.handler(self, memoryview(buffer)[4 : self._filled]))
+                self._take_answer(
+                    self._endpoint.handler(self, memoryview(partial.buffer)[LENGTH_SIZE : partial.filled])
+                )
             finally:
-                self._endpoint.buffers.give(buffer)
+                partial.release()
             self._flush()
-            return True
-        if self._filled == len(buffer):
-            self._buffer = self._endpoint.buffers.grow(buffer, self._filled, self._frame_bytes)
         return True
 
-    def _expect(self, length: int) -> None:
-        """The length field of a partial frame is known: check it and make room for the beginning."""
-        self._check_length(length)
-        self._frame_bytes = length + 4
-        old = self._buffer
-        pool = self._endpoint.buffers
-        self._buffer = pool.take(self._frame_bytes)
-        if old is not None:
-            self._buffer[: self._filled] = memoryview(old)[: self._filled]
-            pool.give(old)
-
-    def _check_length(self, length: int) -> None:
-        if not 0 < length <= self._endpoint.max_frame_bytes:
-            raise HeadraceError(
-                f"frame length {length} is not between 1 and {self._endpoint.max_frame_bytes}"
-                " (socket.request.max.bytes)"
-            )
+    def _read_carefully(self) -> bool:
+        """There is no room for what cannot be served: look first, then take one frame, or wait for memory."""
+        shared = self._endpoint.buffers.shared_view
+        count = self._sock.recv_into(shared, 0, socket.MSG_PEEK)
+        if count == 0:
+            self.close()
+            return False
+        if count < LENGTH_SIZE:
+            self._partial = PartialFrame(self._memory, self._endpoint.buffers)
+            return True
+        size = checked_size(shared, self._endpoint.max_frame_bytes)
+        if size <= count:
+            self.meter.bytes_in += self._sock.recv_into(shared[:size])
+            self._serve_frames(shared, size)
+            return True
+        self._partial = PartialFrame(self._memory, self._endpoint.buffers)
+        self._partial.begin_unread(size)
+        return True
 
     def _serve_frames(self, view: memoryview, end: int) -> None:
         at = 0
@@ -186,7 +194,7 @@ class Connection:
             while end - at >= 4 and not self._blocked:
                 length = _LENGTH.unpack_from(view, at)[0]
                 if length > end - at - 4 or length <= 0:
-                    self._check_length(length)
+                    checked_size(view[at:], self._endpoint.max_frame_bytes)
                     break
                 start = at + 4
                 at = start + length
@@ -223,21 +231,16 @@ class Connection:
         """What could not be served yet: the beginning of a frame, or requests behind a blocking answer."""
         if self._blocked:
             self._backlog = bytes(rest)
+            self._memory.keep(len(rest))
             self._overtake()
             return
-        count = len(rest)
-        if count < 4:
-            self._buffer = self._endpoint.buffers.take(4)
-            self._frame_bytes = 0
+        partial = PartialFrame(self._memory, self._endpoint.buffers)
+        if len(rest) < LENGTH_SIZE:
+            partial.begin_length(rest)
         else:
-            self._expect(_LENGTH.unpack_from(rest)[0])
-        buffer = self._buffer
-        assert buffer is not None
-        # One byte of room at least: a read into a full buffer would look like the end of the stream.
-        while len(buffer) <= count:
-            buffer = self._buffer = self._endpoint.buffers.grow(buffer, 0, self._frame_bytes)
-        buffer[:count] = rest
-        self._filled = count
+            size = checked_size(rest, self._endpoint.max_frame_bytes)
+            partial.begin_read(size, rest, self, is_link=self.is_link)
+        self._partial = partial
 
     def _take_answer(self, answer: Answer) -> None:
         if isinstance(answer, list):
@@ -246,6 +249,7 @@ class Connection:
                 return
             pending = Pending(exclusive=False)
             pending.parts = answer
+            self._parked_bytes += bytes_in_memory(answer)
         elif isinstance(answer, NoAnswer):
             return
         elif answer.parts is not None and self._slots is None:
@@ -258,26 +262,42 @@ class Connection:
         self._slots.append(pending)
         pending.attach(self._on_completed)
         waits_alone = pending.exclusive and pending.parts is None
-        if waits_alone or len(self._slots) >= self._endpoint.max_in_flight:
+        if waits_alone or self._is_busy(self._slots):
             self._blocked = True
+            if self._parked_bytes:
+                self._note_unsent()
+
+    def _is_busy(self, slots: deque[Pending]) -> bool:
+        return len(slots) >= self._endpoint.max_in_flight or self._parked_bytes > FLUSH_BYTES
 
     def _hold_back(self) -> None:
         """Not the time to serve: stop reading, unless this is the peer saying goodbye."""
         if not self._sock.recv(1, socket.MSG_PEEK):
             self.close()
         elif self._reading:
-            self._reading = False
-            self._poller.remove_reader(self._descriptor)
-            if self._blocked:
-                self._overtake()
-            else:
-                self._endpoint.starved.append(self)
+            self._stop_reading()
+            self._overtake()
 
     def _overtake(self) -> None:
         """Something came behind an answer that blocks: whoever only waits there may cut that short."""
         for pending in self._slots or ():
             if pending.on_overtaken is not None:
                 pending.on_overtaken()
+
+    def _stop_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._poller.remove_reader(self._descriptor)
+
+    def on_memory(self) -> None:
+        if not self._blocked:
+            self.resume_reading()
+
+    def arrived_bytes(self) -> int:
+        return readable_bytes(self._descriptor) + (0 if self._partial is None else self._partial.filled)
+
+    def on_overdue(self) -> None:
+        self._refuse(TooSlow("the request arrives too slowly, and others need the memory that it takes"))
 
     def resume_reading(self) -> None:
         if not self._reading and not self.closed:
@@ -295,6 +315,7 @@ class Connection:
             self._outbox.put(slots.popleft().parts or [])
         if not slots:
             self._slots = None
+            self._parked_bytes = 0
         if not self._serving and not self._flush_is_due:
             self._flush_is_due = True
             self._endpoint.defer(self._flush_later)
@@ -308,15 +329,15 @@ class Connection:
         if self.closed or not self._outbox.is_empty:
             return
         if self._slots is not None and (
-            any(slot.exclusive and slot.parts is None for slot in self._slots)
-            or len(self._slots) >= self._endpoint.max_in_flight
+            any(slot.exclusive and slot.parts is None for slot in self._slots) or self._is_busy(self._slots)
         ):
             return
         self._blocked = False
         if self._backlog:
             backlog, self._backlog = bytearray(self._backlog), b""
+            self._memory.drop(len(backlog))
             self._serve_frames(memoryview(backlog), len(backlog))
-        if not self._blocked:
+        if not self._blocked and (self._partial is None or not self._partial.is_waiting):
             self.resume_reading()
 
     def _flush(self) -> None:
@@ -325,8 +346,23 @@ class Connection:
             return
         if not self._outbox.flush():
             self._blocked = True
-        elif self._blocked:
+            if self._outbox.waits_for_peer:
+                self._note_unsent()
+            return
+        if self._is_slow:
+            self._is_slow = False
+            self._endpoint.unsent.forget(self)
+        if self._blocked:
             self._unblock()
+
+    def _note_unsent(self) -> None:
+        self._is_slow = True
+        self._endpoint.unsent.note(self, self._outbox.queued_bytes + self._parked_bytes)
+
+    def on_too_slow(self) -> None:
+        self._is_slow = False
+        self._outbox.clear()
+        self._refuse(TooSlow("the peer does not read its answers, and others need the memory that they take"))
 
     def _on_writable(self) -> None:
         if self.closed:
@@ -348,10 +384,14 @@ class Connection:
                 self._outbox.flush()
         self._outbox.clear()
         self._sock.close()
-        if self._buffer is not None:
-            self._endpoint.buffers.give(self._buffer)
-            self._buffer = None
-        self._backlog = b""
+        if self._partial is not None:
+            self._partial.release()
+            self._partial = None
+        if self._backlog:
+            self._memory.drop(len(self._backlog))
+            self._backlog = b""
+        if self._is_slow:
+            self._endpoint.unsent.forget(self)
         if self._slots is not None:
             for pending in self._slots:
                 pending.abandon()

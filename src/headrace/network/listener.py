@@ -11,11 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from headrace.core.errors import HeadraceError
+from headrace.core.memory import MemoryShare, unlimited
 from headrace.metrics.registry import ListenerMetrics
 from headrace.network.buffers import BufferPool
 from headrace.network.connection import Connection, FrameHandler
 from headrace.network.event_loop import deferrer_of, poller_of
 from headrace.network.page_cache import PageCache
+from headrace.network.request_memory import RequestMemory
+from headrace.network.unsent_answers import UnsentAnswers
 
 TICK_SECONDS: Final = 1.0
 ACCEPTS_PER_EVENT: Final = 64
@@ -37,7 +40,8 @@ class Endpoint:
         max_connections: int = UNLIMITED,
         max_connections_per_ip: int = UNLIMITED,
         max_idle_seconds: float = 600.0,
-        queued_bytes: int = -1,
+        requests: MemoryShare | None = None,
+        answers: MemoryShare | None = None,
         send_buffer_bytes: int = -1,
         receive_buffer_bytes: int = -1,
         backlog: int = 50,
@@ -50,12 +54,12 @@ class Endpoint:
         self.handler = handler
         self.max_frame_bytes = max_frame_bytes
         self.max_in_flight = max_in_flight
-        self.buffers = BufferPool(queued_bytes)
+        self.buffers = BufferPool()
+        self.request_memory = RequestMemory(requests or unlimited("requests"), max_frame_bytes)
+        self.unsent = UnsentAnswers(answers or unlimited("answers"))
         self.page_cache = PageCache(loop, threads)
         self.on_protocol_error = on_protocol_error
         self.tick = 0
-        self.starved: list[Connection] = []
-        """Connections that were not read because the buffers were exhausted; tried again at each tick."""
         self.connections: set[Connection] = set()
         self.accepted = 0
         self.refused = 0
@@ -142,14 +146,17 @@ class Endpoint:
     def _on_tick(self) -> None:
         self.tick += 1
         self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
-        if self.starved and not self.buffers.exhausted:
-            starved, self.starved = self.starved, []
-            for connection in starved:
-                connection.resume_reading()
+        self.close_overdue()
         if self.tick % 10 == 0:
             oldest = self.tick - self._max_idle_ticks
             for connection in [c for c in self.connections if c.active_tick < oldest]:
                 connection.close()
+
+    def close_overdue(self) -> None:
+        """Frames that were begun and do not get on, while others wait for the memory that they hold."""
+        for claim in self.request_memory.overdue(self.tick):
+            self.request_memory.share.refusals += 1
+            claim.holder.on_overdue()
 
     def stop_listening(self) -> None:
         for sock in self._listening:

@@ -22,6 +22,7 @@ class Outbox:
 
     __slots__ = (
         "_descriptor",
+        "_is_refused",
         "_is_watching",
         "_meter",
         "_on_ready",
@@ -55,12 +56,19 @@ class Outbox:
         """Bytes put in since it was last empty; file ranges cost no memory and do not count."""
         self._warmed: FileRange | None = None
         """A range that needs no probe: it was read ahead, or it is the rest of one that was cached."""
+        self._is_refused = False
+        """The range that comes next is damaged: the frame cannot be finished."""
         self._is_watching = False
         """The poller reports when the socket takes more. Kept until all is sent: each change is a call."""
 
     @property
     def is_empty(self) -> bool:
         return self._parts is None
+
+    @property
+    def waits_for_peer(self) -> bool:
+        """And not for the disk."""
+        return self._is_watching
 
     def put(self, parts: Parts) -> None:
         if len(parts) > 1:
@@ -151,12 +159,14 @@ class Outbox:
         return complete or self._wait_for_socket()
 
     def _send_range(self, part: FileRange, parts: deque[Part]) -> bool:
+        if self._is_refused:
+            raise OSError("a file range is damaged")
         if part is not self._warmed and not self._page_cache.is_warm(part):
             # Once per range: if it is cold again, or cannot be read, sendfile makes progress or says why.
             self._warmed = part
             self._stop_watching()  # the socket may be ready all the while: it would be reported without end
             self.is_waiting = True
-            self._page_cache.warm(part, self._on_ready)
+            self._page_cache.warm(part, self._on_warmed)
             return False
         position, remaining = part.position, part.length
         source = part.file.fileno()
@@ -174,6 +184,10 @@ class Outbox:
             return self._wait_for_socket()
         parts.popleft()
         return True
+
+    def _on_warmed(self, is_good: bool) -> None:
+        self._is_refused = not is_good
+        self._on_ready()
 
     def _wait_for_socket(self) -> bool:
         self.is_waiting = True

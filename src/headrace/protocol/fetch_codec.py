@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from headrace.core.ports import Buffer
+from headrace.protocol.limits import MAX_ELEMENTS
 from headrace.protocol.node_endpoints import Endpoint, encode_endpoints
 from headrace.protocol.primitives import Reader, Writer
 from headrace.protocol.reader import uuid_of
@@ -80,7 +81,9 @@ _REPLICA_ONE: Final = struct.Struct(">iiibiiB16sBiiqiqiBBBBBBBiqB")
 _REPLICA_ONE_TAIL: Final = (0, 0, 1, 1, 1, 1, 13)
 
 
-def parse_fetch(view: Buffer, at: int, version: int, end: int | None = None) -> FetchRequestView:
+def parse_fetch(
+    view: Buffer, at: int, version: int, end: int | None = None, max_elements: int = MAX_ELEMENTS
+) -> FetchRequestView:
     """The body of a request, which must end exactly at `end`. Raises ProtocolError."""
     if version >= FIRST_WITH_REPLICA_STATE:
         size = (len(view) if end is None else end) - at
@@ -102,7 +105,7 @@ def parse_fetch(view: Buffer, at: int, version: int, end: int | None = None) -> 
             whole = _REPLICA_UNCHANGED.unpack_from(view, at)
             if whole[6:12] == _REPLICA_UNCHANGED_TAIL and not whole[14]:
                 return FetchRequestView._make((whole[12], *whole[:6], [], [], "", whole[13], None))
-    return _parse_any(Reader(view, at, end), version)
+    return _parse_any(Reader(view, at, end, max_elements=max_elements), version)
 
 
 def _parse_any(reader: Reader, version: int) -> FetchRequestView:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from headrace.core.ports import Buffer
+from headrace.protocol.limits import MAX_ELEMENTS
 from headrace.protocol.node_endpoints import Endpoint, encode_endpoints
 from headrace.protocol.primitives import Reader, Writer
 from headrace.protocol.reader import uuid_of
@@ -149,9 +150,26 @@ def _longer_varint(view: Buffer, at: int, value: int) -> tuple[int, int]:
     return -1, at
 
 
-def parse_any(view: Buffer, at: int, version: int, end: int) -> ProduceRequestView:
+def names_partition_twice(request: ProduceRequestView) -> bool:
+    names = {topic for topic, _ in request.topics}
+    if len(names) != len(request.topics):
+        return True
+    return any(len({index for index, _, _ in each}) != len(each) for _, each in request.topics)
+
+
+def once_each(request: ProduceRequestView) -> ProduceRequestView:
+    """With the last mention of each partition alone."""
+    topics: dict[Topic, dict[int, PartitionSlice]] = {}
+    for topic, each in request.topics:
+        topics.setdefault(topic, {}).update({found[0]: found for found in each})
+    return request._replace(topics=[(topic, list(each.values())) for topic, each in topics.items()])
+
+
+def parse_any(
+    view: Buffer, at: int, version: int, end: int, max_elements: int = MAX_ELEMENTS
+) -> ProduceRequestView:
     """The general path: for what `parse_one` has declined. Raises ProtocolError."""
-    reader = Reader(view, at, end)
+    reader = Reader(view, at, end, max_elements=max_elements)
     flexible = version >= FIRST_FLEXIBLE
     transactional_id = reader.compact_nullable_string() if flexible else reader.nullable_string()
     acks, timeout_ms = reader.int16(), reader.int32()

@@ -117,6 +117,66 @@ def largest_timestamp(body: bytes, starts: Sequence[int], base_timestamp: int) -
     return base_timestamp + max(_behind_timestamp(body, start)[1] for start in starts)
 
 
+def first_at_time(
+    body: bytes, count: int, least_time_delta: int, least_offset_delta: int
+) -> tuple[int, int] | None:
+    """(offset delta, time delta) of the first record that is not older, and not before the offset.
+
+    Keys, values and headers are not looked at: InvalidRecord only where the next record cannot be found.
+    """
+    if count < 0 or count * MIN_RECORD_BYTES > len(body):
+        raise InvalidRecord(f"{count} records cannot be in {len(body)} bytes")
+    at = 0
+    try:
+        for _ in range(count):
+            end, time_delta, offset_delta = _times_at(body, at)
+            if time_delta >= least_time_delta and offset_delta >= least_offset_delta:
+                return offset_delta, time_delta
+            at = end
+    except IndexError:
+        raise InvalidRecord(f"a record runs past the end of its batch at byte {at}") from None
+    return None
+
+
+def latest(body: bytes, count: int, least_offset_delta: int) -> tuple[int, int] | None:
+    """(offset delta, time delta) of the first of the youngest records that are not before the offset."""
+    if count < 0 or count * MIN_RECORD_BYTES > len(body):
+        raise InvalidRecord(f"{count} records cannot be in {len(body)} bytes")
+    best: tuple[int, int] | None = None
+    at = 0
+    try:
+        for _ in range(count):
+            end, time_delta, offset_delta = _times_at(body, at)
+            if offset_delta >= least_offset_delta and (best is None or time_delta > best[1]):
+                best = offset_delta, time_delta
+            at = end
+    except IndexError:
+        raise InvalidRecord(f"a record runs past the end of its batch at byte {at}") from None
+    return best
+
+
+def _times_at(body: bytes, start: int) -> tuple[int, int, int]:
+    """(where the record at `start` ends, its time delta, its offset delta)."""
+    size = body[start]
+    if size < 0x80:
+        at = start + 1
+    else:
+        size, at = _unsigned(body, start)
+    end = at + (size >> 1)
+    if size & 1 or size < (MIN_RECORD_BYTES - 1) * 2 or end > len(body):
+        raise InvalidRecord(f"a record ends at byte {end} of {len(body)}")
+    at += 1  # attributes
+    time_delta = body[at]
+    if time_delta < 0x80:
+        at += 1
+    else:
+        time_delta, at = _unsigned(body, at)
+    offset_delta = body[at]
+    if offset_delta >= 0x80:
+        offset_delta, at = _unsigned(body, at)
+    return end, (time_delta >> 1) ^ -(time_delta & 1), offset_delta >> 1
+
+
 def move_base_timestamp(body: bytes, bounds: Sequence[int], later_by: int) -> bytes:
     """The same records under a base timestamp that is `later_by` larger: only the deltas change."""
     parts = []

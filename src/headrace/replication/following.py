@@ -46,8 +46,9 @@ class FetchOutcome(IntEnum):
     """Nothing new but perhaps the high watermark. Ask again."""
     APPENDED = 1
     """Ask again from the new position, once it is synced where that is demanded."""
-    TRUNCATED = 2
-    """The logs had parted ways, or the leader begins later. Ask again from the new position, at once."""
+    TRUNCATING = 2
+    """The logs had parted ways, or the leader begins later. Run `log.truncation`, tell `on_truncated`, and
+    ask again from the new position, at once. Until then nothing is asked for."""
     STALE = 3
     """The answer belongs to a position that is no longer this one, and was dropped."""
     WAIT_FOR_METADATA = 4
@@ -58,6 +59,7 @@ class FetchOutcome(IntEnum):
 
 class Following:
     __slots__ = (
+        "_held",
         "_log",
         "_reconciles",
         "_safeguards",
@@ -72,6 +74,8 @@ class Following:
         self, log: PartitionLog, leader_id: int, leader_epoch: int, reconciles: bool, safeguards: Safeguards
     ) -> None:
         self._log = log
+        self._held: FetchedPartitionData | None = None
+        """An answer that the log begins anew with, once it is empty."""
         self._safeguards = safeguards
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
@@ -94,6 +98,8 @@ class Following:
 
     def apply(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> FetchOutcome:
         """Cut the log or extend it as the leader says. The caller moves the high watermark."""
+        if self._log.truncation is not None:
+            return FetchOutcome.STALE
         if not self._belongs_to(sent) and self._safeguards.stale_answer_dropped:
             return FetchOutcome.STALE
         error_code = data.error_code
@@ -107,7 +113,24 @@ class Following:
             return self._truncate(data.diverging[0], data.diverging[1])
         if not len(data.records):
             return FetchOutcome.UP_TO_DATE
-        return self._append(data.records, now_ms)
+        first = self._earlier_first(data.records)
+        if first is None:
+            return self.append(data.records, now_ms)
+        return self._begin_with(first, data)
+
+    def _begin_with(self, first: int, data: FetchedPartitionData) -> FetchOutcome:
+        try:
+            self._log.check_run(data.records, first, self.leader_epoch)
+        except CorruptBatch:
+            self.corrupt_answers += 1
+            return FetchOutcome.BACK_OFF
+        self._held = data._replace(records=memoryview(bytes(data.records)))
+        self._log.take_truncation(first, fully=True)
+        return FetchOutcome.TRUNCATING
+
+    def take_held(self) -> FetchedPartitionData | None:
+        held, self._held = self._held, None
+        return held
 
     def _belongs_to(self, sent: FetchPosition) -> bool:
         """Rule 8: same epoch, same end offset, same last epoch."""
@@ -134,8 +157,8 @@ class Following:
         if target >= log.end_offset or target < 0:
             return FetchOutcome.BACK_OFF  # it says that the logs differ, and not where
         # Also to before its own start: what the leader writes there next must not be skipped.
-        log.truncate_to(target)
-        return FetchOutcome.TRUNCATED
+        log.take_truncation(target)
+        return FetchOutcome.TRUNCATING
 
     def _out_of_range(self, leader_start: int) -> FetchOutcome:
         """The leader's log begins after this one ends, or this one holds nothing and ends elsewhere.
@@ -145,23 +168,26 @@ class Following:
         log = self._log
         is_empty = log.log_start_offset == log.end_offset
         if leader_start > log.end_offset or (is_empty and 0 <= leader_start != log.end_offset):
-            log.truncate_fully_and_start_at(leader_start)
-            return FetchOutcome.TRUNCATED
+            log.take_truncation(leader_start, fully=True)
+            return FetchOutcome.TRUNCATING
         return FetchOutcome.BACK_OFF
 
-    def _append(self, records: memoryview, now_ms: int) -> FetchOutcome:
+    def _earlier_first(self, records: memoryview) -> int | None:
+        """The leader's log may begin inside a batch, after DeleteRecords: an empty one begins with it."""
+        log = self._log
+        if log.log_start_offset == log.end_offset and len(records) >= HEADER_SIZE:
+            first: int = _BASE_OFFSET.unpack_from(records)[0]
+            if 0 <= first < log.end_offset:
+                return first
+        return None
+
+    def append(self, records: memoryview, now_ms: int) -> FetchOutcome:
         log = self._log
         before = log.end_offset
-        begin_at = None
-        if log.log_start_offset == before and len(records) >= HEADER_SIZE:
-            first = _BASE_OFFSET.unpack_from(records)[0]
-            if 0 <= first < before:
-                # The leader's log begins inside a batch, after DeleteRecords: this one begins with it.
-                begin_at = first
         try:
             # Not of later epochs: a leader that has lost its leadership while it sent this may have cut its
             # log, and sends what it has copied since. That need not follow what this log ends with.
-            log.append_as_follower(records, now_ms=now_ms, leader_epoch=self.leader_epoch, begin_at=begin_at)
+            log.append_as_follower(records, now_ms=now_ms, leader_epoch=self.leader_epoch)
         except CorruptBatch:
             self.corrupt_answers += 1
             return FetchOutcome.BACK_OFF

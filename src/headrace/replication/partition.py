@@ -29,7 +29,7 @@ from headrace.replication.high_watermark import committed_bytes, committed_end
 from headrace.replication.leading import BrokerState, LeaderTerm, Situation
 from headrace.replication.replica import Replica, Role
 from headrace.replication.safeguards import ALL_ON, Safeguards
-from headrace.replication.waiting import EVERYTHING, CommitWaiter
+from headrace.replication.waiting import EVERYTHING, CommitWaiter, decide, tell_append
 
 ACKS_ALL: Final = -1
 
@@ -37,7 +37,7 @@ ACKS_ALL: Final = -1
 class Partition(Replica):
     """Invariant: at most one of `_term` and `_following` is there, as `role` says."""
 
-    __slots__ = ("_earlier_term", "_following", "_term", "on_doubt", "on_wish")
+    __slots__ = ("_earlier_term", "_following", "_later", "_term", "on_doubt", "on_wish")
 
     def __init__(
         self,
@@ -58,6 +58,8 @@ class Partition(Replica):
         self._term: LeaderTerm | None = None
         self._earlier_term: LeaderTerm | None = None
         self._following: Following | None = None
+        self._later: tuple[Assignment, int] | None = None
+        """A row that came while the log was being truncated, and the own id: for `on_truncated`."""
         log.on_synced = self.on_synced
 
     # --- the part it plays -------------------------------------------------------------------------------
@@ -67,6 +69,12 @@ class Partition(Replica):
         if row.leader_epoch < self.leader_epoch or row.partition_epoch < self.partition_epoch:
             return  # older than what is known
         is_new_epoch = row.leader_epoch != self.leader_epoch
+        if self.log.truncation is not None:
+            self._later = row, local_id
+            if is_new_epoch:
+                self._end_part()
+                self._tell_changed()
+            return
         same_leader = row.leader == self.leader_id
         self.leader_id = row.leader
         self.leader_epoch = row.leader_epoch
@@ -108,6 +116,7 @@ class Partition(Replica):
 
     def resign(self) -> None:
         """Neither lead nor follow. Acknowledgements that are held can no longer be given here."""
+        self._later = None
         self._end_part()
         self._tell_changed()
 
@@ -120,7 +129,7 @@ class Partition(Replica):
             if not self._safeguards.new_term_forgets:
                 self._earlier_term = term
             for _, waiter, token in term.held.take(EVERYTHING):
-                waiter.on_decided(token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
+                decide(waiter, token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
 
     @property
     def is_under_min_isr(self) -> bool:
@@ -170,8 +179,7 @@ class Partition(Replica):
             batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client
         )
         if self._replica_readers:
-            for reader in tuple(self._replica_readers):
-                reader.on_append(len(batch))
+            tell_append(self._replica_readers, len(batch))
         if term.counted:
             term.uncommitted_bytes += len(batch)  # not committed before a follower has it
         elif (
@@ -260,11 +268,10 @@ class Partition(Replica):
     def _acknowledge(self, term: LeaderTerm) -> None:
         for _, waiter, token in term.held.take(self.high_watermark):
             if term.meets_min_isr(self.log.config.min_insync_replicas):
-                waiter.on_decided(token, None)
+                decide(waiter, token, None)
             else:
-                waiter.on_decided(
-                    token, NotEnoughReplicasAfterAppend(f"{self.topic_partition} lost replicas meanwhile")
-                )
+                late = NotEnoughReplicasAfterAppend(f"{self.topic_partition} lost replicas meanwhile")
+                decide(waiter, token, late)
 
     def wanted_isr(self, now: float, lag_seconds: float, broker_state: BrokerState) -> IsrProposal | None:
         """Which ISR to ask the controller for now (rules 4, 10 and 12); None if none, or if one is asked for.
@@ -306,9 +313,10 @@ class Partition(Replica):
     # --- following ---------------------------------------------------------------------------------------
 
     def fetch_position(self) -> FetchPosition | None:
-        """What to ask the leader for; None if there is no leader to ask, or what came last is not synced."""
+        """What to ask the leader for; None if there is no leader to ask, what came last is not synced, or the
+        log is being truncated."""
         following = self._following
-        if following is None or self.is_offline:
+        if following is None or self.is_offline or self.log.truncation is not None:
             return None
         if self.must_sync_before_ack and self._safeguards.sync_before_ack:
             return None
@@ -320,25 +328,45 @@ class Partition(Replica):
         if following is None:
             return FetchOutcome.STALE
         outcome = following.apply(sent, data, now_ms)
-        log = self.log
-        if outcome == FetchOutcome.TRUNCATED:
-            following.uncommitted_bytes = 0
-            self.high_watermark = max(min(self.high_watermark, log.end_offset), log.log_start_offset)
-            self._tell_changed()
-        elif outcome <= FetchOutcome.APPENDED:
-            size = len(data.records)
-            self.metrics.replication_bytes_in += size
-            if outcome == FetchOutcome.APPENDED and self._replica_readers:
-                for reader in tuple(self._replica_readers):
-                    reader.on_append(size)
-            following.leader_high_watermark = data.high_watermark
-            following.uncommitted_bytes += size
-            self._follow_high_watermark(following, min(data.high_watermark, log.end_offset))
-            # The leader deletes records by its log start; a follower must not keep them longer.
-            start = min(data.log_start_offset, self.high_watermark)
-            if start > log.log_start_offset:
-                log.delete_records_before(start)
+        if outcome <= FetchOutcome.APPENDED:
+            self._on_copied(following, data, outcome)
         return outcome
+
+    def _on_copied(self, following: Following, data: FetchedPartitionData, outcome: FetchOutcome) -> None:
+        log = self.log
+        size = len(data.records)
+        self.metrics.replication_bytes_in += size
+        if outcome == FetchOutcome.APPENDED and self._replica_readers:
+            tell_append(self._replica_readers, size)
+        following.leader_high_watermark = data.high_watermark
+        following.uncommitted_bytes += size
+        self._follow_high_watermark(following, min(data.high_watermark, log.end_offset))
+        # The leader deletes records by its log start; a follower must not keep them longer.
+        start = min(data.log_start_offset, self.high_watermark)
+        if start > log.log_start_offset:
+            log.delete_records_before(start)
+
+    def on_truncated(self, now: float, now_ms: int) -> None:
+        """The log's truncation was run. What the metadata said meanwhile holds now."""
+        log = self.log
+        if log.truncation is not None:
+            log.truncation.done()
+        later, self._later = self._later, None
+        if self.is_offline:
+            return
+        self.high_watermark = max(min(self.high_watermark, log.end_offset), log.log_start_offset)
+        following = self._following
+        held = None
+        if following is not None:
+            following.uncommitted_bytes = 0
+            held = following.take_held()
+        self._tell_changed()
+        if later is not None:
+            self.assign(*later, now)
+        elif following is not None and held is not None:
+            outcome = following.append(held.records, now_ms)
+            if outcome <= FetchOutcome.APPENDED:
+                self._on_copied(following, held, outcome)
 
     @property
     def lag(self) -> int:
@@ -362,8 +390,7 @@ class Partition(Replica):
     def on_extended(self, size: int) -> None:
         """For the log of the metadata, which others append to, and only with what is committed."""
         self.high_watermark = self.log.end_offset
-        for reader in tuple(self._replica_readers):
-            reader.on_append(size)
+        tell_append(self._replica_readers, size)
         self._tell_committed(size)
 
     # --- reading -----------------------------------------------------------------------------------------

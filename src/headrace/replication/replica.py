@@ -15,7 +15,7 @@ from headrace.metrics.registry import TopicMetrics
 from headrace.replication.assignment import NO_LEADER
 from headrace.replication.high_watermark import committed_bytes
 from headrace.replication.safeguards import Safeguards
-from headrace.replication.waiting import Watcher
+from headrace.replication.waiting import Watcher, tell_change, tell_commit
 
 
 class Role(IntEnum):
@@ -172,9 +172,9 @@ class Replica:
         """Up to the end: a follower copies what is not committed yet."""
         return self.log.read(offset, max_bytes, limit=self.log.end_offset, min_one=min_one)
 
-    def aborted_in(self, offset: int, records: LogSlice) -> list[tuple[int, int]]:
+    def aborted_in(self, offset: int, records: LogSlice, *, wait: bool = True) -> list[tuple[int, int]]:
         """Producer and first offset of the transactions whose records a reader of `records` passes over."""
-        return [(found[0], found[1]) for found in self.log.aborted_in(offset, records)]
+        return [(found[0], found[1]) for found in self.log.aborted_in(offset, records, wait=wait)]
 
     def watch(self, watcher: Watcher, *, as_replica: bool = False, read_committed: bool = False) -> None:
         if as_replica:
@@ -196,13 +196,11 @@ class Replica:
 
     def _tell_committed(self, size: int) -> None:
         if self._readers:
-            for reader in tuple(self._readers):
-                reader.on_commit(size)
+            tell_commit(self._readers, size)
         if self._stable_readers:
             self._tell_stable(size)
         if self._replica_readers:
-            for reader in tuple(self._replica_readers):
-                reader.on_commit(size)
+            tell_commit(self._replica_readers, size)
 
     def _tell_stable(self, size: int) -> None:
         """The high watermark moved, and perhaps the last stable offset with it."""
@@ -212,9 +210,7 @@ class Replica:
             told = committed_bytes(self._unstable_bytes, stable - before, self.high_watermark - before) or 1
             self._unstable_bytes = max(0, self._unstable_bytes - told)
             self._told_stable = stable
-        for reader in tuple(self._stable_readers):
-            reader.on_commit(told)
+        tell_commit(self._stable_readers, told)
 
     def _tell_changed(self) -> None:
-        for reader in (*self._readers, *self._stable_readers, *self._replica_readers):
-            reader.on_change()
+        tell_change((*self._readers, *self._stable_readers, *self._replica_readers))

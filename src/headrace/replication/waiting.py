@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from headrace.core.errors import HeadraceError
+from headrace.core.tasks import report
 
 EVERYTHING: Final = 1 << 62
 
@@ -37,6 +39,39 @@ class CommitWaiter(Protocol):
     def on_decided(self, token: int, error: HeadraceError | None) -> None:
         """Committed, or it will never be known here. `token` is what the waiter gave."""
         ...
+
+
+def tell_append(readers: Iterable[Watcher], size: int) -> None:
+    """Each of them fails alone: the others hear of it all the same, and what was written stays written."""
+    for reader in tuple(readers):
+        try:
+            reader.on_append(size)
+        except Exception as error:
+            report("a reader that was told of an append", error)
+
+
+def tell_commit(readers: Iterable[Watcher], size: int) -> None:
+    for reader in tuple(readers):
+        try:
+            reader.on_commit(size)
+        except Exception as error:
+            report("a reader that was told of a commit", error)
+
+
+def tell_change(readers: Iterable[Watcher]) -> None:
+    for reader in tuple(readers):
+        try:
+            reader.on_change()
+        except Exception as error:
+            report("a reader that was told of a change", error)
+
+
+def decide(waiter: CommitWaiter, token: int, error: HeadraceError | None) -> None:
+    """Those behind it are told even if it raises."""
+    try:
+        waiter.on_decided(token, error)
+    except Exception as failure:
+        report("an acknowledgement that was held", failure)
 
 
 class HeldAcknowledgements:

@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
 from headrace.spark import jars
+from headrace.spark.jvm import require_kafka
+from headrace.spark.sink.datasource import register
 
 #: The name of the catalog in which Iceberg tables are found; its warehouse is a directory.
 ICEBERG_CATALOG: Final = "iceberg"
@@ -40,7 +42,7 @@ _STACK: Final = "-Xss4m"
 
 
 class SessionExists(HeadraceError):
-    """Spark has one session's settings per process; a second call would silently get the first one's."""
+    """A process has one Spark, and the one that runs is not what was asked for; says what differs."""
 
 
 def settings(
@@ -90,9 +92,14 @@ def session(
     warehouse: Path | str | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """`master` is `local[*]` unless it is given, or spark-submit has chosen; `extra` has the last word."""
-    if SparkSession.getActiveSession() is not None:
-        raise SessionExists("this process already has a Spark session: pass that one, or stop it first")
+    """`master` is `local[*]` unless it is given, or spark-submit has chosen; `extra` has the last word.
+
+    The session that runs already is returned if it has what was asked for, so a notebook's first cell may
+    run again. Otherwise SessionExists says what it lacks.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return _suited(running, master, warehouse, extra or {})
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(name)
     if master is not None:
@@ -107,4 +114,38 @@ def session(
             # Added to ours, which must not get lost; of two for the same property Java takes the later.
             value = f"{chosen[key]} {value}"
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    made = builder.getOrCreate()
+    register(made)
+    return made
+
+
+def _has(running: SparkSession, key: str, value: str) -> bool:
+    found = running.conf.get(key, None) or ""
+    # Options for Java are added to ours; a path becomes a URL.
+    return value in found if key.endswith(".extraJavaOptions") else found.removeprefix("file:") == value
+
+
+def _suited(
+    running: SparkSession, master: str | None, warehouse: Path | str | None, extra: Mapping[str, str]
+) -> SparkSession:
+    require_kafka(running, "the pipeline")
+    wanted = dict(extra)
+    extensions = running.conf.get("spark.sql.extensions", "") or ""
+    if not all(each in extensions for each in _EXTENSIONS):
+        wanted["spark.sql.extensions"] = ",".join(_EXTENSIONS)
+    if master is not None:
+        wanted["spark.master"] = master
+    if warehouse is not None:
+        wanted["spark.sql.warehouse.dir"] = str(Path(warehouse).absolute())
+    differing = [
+        f"{key} is {running.conf.get(key, None)!r}, not {value!r}"
+        for key, value in wanted.items()
+        if not _has(running, key, value)
+    ]
+    if differing:
+        raise SessionExists(
+            f"this process has a Spark session already: {'; '.join(differing)}. Use it as it is "
+            "(headrace.spark.session() without arguments), or stop it first: spark.stop()"
+        )
+    register(running)
+    return running

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from random import Random
 from typing import Final, NamedTuple
 
@@ -23,13 +24,15 @@ _NO_LIMIT: Final = 1 << 60
 class _Content:
     """The bytes of one file: as the program sees them, and as the disk has them."""
 
-    __slots__ = ("cached", "dirty", "durable", "modified_ms")
+    __slots__ = ("cached", "dirty", "durable", "is_resident", "modified_ms")
 
     def __init__(self, now_ms: int) -> None:
         self.cached = bytearray()
         self.durable = bytearray()
         self.dirty: set[int] = set()
         self.modified_ms = now_ms
+        self.is_resident = True
+        """Whether it can be read without waiting for the disk. It can after it was read once."""
 
     def touch(self, start: int, end: int) -> None:
         if end > start:
@@ -136,7 +139,23 @@ class SimulatedFile:
         return self._content
 
     def pread(self, length: int, position: int) -> bytes:
-        return bytes(self._use("pread").cached[position : position + length])
+        content = self._use("pread")
+        content.is_resident = True
+        return bytes(content.cached[position : position + length])
+
+    def pread_resident(self, length: int, position: int) -> bytes | None:
+        if not self.is_resident(position, length):
+            return None
+        data = self.pread(length, position)
+        return data if len(data) == length else None
+
+    def pread_passing(self, length: int, position: int) -> bytes:
+        return self.pread(length, position)
+
+    def is_resident(self, position: int, length: int) -> bool:  # noqa: ARG002 - the port's signature
+        if not self._content.is_resident:
+            return False
+        return not any(self._path.startswith(cold) for cold in self._disk.cold)
 
     def pwrite(self, data: Buffer, position: int) -> None:
         content = self._use("pwrite")
@@ -184,6 +203,9 @@ class SimulatedDisk:
         self.now_ms = 0
         self.generation = 0
         self.faults: list[Fault] = []
+        self.cold: set[str] = set()
+        """Beginnings of paths of which nothing is in memory."""
+        self._changed: dict[_Content, None] = {}
         self.failed_syncs: dict[str, None] = {}
         """Files that a fault kept from being synced."""
         self.free = _NO_LIMIT
@@ -222,6 +244,40 @@ class SimulatedDisk:
         for data in (content.cached, content.durable):
             if bit // 8 < len(data):
                 data[bit // 8] ^= 1 << bit % 8
+
+    def content(self, path: str) -> bytes:
+        """As the program would see it, whatever faults there are."""
+        return bytes(self._content(path).cached)
+
+    def put(self, path: str, data: bytes) -> None:
+        """What a hand from outside leaves behind: other bytes under a name, there for good. Whoever has the
+        file open sees them when it reads them from the disk."""
+        self.make_dirs(path.rpartition("/")[0])
+        folder, name = self._parent(path)
+        node = folder.names.get(name)
+        if not isinstance(node, _Content):
+            node = _Content(self.now_ms)
+            folder.put(name, node)
+            folder.durable[name] = node
+        node.cached[:] = data
+        node.is_resident = False
+        self._changed[node] = None
+        node.durable[:] = data
+        node.dirty.clear()
+
+    @contextmanager
+    def unseen(self) -> Iterator[None]:
+        """What is read meanwhile stays as far from memory as it was."""
+        far = [node for node in self._changed if not node.is_resident]
+        yield
+        for node in far:
+            node.is_resident = False
+
+    def lose(self, path: str) -> None:
+        """A file or folder is gone for good. Whoever has it open keeps it."""
+        folder, name = self._parent(path)
+        folder.drop(name)
+        folder.durable.pop(name, None)
 
     def files(self, under: str = "") -> list[str]:
         """Every file, by its path."""

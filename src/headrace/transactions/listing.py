@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from headrace.transactions.states import BY_SHOWN, TransactionState
 from headrace.transactions.transaction import Transaction
-
-
-class Pattern(Protocol):
-    def matches(self, name: str) -> bool:
-        """All of the name."""
-        ...
 
 
 class Filter(NamedTuple):
@@ -21,20 +15,17 @@ class Filter(NamedTuple):
     producer_ids: frozenset[int] = frozenset()
     longer_than_ms: int = -1
     """Open for longer than this; negative for all."""
-    pattern: Pattern | None = None
 
     def fits(self, transaction: Transaction, now_ms: int) -> bool:
         if self.producer_ids and transaction.producer_id not in self.producer_ids:
             return False
         if self.states and transaction.state not in self.states:
             return False
-        if self.longer_than_ms >= 0 and now_ms - transaction.start_ms <= self.longer_than_ms:
-            return False
-        return self.pattern is None or self.pattern.matches(transaction.transactional_id)
+        return self.longer_than_ms < 0 or now_ms - transaction.start_ms > self.longer_than_ms
 
 
 def parse_filter(
-    states: Iterable[str], producer_ids: Iterable[int], longer_than_ms: int, pattern: Pattern | None
+    states: Iterable[str], producer_ids: Iterable[int], longer_than_ms: int
 ) -> tuple[Filter, list[str]]:
     """The filter, and the names of states that do not exist."""
     known, unknown = [], []
@@ -46,4 +37,4 @@ def parse_filter(
             known.append(state)
     if unknown and not known:
         known = [TransactionState.DEAD]  # only unknown states were asked for, and nothing is in one
-    return Filter(frozenset(known), frozenset(producer_ids), longer_than_ms, pattern), unknown
+    return Filter(frozenset(known), frozenset(producer_ids), longer_than_ms), unknown

@@ -8,7 +8,7 @@ leads the partition then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.shard import Timers
@@ -20,6 +20,7 @@ from headrace.core.errors import (
     TransactionalIdNotFound,
     UnsupportedVersion,
 )
+from headrace.core.memory import MemoryShare
 from headrace.protocol.stored.transaction_log_key import TransactionLogKey
 from headrace.protocol.stored.transaction_log_value import TransactionLogValue
 from headrace.transactions import ending, membership
@@ -33,6 +34,9 @@ from headrace.transactions.transaction import FOREVER_MS, NO_EPOCH, Producer, Tr
 ABORTS_AT_ONCE = 200  # not final, and the next: tests have fewer transactions
 """Transactions that one decision aborts, so that its batch does not grow without bounds."""
 EXPIRED_AT_ONCE = 2_000
+ID_BYTES: Final = 1_000
+"""What a transactional id takes in memory, with its places in tables, besides its name and its partitions."""
+PARTITION_BYTES: Final = 50
 
 
 class TransactionSettings(NamedTuple):
@@ -52,7 +56,7 @@ class Initialised(NamedTuple):
 class TransactionShard:
     """Implements coordinators.shard.Shard. Invariant: `_transactions` is what the records say, in order."""
 
-    __slots__ = ("_clock_ms", "_last_epochs", "_level", "_settings", "_timers", "_transactions")
+    __slots__ = ("_clock_ms", "_last_epochs", "_level", "_memory", "_settings", "_timers", "_transactions")
 
     def __init__(
         self,
@@ -60,8 +64,10 @@ class TransactionShard:
         settings: TransactionSettings,
         level: Callable[[], int],
         clock_ms: Callable[[], int],
+        memory: MemoryShare | None = None,
     ) -> None:
-        """`level`: the finalised transaction.version, now."""
+        """`level`: the finalised transaction.version, now. `memory` is told what was loaded."""
+        self._memory = memory
         self._timers = timers
         self._settings = settings
         self._level = level
@@ -74,6 +80,13 @@ class TransactionShard:
     @property
     def transactions(self) -> Mapping[str, Transaction]:
         return self._transactions
+
+    def size_bytes(self) -> int:
+        """About what the state takes in memory."""
+        return sum(
+            ID_BYTES + len(name) + sum(PARTITION_BYTES * len(parts) for parts in each.partitions.values())
+            for name, each in self._transactions.items()
+        )
 
     # --- the only mutators -------------------------------------------------------------------------------
 
@@ -101,6 +114,8 @@ class TransactionShard:
 
     def on_loaded(self, now_ms: int) -> Decision[None]:  # noqa: ARG002 - the shape of every shard
         """Go on with what the coordinator before this one had decided."""
+        if self._memory is not None:
+            self._memory.take(self.size_bytes())
         self._arm_abort(self._settings.abort_check_interval_ms)
         self._arm_expiry(self._settings.expiry_check_interval_ms)
         resumed = [ending.markers_of(each) for each in self._transactions.values() if each.state.is_prepared]

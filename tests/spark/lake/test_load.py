@@ -20,7 +20,9 @@ def test_records_arrive_once_with_where_they_came_from(
 
     (done,) = lake.load(config)
     assert [batch.records for batch in done.batches] == [50]
-    lake.load(config)  # there is nothing new
+    assert (done.new.rows, done.new.dead_letters) == (50, 0)
+    (again,) = lake.load(config)
+    assert again.new.records == 0, "there is nothing new"
     lake.produce(topic, [b"later", None])
     (done,) = lake.load(config)
 
@@ -44,7 +46,9 @@ def test_values_become_columns_and_bad_ones_dead_letters(
     config = lake.config(
         f'[[topics]]\nname = "{topic}"\nformat = "json"\nschema = "id bigint, timestamp string"'
     )
-    lake.load(config)
+    (done,) = lake.load(config)
+    assert (done.new.rows, done.new.dead_letters) == (11, 2)
+    assert done.new.commonest_reason is not None
     lake.load(config)
 
     rows = lake.rows(config, topic)

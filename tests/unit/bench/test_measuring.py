@@ -7,12 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from bench import page_cache
 from bench.catalogue import CASES, QUICK, select
 from bench.process_cost import Meter, cpu_seconds, family, resident_bytes
-from bench.profiler import summarise
+from bench.profiler import pids_of, summarise
 
 SPIN = "import time\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"
 
@@ -69,3 +71,9 @@ def test_cases_have_distinct_names_and_can_be_selected() -> None:
     assert select(QUICK)
     with pytest.raises(ValueError, match="no such case: fast"):
         select(["fast"])
+
+
+def test_the_brokers_that_a_case_loads_are_profiled() -> None:
+    side: Any = SimpleNamespace(broker=SimpleNamespace(pid=1), cluster=SimpleNamespace(broker_pids=[2, 3, 4]))
+    by_kind = {case.clustered: pids_of(case, side) for case in CASES}
+    assert by_kind == {False: [1], True: [2, 3, 4]}

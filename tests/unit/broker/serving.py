@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from headrace.broker.broker import Broker, Node
+from headrace.broker.fetch.reading import ColdPart
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetches
 from headrace.broker.flusher import Flusher
@@ -18,10 +20,14 @@ from headrace.broker.held_produces import HeldProduces
 from headrace.broker.partitions import PartitionTable
 from headrace.broker.refused_batches import RefusedBatches
 from headrace.broker.replicas.throttle import Throttle
+from headrace.broker.requests.turns import Turns
+from headrace.broker.requests.work_thread import WorkThread
 from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.config.broker import BrokerConfig
 from headrace.core.ids import TopicPartition
-from headrace.core.ports import FileRange
+from headrace.core.memory import unlimited
+from headrace.core.ports import Clock, FileRange
+from headrace.log.read_ahead import ReadAhead
 from headrace.metrics.histogram import LatencyHistogram
 from headrace.metrics.registry import BrokerMetrics
 from headrace.network.answer import Answer, Pending
@@ -73,6 +79,20 @@ class Image:
         return self._topic if topic_id == TOPIC_ID else None
 
 
+class ColdReadsInPlace:
+    """No thread: what is cold is there when `bring` returns."""
+
+    def bring(self, parts: Sequence[ColdPart], then: Callable[[], None]) -> None:
+        for part in parts:
+            cold = part.read
+            ticket = ReadAhead(
+                part.partition.log, cold.segment, cold.offset, part.max_bytes, transactions=cold.transactions
+            )
+            ticket.run()
+            assert not ticket.done()
+        then()
+
+
 class Server:
     """Leads partitions of one topic with broker 2 in sync and broker 3 out of it."""
 
@@ -99,13 +119,17 @@ class Server:
             config=BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", **names}),
             image=self.image,
             loop=self.loop,
+            cold_reads=ColdReadsInPlace(),
             metrics=metrics,
+            memory=SimpleNamespace(fetch_sessions=unlimited("fetch sessions")),
             partitions=PartitionTable(),
             waiting_fetches=WaitingFetches(self.loop),
             held_produces=HeldProduces(self.loop),
             refused_batches=RefusedBatches(),
             fetch_sessions=SessionCache(10, iter(range(500, 600)).__next__),
             flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
+            turns=Turns(self.loop, cast(Clock, SimpleNamespace(monotonic=lambda: 0.0, wall_ms=lambda: NOW))),
+            work_thread=WorkThread(self.loop),
             monotonic_ms=lambda: int(self.now * 1000),
             nodes=lambda _: [Node(number, f"host-{number}", 9092, None) for number in self.image.brokers],
             replicas=SimpleNamespace(throttles=SimpleNamespace(leader=self.throttle)),

@@ -8,6 +8,7 @@ import pytest
 from headrace.broker.fetch.sessions import FetchContext, SessionCache
 from headrace.broker.fetch.wanted import FetchKey, Wanted
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
+from headrace.core.memory import MemoryShare
 
 
 def cache(slots: int = 2) -> SessionCache:
@@ -107,3 +108,73 @@ def test_epoch_wraps_to_one() -> None:
     context.session.epoch = 2**31 - 1
     begin(sessions, context.session_id, 2**31 - 1, [])
     assert context.session.epoch == 1
+
+
+class Limited:
+    """A cache whose memory is enough for four partitions of a topic with a name of one letter."""
+
+    def __init__(self) -> None:
+        self.memory = MemoryShare("fetch sessions", 4 * want("a").size_bytes)
+        ids = count(100)
+        self.sessions = SessionCache(100, lambda: next(ids), self.memory)
+
+    def begin(self, partitions: int, *, now_ms: int = 0, as_replica: bool = False) -> int:
+        wanted = [want("a", number) for number in range(partitions)]
+        return self.sessions.begin(
+            0, 0, wanted, (), uses_topic_ids=False, now_ms=now_ms, as_replica=as_replica
+        ).session_id
+
+
+def test_sessions_beyond_their_memory_are_not_made() -> None:
+    limited = Limited()
+    assert limited.begin(4) != 0
+    assert limited.begin(4, now_ms=1) == 0
+    assert limited.begin(5, now_ms=1) == 0
+    assert limited.memory.used_bytes == limited.memory.limit_bytes
+    assert limited.memory.refusals == 2
+
+
+def test_an_idle_session_gives_its_memory_to_a_new_one() -> None:
+    limited = Limited()
+    limited.begin(4)
+    assert limited.begin(4, now_ms=200_000) != 0
+    assert len(limited.sessions) == 1
+
+
+def test_a_session_that_follows_much_gives_way_to_one_that_follows_little() -> None:
+    limited = Limited()
+    large = limited.begin(4)
+    assert limited.begin(1) != 0
+    with pytest.raises(FetchSessionNotFound):
+        begin(limited.sessions, large, 1, [])
+
+
+def test_a_consumer_drives_out_no_follower_and_a_follower_drives_out_consumers() -> None:
+    limited = Limited()
+    limited.begin(3)
+    assert limited.begin(4, now_ms=1, as_replica=True) == 0
+    follower = limited.begin(1, as_replica=True)
+    assert follower != 0
+    assert limited.begin(4, now_ms=1) == 0
+    limited = Limited()
+    follower = limited.begin(4, as_replica=True)
+    assert limited.begin(1) == 0
+    begin(limited.sessions, follower, 1, [])
+
+
+def test_a_session_that_grows_beyond_the_memory_is_ended() -> None:
+    limited = Limited()
+    only = limited.begin(4)
+    with pytest.raises(FetchSessionNotFound):
+        begin(limited.sessions, only, 1, [want("b")])
+    assert limited.memory.used_bytes == 0
+    assert len(limited.sessions) == 0
+
+
+def test_what_is_forgotten_costs_nothing() -> None:
+    limited = Limited()
+    only = limited.begin(2)
+    begin(limited.sessions, only, 1, [want("a", 0, offset=9)], forgotten=(FetchKey("a", None, 1),))
+    assert limited.memory.used_bytes == want("a").size_bytes
+    begin(limited.sessions, only, -1, [])
+    assert limited.memory.used_bytes == 0

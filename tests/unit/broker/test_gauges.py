@@ -34,6 +34,7 @@ def gauges(*rows: PartitionState) -> BrokerGauges:
     broker: Any = SimpleNamespace(
         broker_id=HERE,
         metrics=BrokerMetrics(),
+        memory=(),
         image=SimpleNamespace(brokers={}, topics_by_name={"t": topic}, partition_count=len(rows)),
         partitions=Partitions(),
         logs=SimpleNamespace(directories=[]),

@@ -12,6 +12,7 @@ import pytest
 from headrace.broker.api import Call
 from headrace.broker.apis import BY_KEY
 from headrace.broker.broker import Broker
+from headrace.broker.coordinators.state_estimate import StateEstimate
 from headrace.broker.promise import Promise
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import (
@@ -21,6 +22,7 @@ from headrace.core.errors import (
     MessageTooLarge,
     NotCoordinator,
 )
+from headrace.core.memory import unlimited
 from headrace.groups.shard import GroupShard
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message
@@ -74,9 +76,12 @@ class Server:
     def __init__(self) -> None:
         self.groups = Groups()
         self.said: list[tuple[str, str]] = []
+        self.memory = unlimited("groups")
         stub = SimpleNamespace(
             config=BrokerConfig.parse({}),
-            coordinators=SimpleNamespace(groups=self.groups),
+            coordinators=SimpleNamespace(
+                groups=self.groups, group_state=StateEstimate(self.memory, lambda: 0, lambda: 0.0)
+            ),
             log=SimpleNamespace(debug=lambda event, **rest: self.said.append((event, rest["reason"]))),
         )
         self._broker = cast(Broker, stub)
@@ -261,3 +266,19 @@ async def test_delete(server: Server, version: int) -> None:
         ("new", ErrorCode.NONE),
         ("none", ErrorCode.GROUP_ID_NOT_FOUND),
     ]
+
+
+async def test_a_coordinator_without_memory_lets_members_join_again_but_nobody_new(server: Server) -> None:
+    server.memory.limit_bytes = 0
+    request = JoinGroupRequest(
+        group_id=GROUP,
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"x")],
+    )
+    assert (await server.serve(request, 9)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    request.member_id = "known"
+    assert (await server.serve(request, 9)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    request.protocols[0].metadata = bytes(20_000)
+    assert (await server.serve(request, 9)).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE

@@ -24,8 +24,18 @@ class Served:
     def __init__(self) -> None:
         self.metrics = BrokerMetrics()
         self.wrong: str | None = None
-        self.server = MetricsServer(self.metrics, SystemClock(), lambda: self.wrong)
+        self.outside: str | None = None
+        self.server = MetricsServer(self.metrics, SystemClock(), self)
         self.address = ("", 0)
+
+    def broken(self) -> str | None:
+        return self.wrong
+
+    def degraded(self) -> str | None:
+        return self.outside
+
+    async def unready(self) -> str | None:
+        return self.outside
 
     async def ask(self, request: bytes) -> tuple[int, dict[str, str], bytes]:
         reader, writer = await asyncio.open_connection(*self.address)
@@ -59,6 +69,16 @@ async def test_metrics_can_be_parsed_and_hold_every_partition_once(served: Serve
     assert body.count(b"# TYPE kafka_log_log_size ") == 1
     assert families["kafka_server_brokertopicmetrics_messagesin"].samples[0].value == 5
     assert "process_resident_memory_bytes" in families
+
+
+async def test_what_a_restart_makes_worse_is_said_and_asks_for_none(served: Served) -> None:
+    assert (await served.ask(b"GET /readyz HTTP/1.1\r\n\r\n"))[::2] == (200, b"ok\n")
+    served.outside = "ZooKeeper does not answer"
+    assert (await served.ask(b"GET /healthz HTTP/1.1\r\n\r\n"))[::2] == (
+        200,
+        b"degraded: ZooKeeper does not answer\n",
+    )
+    assert (await served.ask(b"GET /readyz HTTP/1.1\r\n\r\n"))[::2] == (503, b"ZooKeeper does not answer\n")
 
 
 async def test_health(served: Served) -> None:

@@ -23,7 +23,10 @@ from headrace.protocol.messages.list_offsets_request import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
-from headrace.protocol.messages.list_offsets_response import ListOffsetsPartitionResponse
+from headrace.protocol.messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+)
 from tests.unit.broker.serving import LOCAL, TOPIC, Registration, Server
 from tests.unit.log.material import NOW
 from tests.unit.replication.replicas import fetch, row
@@ -42,13 +45,14 @@ def call(version: int) -> Call:
     return Call(version, None, cast(Connection, None))
 
 
-def list_offset(
+async def list_offset(
     server: Server, timestamp: int, *, version: int = 9, replica: int = -1
 ) -> ListOffsetsPartitionResponse:
     asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     topic = ListOffsetsTopic(name=TOPIC, partitions=[asked])
     request = ListOffsetsRequest(replica_id=replica, topics=[topic])
-    response = list_offsets.handle(server.broker, request, call(version))
+    found = list_offsets.handle(server.broker, request, call(version))
+    response = found if isinstance(found, ListOffsetsResponse) else await found
     return response.topics[0].partitions[0]
 
 
@@ -58,20 +62,20 @@ async def test_a_new_leader_does_not_say_where_the_end_is(server: Server) -> Non
     server.append()
     fetch(server.partition, 2, 1)
     server.partition.assign(row(LOCAL, 2, (1, 2)), LOCAL, 0.0)
-    assert list_offset(server, LATEST).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
-    assert list_offset(server, LATEST, version=4).error_code == ErrorCode.LEADER_NOT_AVAILABLE
-    assert list_offset(server, EARLIEST).error_code == 0
-    assert list_offset(server, NOW).offset == 0
-    assert list_offset(server, NOW + 10**6).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert (await list_offset(server, LATEST)).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
+    assert (await list_offset(server, LATEST, version=4)).error_code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert (await list_offset(server, EARLIEST)).error_code == 0
+    assert (await list_offset(server, NOW)).offset == 0
+    assert (await list_offset(server, NOW + 10**6)).error_code == ErrorCode.OFFSET_NOT_AVAILABLE
     fetch(server.partition, 2, 2)
-    assert list_offset(server, LATEST).offset == 2
-    assert list_offset(server, NOW + 10**6).offset == -1
+    assert (await list_offset(server, LATEST)).offset == 2
+    assert (await list_offset(server, NOW + 10**6)).offset == -1
 
 
 async def test_only_tools_ask_a_follower(server: Server) -> None:
     server.partition.assign(row(2, 2), LOCAL, 0.0)
-    assert list_offset(server, LATEST).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert list_offset(server, LATEST, replica=-2).error_code == 0
+    assert (await list_offset(server, LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (await list_offset(server, LATEST, replica=-2)).error_code == 0
 
 
 async def test_tools_are_told_where_the_log_itself_ends(server: Server) -> None:
@@ -79,10 +83,10 @@ async def test_tools_are_told_where_the_log_itself_ends(server: Server) -> None:
     server.append()
     fetch(server.partition, 2, 1)
     fetch(server.partition, 3, 1)
-    assert list_offset(server, LATEST).offset == 1
-    assert list_offset(server, LATEST, replica=-2).offset == 2
+    assert (await list_offset(server, LATEST)).offset == 1
+    assert (await list_offset(server, LATEST, replica=-2)).offset == 2
     server.partition.assign(row(LOCAL, 2, (1, 2)), LOCAL, 0.0)
-    assert list_offset(server, LATEST, replica=-2).offset == 2
+    assert (await list_offset(server, LATEST, replica=-2)).offset == 2
 
 
 async def delete(server: Server, offset: int, timeout_ms: int = 5000) -> DeleteRecordsPartitionResult:

@@ -22,6 +22,7 @@ from headrace.protocol.messages.list_offsets_request import (
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
 from headrace.protocol.primitives import Reader
 from tests.unit.broker.serving import TOPIC, TOPIC_ID, Server, sent
 from tests.unit.log.material import NOW, batch_of
@@ -186,27 +187,29 @@ async def test_what_is_not_replicated_is_not_decided() -> None:
 # --- other questions ---------------------------------------------------------------------------------------
 
 
-def offset_of(server: Server, timestamp: int, *, committed: bool) -> int:
+async def offset_of(server: Server, timestamp: int, *, committed: bool) -> int:
     asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     request = ListOffsetsRequest(
         replica_id=-1,
         isolation_level=1 if committed else 0,
         topics=[ListOffsetsTopic(name=TOPIC, partitions=[asked])],
     )
-    return list_offsets.handle(server.broker, request, CALL).topics[0].partitions[0].offset
+    found = list_offsets.handle(server.broker, request, CALL)
+    response = found if isinstance(found, ListOffsetsResponse) else await found
+    return response.topics[0].partitions[0].offset
 
 
 async def test_offsets_for_both_kinds_of_readers(server: Server) -> None:
     server.append()
     write(server, when=NOW + 50)
-    assert offset_of(server, -1, committed=True) == 1
-    assert offset_of(server, -1, committed=False) == 2
+    assert await offset_of(server, -1, committed=True) == 1
+    assert await offset_of(server, -1, committed=False) == 2
     for timestamp in (NOW + 10, -3):
-        assert offset_of(server, timestamp, committed=True) == -1
-        assert offset_of(server, timestamp, committed=False) == 1
+        assert await offset_of(server, timestamp, committed=True) == -1
+        assert await offset_of(server, timestamp, committed=False) == 1
     end(server)
-    assert offset_of(server, -1, committed=True) == 3
-    assert offset_of(server, -3, committed=True) == 1
+    assert await offset_of(server, -1, committed=True) == 3
+    assert await offset_of(server, -3, committed=True) == 1
 
 
 def producers(server: Server) -> list[ProducerState]:

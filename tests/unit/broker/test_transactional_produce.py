@@ -66,6 +66,7 @@ class Coordinator:
         server.image = server.stub.image = self.image
         server.stub.coordinators = SimpleNamespace(ask_itself=self.hear)
         server.stub.broker_id = LOCAL
+        server.stub.peer_log = SimpleNamespace(warning=lambda *_, **__: None)
         server.stub.log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda *_, **__: None)
         server.stub.verification = Verifications(server.broker)
 

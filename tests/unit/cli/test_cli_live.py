@@ -277,3 +277,19 @@ def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["broker", "--config", str(path)])
     assert result.exit_code == 1
     assert "error: log.segment.bytes=much" in result.stderr
+
+
+def test_a_default_is_told_in_the_unit_of_its_setting(run: Run, topic: str) -> None:
+    """Kafka's default of retention.ms is one of log.retention.hours."""
+    week = str(7 * 24 * 3_600_000)
+    for target in (("--topic", topic), ("--broker-default",)):
+        name = "retention.ms" if target[0] == "--topic" else "log.retention.ms"
+        run("config", "set", f"{name}=5000", *target)
+    (told,) = json.loads(run("config", "list", "--changed", "--topic", topic, "--json").stdout)[-1:]
+    assert (told["name"], told["value"], told["default"]) == ("retention.ms", "5000", week)
+    (broker,) = json.loads(run("cluster", "status", "--json").stdout)["brokers"]
+    told = json.loads(
+        run("config", "get", "log.retention.ms", "--broker", str(broker["id"]), "--json").stdout
+    )
+    assert (told[0]["value"], told[0]["default"]) == ("5000", week)
+    run("config", "unset", "log.retention.ms", "--broker-default")

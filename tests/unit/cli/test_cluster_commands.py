@@ -59,10 +59,13 @@ def test_status_names_what_is_wrong_worst_first(run: Run, script: ScriptedCluste
     lines = run("cluster", "status", code=3).stdout.splitlines()
     assert lines[0].startswith("unwritable  ")
     assert "brokers 2/3" in lines[0]
-    assert lines[4].split()[3:] == ["down", "0", "2", "-"]
-    assert lines[5:] == [
-        "2 below min.insync.replicas: acks=all is refused: t-0, t-1",
-        "1 not alive: broker 3",
+    assert lines[1:3] == [
+        "unwritable: 2 below min.insync.replicas: acks=all is refused: t-0, t-1",
+        "next: start the brokers that are down",
+    ]
+    assert lines[6].split()[3:] == ["down", "0", "2", "-"]
+    assert lines[7:] == [
+        "1 not alive: broker 3; start it, or see its log for why it ended; it catches up by itself",
         "2 under-replicated: t-0, t-1",
         "1 not led by the preferred replica: t-1",
     ]
@@ -227,3 +230,25 @@ def test_reassign_to_named_brokers(run: Run, script: ScriptedCluster) -> None:
     assert all(len(replicas) == 3 for replicas in script.partitions.values())
     assert "there is no broker 8" in run("topic", "reassign", "t", "--brokers", "1,8", code=1).stderr
     assert "need as many brokers" in run("topic", "reassign", "t", "--brokers", "1", code=1).stderr
+
+
+def test_rebalance_gives_preferred_leaders_their_partitions_back(run: Run, script: ScriptedCluster) -> None:
+    """The replicas are spread evenly, and one broker leads everything."""
+    script.partitions.update(
+        {("t", index): [[1, 2, 3], [2, 3, 1], [3, 1, 2]][index % 3] for index in range(7)}
+    )
+    script.isr = {partition: list(replicas) for partition, replicas in script.partitions.items()}
+    script.leaders = dict.fromkeys(script.partitions, 1)
+    script.leaders["t", 5] = 3
+    planned = run("cluster", "rebalance", "--plan")
+    assert planned.stderr == ""
+    assert [line.split() for line in planned.stdout.splitlines()] == [
+        ["PARTITION", "LEADER", "PREFERRED"],
+        ["t-1", "1", "2"],
+        ["t-2", "1", "3"],
+        ["t-4", "1", "2"],
+    ]
+    assert script.history == []
+    script.isr["t", 4] = [1]  # who is not in sync cannot lead
+    assert "of 2 partitions" in run("cluster", "rebalance").stderr
+    assert script.history == ["elect t-1", "elect t-2"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
-from headrace.cli import lake_progress, lake_status
+from headrace.cli import lake_progress, lake_run, lake_status
 from headrace.cli.main import cli
+from headrace.spark.lake.batches import Batch, Done
 from headrace.spark.lake.config import load
 from headrace.spark.lake.progress import TopicProgress
 from headrace.spark.lake.status import LakeStatus, PartitionStatus, TopicStatus
@@ -94,6 +97,44 @@ def test_status_counts_what_retention_has_left() -> None:
     assert shown == ("t", "t", 1, 3, 50, 40, "5s", "1,234/s", "2023-11-14T22:13:20+00:00")
     said = lake_status.sentences(LakeStatus((topic_status(60, "no"),), ("u",)))
     assert said == ["t: no", "named, and not there yet: u"]
+
+
+def loaded(topic: str, *batches: Batch, reason: str | None = None) -> Done:
+    done = Done(topic, topic)
+    for batch in batches:
+        done.add(batch)
+    done.new.commonest_reason = reason
+    return done
+
+
+def test_a_run_tells_its_own_rows_and_why_records_are_dead_letters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    before = loaded("old")
+    before.batches = [Batch(3, 11, 0, 100)]
+    lake_run.print_done([before], as_json=False)
+    assert capsys.readouterr().out == "nothing new in old\n"
+
+    found = [before, loaded("new", Batch(0, 7, 0, 100, 4, 2), reason="not JSON: {")]
+    lake_run.print_done(found, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["TOPIC", "TABLE", "BATCH", "NEW-ROWS", "DEAD-LETTERS", "RECORDS/S"]
+    assert lines[1].split()[:5] == ["old", "old", "3", "0", "0"]
+    assert lines[2].split()[:5] == ["new", "new", "0", "4", "2"]
+    assert lines[3:] == [
+        "new: 2 dead letters, most often because: not JSON: {",
+        "  after a fix: headrace lake replay new",
+    ]
+    lake_run.print_done(found, as_json=True)
+    assert json.loads(capsys.readouterr().out)[1]["new"]["dead_letters"] == 2
+
+    lake_run.refuse_dead_letters([before])
+    with pytest.raises(click.ClickException, match="2 dead letters"):
+        lake_run.refuse_dead_letters(found)
+
+
+def test_nothing_new_is_told_so() -> None:
+    assert lake_progress.sentence([TopicProgress("a", 0, 0, 500.0, "done")], []) == "nothing new in 1 topic"
 
 
 def test_one_line_says_it_all() -> None:

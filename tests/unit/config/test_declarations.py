@@ -18,7 +18,15 @@ NOT_IN_KAFKA_4 = {
     "advertised.port": None,
     "controlled.shutdown.max.retries": "3",
     "controlled.shutdown.retry.backoff.ms": "5000",
+    "headrace.fetch.session.bytes": "-1",
+    "headrace.group.state.bytes": "-1",
+    "headrace.log.scrub.bytes.per.second": "4194304",
+    "headrace.log.scrub.interval.ms": "604800000",
+    "headrace.log.dir.min.free.bytes": None,
     "headrace.metrics.listener": "",
+    "headrace.peer.memory.bytes": "-1",
+    "headrace.transaction.state.bytes": "-1",
+    "headrace.unsent.answer.bytes": "-1",
     "host.name": None,
     "port": None,
     "zookeeper.connect": None,
@@ -148,7 +156,7 @@ def test_what_may_change_at_run_time_is_what_kafka_lets_change(declared: Propert
     if declared.name in kafka.PER_BROKER:
         # Kafka opens and closes listeners while it runs. Here that would change nothing, so it is refused.
         assert declared.name in ("listeners", "listener.security.protocol.map")
-    elif declared.name in kafka.CLUSTER_WIDE:
+    elif declared.name in kafka.CLUSTER_WIDE or declared.name.startswith("headrace.log."):
         expected = UpdateMode.CLUSTER_WIDE
     assert declared.update is expected
 

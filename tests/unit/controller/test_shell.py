@@ -310,6 +310,24 @@ async def test_a_caller_that_goes_away_does_not_stop_its_operation() -> None:
         assert controller.image.topic_names() == ["t", "u"]
 
 
+async def test_what_its_caller_gave_up_before_it_began_does_not_happen() -> None:
+    journal = MemoryJournal()
+    async with running(journal) as controller:
+        journal.gate = asyncio.Event()
+        begun = asyncio.create_task(create(controller, "begun"))
+        await asyncio.sleep(0.01)
+        waiting = [asyncio.create_task(create(controller, name)) for name in ("one", "two", "three")]
+        await asyncio.sleep(0.01)
+        for task in (waiting[0], waiting[2]):
+            task.cancel()
+        await asyncio.wait((waiting[0], waiting[2]))
+        journal.gate.set()
+        await begun
+        assert (await waiting[1]).error is None
+        assert (await create(controller, "after")).error is None
+        assert controller.image.topic_names() == ["after", "begun", "two"]
+
+
 async def test_a_deposed_controller_resigns_and_changes_nothing() -> None:
     journal = MemoryJournal()
     port = LocalCoordination(journal)

@@ -370,3 +370,9 @@ async def test_only_the_controller_trims(world: World) -> None:
     with pytest.raises(OfficeLost):
         await old.trim(2, over)
     assert len(await new.read(0)) == 3
+
+
+async def test_a_service_that_works_answers_a_probe_and_is_heard_of(world: World) -> None:
+    port = await world.open()
+    await port.probe()
+    assert port.silent_seconds < 60

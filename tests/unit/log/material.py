@@ -15,6 +15,7 @@ from headrace.log.directory import LogDirectory
 from headrace.log.files import read_all
 from headrace.log.partition_log import AppendResult, PartitionLog
 from headrace.log.recovery import open_log
+from headrace.log.wholeness import Claims
 from headrace.protocol.batch import BatchHeader, check
 from headrace.protocol.records import NewRecord, Record, decode_records, encode_batch
 
@@ -64,6 +65,8 @@ def open_at(
     config: TopicConfig | None = None,
     partition: TopicPartition = PARTITION,
     accept_loss: bool = False,
+    high_watermark: int = 0,
+    lost_nothing: bool = False,
 ) -> PartitionLog:
     """Open the log of `partition` under `root` as a manager would; a new one where there is none."""
     path = f"{root}/{partition}"
@@ -75,9 +78,8 @@ def open_at(
         path,
         partition,
         config or topic_config(),
+        Claims(recovery_point, log_start_offset, high_watermark, lost_nothing or clean),
         clean=clean,
-        recovery_point=recovery_point,
-        log_start_offset=log_start_offset,
         now_ms=NOW,
         accept_loss=accept_loss,
     )

@@ -10,6 +10,7 @@ from headrace.core.errors import StorageError
 from headrace.log.directory import LogDirectory
 from headrace.log.partition_log import PartitionLog
 from headrace.log.recovery import open_log
+from headrace.log.wholeness import Claims
 from headrace.testing.disk import Fault, SimulatedDisk
 from tests.unit.log.material import NOW, PARTITION, append, new_directory, open_at, topic_config
 
@@ -28,7 +29,7 @@ def open_again(disk: SimulatedDisk) -> LogDirectory:
     directory = new_directory(disk, "/data")
     path = f"/data/{PARTITION}"
     with pytest.raises(StorageError, match="is offline"):
-        open_log(directory, path, PARTITION, CONFIG, clean=False, recovery_point=0, now_ms=NOW)
+        open_log(directory, path, PARTITION, CONFIG, Claims(), clean=False, now_ms=NOW)
     return directory
 
 

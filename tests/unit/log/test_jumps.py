@@ -156,5 +156,6 @@ def test_a_log_that_begins_anew_has_no_notes() -> None:
     log = copied(disk, run(0, 20))
     log.truncate_fully_and_start_at(100)
     assert notes(disk) == []
-    log.append_as_follower(run(90), now_ms=NOW, begin_at=90)
+    log.truncate_fully_and_start_at(90)
+    log.append_as_follower(run(90), now_ms=NOW)
     assert notes(disk) == []

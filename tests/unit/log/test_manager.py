@@ -6,6 +6,8 @@ import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
+from threading import Barrier, get_ident
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -320,3 +322,20 @@ def test_a_log_that_nothing_was_written_to_needs_no_sync_to_be_closed(tmp_path: 
     assert found == [[], [b"kept"], []]
     assert {log.topic_id for log in again.logs.values()} == {TOPIC_ID}
     again.release()
+
+
+def test_logs_are_closed_by_as_many_threads_as_configured(tmp_path: Path) -> None:
+    logs = manager([tmp_path / "a"])
+    logs.open_all(NOW)
+    logs.threads_per_directory = 3
+    together, threads = Barrier(3, timeout=30), set()
+
+    class Closing:
+        def close(self) -> None:
+            together.wait()
+            threads.add(get_ident())
+
+    closing: Any = [Closing() for _ in range(9)]
+    logs._close(closing)
+    logs.release()
+    assert len(threads) == 3

@@ -247,4 +247,8 @@ def test_a_segment_that_a_cut_makes_the_last_is_full_of_time_as_any_other() -> N
     log.truncate_to(log.active_segment.base_offset - 2)
     last = log.active_segment
     append(log, b"later", timestamp=NOW + 10_000, now_ms=NOW + 10_000)
+    assert log.active_segment is last, (
+        "its indexes are not synced, so it waits for a batch that is not either"
+    )
+    append(log, b"and later", timestamp=NOW + 10_000, now_ms=NOW + 10_000)
     assert log.active_segment is not last

@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 
 from headrace.core.errors import CorruptLog
-from headrace.log import checkpoints, files
+from headrace.log import checkpoints, files, manifest
 from headrace.log.partition_log import PartitionLog
+from headrace.log.wholeness import Claims
 from headrace.protocol.records import encode_batch
 from headrace.testing.disk import Fault, SimulatedDisk
 from tests.unit.log.invariants import check_invariants
@@ -278,6 +279,13 @@ def test_a_finished_swap_takes_its_place() -> None:
     compacted = encode_batch(records(b"kept"), base_offset=last, leader_epoch=0)
     write_at(disk, path_of(first, ".log.swap"), bytes(compacted))
     write_at(disk, path_of(first, ".index.swap"), b"whatever")
+    known = manifest.load(disk, FOLDER)
+    assert known is not None
+    sample = manifest.fingerprint(disk.open(path_of(first, ".log.swap")), len(compacted))
+    swap = manifest.Sealed(first, last + 1, len(compacted), sample)
+    files.replace(
+        disk, f"{FOLDER}/{manifest.NAME}", manifest.encode(known._replace(announced=(swap,))), sync=True
+    )
     again = open_at(disk, "/data", config=CONFIG, clean=True, recovery_point=12)
     assert not disk.exists(path_of(second, ".log"))
     assert [record.offset for record in read_records(again)] == list(range(last, 12))
@@ -332,8 +340,8 @@ def _open_foreign(disk: SimulatedDisk) -> PartitionLog:
         FOLDER,
         PARTITION,
         CONFIG,
+        Claims(),
         clean=False,
-        recovery_point=0,
         now_ms=NOW,
         foreign=True,
     )

@@ -3,8 +3,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from headrace.core.ports_coordination import SessionState
 from headrace.metrics.collector import BrokerCollector
-from headrace.metrics.registry import BrokerMetrics, PartitionGauges
+from headrace.metrics.registry import BrokerMetrics, PartitionGauges, ZooKeeperGauges
 
 PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 
@@ -12,6 +13,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "metrics.md"
 def test_the_page_lists_what_is_exported_and_nothing_else() -> None:
     metrics = BrokerMetrics()
     metrics.read_partitions = lambda: [PartitionGauges("t", 0, 1, 2, 3, 4)]
+    metrics.read_zookeeper = lambda: ZooKeeperGauges(SessionState.CONNECTED, 0.0)
     exported = {
         f"{family.name}_total" if family.type == "counter" else family.name
         for family in BrokerCollector(metrics, lambda: 0.0).collect()

@@ -8,29 +8,21 @@ import struct
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from headrace.core.errors import InvalidRequest
+from headrace.core.memory import MemoryShare
 from headrace.core.ports import File, FileRange
+from headrace.log.os_disk import OsDisk
 from headrace.network.answer import NO_ANSWER, Answer, Pending
 from headrace.network.connection import Connection
 from headrace.network.listener import Endpoint
 from tests.unit.network import cold_files
 
 
-class OpenFile:
-    """As much of a File as sending needs."""
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY)
-
-    def fileno(self) -> int:
-        return self._descriptor
-
-    def close(self) -> None:
-        os.close(self._descriptor)
+def open_file(path: Path) -> File:
+    return OsDisk().open(str(path))
 
 
 class Script:
@@ -39,13 +31,14 @@ class Script:
     def __init__(self) -> None:
         self.pending: list[Pending] = []
         self.seen: list[bytes] = []
-        self.file: OpenFile | None = None
+        self.file: File | None = None
         self.range = (0, 0)
         self.hurries = False
         """Answers that wait end their waiting when something comes behind them."""
 
     def file_range(self) -> FileRange:
-        return FileRange(cast(File, self.file), *self.range)
+        assert self.file is not None
+        return FileRange(self.file, *self.range)
 
     def _end_waiting(self, pending: Pending) -> None:
         asyncio.get_running_loop().call_soon(lambda: pending.complete([b"early!"]))
@@ -141,7 +134,7 @@ async def test_a_large_frame_arrives_whole(endpoint: Endpoint, script: Script) -
     await writer.drain()
     assert await reader.readexactly(len(body) + 1) == b"=" + body
     await asyncio.sleep(0)
-    assert endpoint.buffers.in_use_bytes == 0
+    assert endpoint.request_memory.share.used_bytes == 0
     await close(writer)
 
 
@@ -207,7 +200,7 @@ async def test_file_ranges_lie_between_their_neighbours(
     content = os.urandom(length + 50)
     path = tmp_path / "data"
     path.write_bytes(content)
-    script.file = OpenFile(path)
+    script.file = open_file(path)
     script.range = (10, length)
     reader, writer = await connect(endpoint)
     writer.write(frame(b"f") + frame(b"x"))
@@ -219,7 +212,7 @@ async def test_file_ranges_lie_between_their_neighbours(
 
 async def test_a_cold_range_is_read_by_a_thread(endpoint: Endpoint, script: Script, tmp_path: Path) -> None:
     content = os.urandom(2_000_000)
-    script.file = OpenFile(cold_files.write(tmp_path, content))
+    script.file = open_file(cold_files.write(tmp_path, content))
     script.range = (0, len(content))
     reader, writer = await connect(endpoint)
     expected = b"head:" + content + b":tail"
@@ -246,9 +239,9 @@ async def test_an_impossible_length_ends_the_connection(endpoint: Endpoint, leng
 async def test_a_length_alone_holds_little_memory(endpoint: Endpoint) -> None:
     _, writer = await connect(endpoint)
     writer.write(struct.pack(">i", 7_900_000) + b"begin")
-    while not endpoint.buffers.in_use_bytes:
+    while not endpoint.request_memory.share.used_bytes:
         await asyncio.sleep(0.001)
-    assert endpoint.buffers.in_use_bytes <= 1024 * 1024
+    assert endpoint.request_memory.share.used_bytes <= 1024 * 1024
     await close(writer)
 
 
@@ -315,3 +308,126 @@ async def test_what_was_answered_before_a_refusal_is_still_sent(endpoint: Endpoi
     writer.write(frame(b"one") + frame(b"two") + frame(b"!"))
     assert await reader.read() == b"=one=two"
     await close(writer)
+
+
+class Crowd:
+    """An endpoint with little memory, and peers of it."""
+
+    def __init__(self, handler: Script) -> None:
+        self.threads = ThreadPoolExecutor(1)
+        self.endpoint = Endpoint(
+            asyncio.get_running_loop(),
+            handler,
+            self.threads,
+            max_frame_bytes=8_000_000,
+            requests=MemoryShare("requests", 1),
+            answers=MemoryShare("answers", 20_000_000),
+        )
+        self.port = self.endpoint.bind("127.0.0.1", 0)
+        self.endpoint.start_accepting()
+        self.peers: list[asyncio.StreamWriter] = []
+
+    async def join(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        self.peers.append(writer)
+        return reader, writer
+
+    def leave(self) -> None:
+        for writer in self.peers:
+            writer.transport.abort()
+        self.endpoint.close()
+        self.threads.shutdown()
+
+
+@pytest.fixture
+async def crowd(script: Script) -> AsyncIterator[Crowd]:
+    crowd = Crowd(script)
+    yield crowd
+    crowd.leave()
+
+
+async def test_without_room_frames_are_served_as_they_would_be_with_it(crowd: Crowd, script: Script) -> None:
+    """Cut anywhere, small and large, with others behind them: nothing is lost, doubled or out of order."""
+    crowd.endpoint.request_memory.keep(2 << 20)
+    assert crowd.endpoint.request_memory.is_tight
+    reader, writer = await crowd.join()
+    bodies = [b"one", b"x" * 3000, b"y" * 5000, b"z" * 300_000, b"n", b"l" * 3_000_000, b"end"]
+    stream = b"".join(frame(body) for body in bodies)
+    for at in range(0, len(stream), 70_001):
+        writer.write(stream[at : at + 70_001])
+        await asyncio.sleep(0)
+    expected = b"".join(b"=" + body for body in bodies if body != b"n")
+    assert await reader.readexactly(len(expected)) == expected
+    assert script.seen == bodies
+    assert crowd.endpoint.request_memory.share.used_bytes == 2 << 20
+
+
+async def test_a_frame_waits_until_another_one_is_finished(crowd: Crowd, script: Script) -> None:
+    body = b"a" * 7_000_000
+    first_reader, first = await crowd.join()
+    second_reader, second = await crowd.join()
+    memory = crowd.endpoint.request_memory
+    first.write(frame(body)[:-1])
+    while not any(claim.is_granted for claim in memory.claims()):
+        await asyncio.sleep(0.001)
+    second.write(frame(body))
+    while not memory.waiting_count:
+        await asyncio.sleep(0.001)
+    assert script.seen == []
+    first.write(b"a")
+    assert len(await second_reader.readexactly(7_000_001)) == 7_000_001
+    assert len(await first_reader.readexactly(7_000_001)) == 7_000_001
+    assert memory.share.used_bytes == 0
+
+
+async def test_a_frame_that_stands_still_makes_room_for_one_that_waits(crowd: Crowd, script: Script) -> None:
+    body = b"a" * 7_000_000
+    still_reader, still = await crowd.join()
+    reader, writer = await crowd.join()
+    memory = crowd.endpoint.request_memory
+    still.write(frame(body)[:200_000])
+    while not any(claim.is_granted for claim in memory.claims()):
+        await asyncio.sleep(0.001)
+    writer.write(frame(body))
+    while not memory.waiting_count:
+        await asyncio.sleep(0.001)
+    crowd.endpoint.tick += 100
+    crowd.endpoint.close_overdue()
+    assert await still_reader.read() == b""
+    assert len(await reader.readexactly(7_000_001)) == 7_000_001
+
+
+async def test_what_comes_behind_a_request_that_blocks_is_counted(crowd: Crowd, script: Script) -> None:
+    reader, writer = await crowd.join()
+    writer.write(frame(b"w") + frame(b"x") * 10_000)
+    memory = crowd.endpoint.request_memory
+    while not memory.share.used_bytes:
+        await asyncio.sleep(0.001)
+    assert memory.share.used_bytes <= 50_000
+    script.pending[0].complete([b"first"])
+    assert await reader.readexactly(5 + 20_000) == b"first" + b"=x" * 10_000
+    assert memory.share.used_bytes == 0
+
+
+async def test_peers_that_do_not_read_hold_no_more_than_their_share(crowd: Crowd, script: Script) -> None:
+    writers = [(await crowd.join())[1] for _ in range(40)]
+    for writer in writers:
+        writer.write(frame(b"L") * 200)
+    share = crowd.endpoint.unsent.share
+    while not share.refusals:
+        await asyncio.sleep(0.001)
+    assert share.used_bytes <= share.limit_bytes
+    reader, writer = await crowd.join()
+    writer.write(frame(b"x"))
+    assert await reader.readexactly(2) == b"=x"
+
+
+async def test_answers_behind_one_that_pends_do_not_pile_up(crowd: Crowd, script: Script) -> None:
+    reader, writer = await crowd.join()
+    writer.write(frame(b"p") + frame(b"L") * 60)
+    while len(script.seen) < 12:
+        await asyncio.sleep(0.001)
+    assert crowd.endpoint.unsent.share.used_bytes > 1 << 20
+    script.pending[0].complete([b"first"])
+    assert len(await reader.readexactly(5 + 60 * 100_000)) == 6_000_005
+    assert crowd.endpoint.unsent.share.used_bytes == 0

@@ -7,11 +7,11 @@ import os
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from headrace.core.ports import File, FileRange
+from headrace.core.ports import FileRange
+from headrace.log.os_disk import OsDisk
 from headrace.network.page_cache import PageCache
 from tests.unit.network import cold_files
 
@@ -26,8 +26,9 @@ async def page_cache() -> AsyncIterator[PageCache]:
 
 @pytest.fixture
 def segment(tmp_path: Path) -> Iterator[FileRange]:
-    with cold_files.write(tmp_path, os.urandom(LENGTH)).open("rb") as file:
-        yield FileRange(cast(File, file), 0, LENGTH)
+    file = OsDisk().open(str(cold_files.write(tmp_path, os.urandom(LENGTH))))
+    yield FileRange(file, 0, LENGTH)
+    file.close()
 
 
 async def test_a_range_that_was_just_written_is_warm(page_cache: PageCache, segment: FileRange) -> None:
@@ -48,8 +49,8 @@ async def test_a_cold_range_is_warm_when_it_was_read_ahead(
     page_cache: PageCache, segment: FileRange, tmp_path: Path
 ) -> None:
     cold_files.drop_pages(tmp_path)
-    done = asyncio.Event()
-    page_cache.warm(segment, done.set)
-    await done.wait()
+    done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    page_cache.warm(segment, done.set_result)
+    assert await done
     assert page_cache.is_warm(segment)
     assert page_cache.cold_reads == 1

@@ -7,10 +7,11 @@ from uuid import UUID
 
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import Disk
+from headrace.log.truncation import lower_together
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import Assignment
-from headrace.replication.following import FetchOutcome
+from headrace.replication.following import FetchOutcome, FetchPosition
 from headrace.replication.partition import Partition
 from headrace.replication.safeguards import ALL_ON, Safeguards
 from headrace.testing.disk import SimulatedDisk
@@ -92,6 +93,26 @@ def answer(
     return FetchedPartitionData(0, error, high_watermark, log_start, memoryview(records), diverging)
 
 
+def fetched(
+    follower: Partition, sent: FetchPosition, data: FetchedPartitionData, now: float = 0.0
+) -> FetchOutcome:
+    """Take an answer. A truncation that it asks for is run at once, as if there were time for it."""
+    outcome = follower.on_fetched(sent, data, NOW)
+    if outcome == FetchOutcome.TRUNCATING:
+        finish_truncation(follower, now)
+    return outcome
+
+
+def finish_truncation(follower: Partition, now: float = 0.0) -> None:
+    ticket = follower.log.truncation
+    assert ticket is not None
+    try:
+        lower_together(follower.log.directory, [ticket])
+        ticket.run()
+    finally:
+        follower.on_truncated(now, NOW)
+
+
 def copy(leader: Partition, follower: Partition, now: float = 0.0) -> FetchOutcome:
     """One whole exchange between a leader and a follower, as broker 2."""
     sent = follower.fetch_position()
@@ -100,9 +121,9 @@ def copy(leader: Partition, follower: Partition, now: float = 0.0) -> FetchOutco
     if sent.last_fetched_epoch >= 0:
         diverging = leader.diverging(sent.last_fetched_epoch, sent.fetch_offset)
         if diverging is not None:
-            return follower.on_fetched(sent, answer(diverging=diverging), NOW)
+            return fetched(follower, sent, answer(diverging=diverging), now)
     leader.on_replica_fetch(2, BROKER_EPOCH, sent.fetch_offset, now)
-    return follower.on_fetched(sent, answer(leader, sent.fetch_offset), NOW)
+    return fetched(follower, sent, answer(leader, sent.fetch_offset), now)
 
 
 class Listener:

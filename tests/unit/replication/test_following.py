@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.core.errors import StorageError
+from headrace.core.errors import NotLeader, StorageError
 from headrace.log.checkpoint_writer import DirectoryCheckpoints
 from headrace.protocol.error_codes import ErrorCode
 from headrace.replication.following import FetchOutcome, FetchPosition
@@ -12,7 +12,16 @@ from headrace.replication.partition import Partition
 from headrace.replication.replica import Role
 from headrace.testing.disk import Fault, SimulatedDisk
 from tests.unit.log.material import NOW, read_records, values_of
-from tests.unit.replication.replicas import Listener, answer, append, copy, new_partition, row
+from tests.unit.replication.replicas import (
+    Listener,
+    answer,
+    append,
+    copy,
+    fetched,
+    finish_truncation,
+    new_partition,
+    row,
+)
 
 
 @pytest.fixture
@@ -36,7 +45,7 @@ def values(partition: Partition) -> list[bytes | None]:
 def apply(follower: Partition, **said: object) -> FetchOutcome:
     sent = follower.fetch_position()
     assert sent is not None
-    return follower.on_fetched(sent, answer(**said), NOW)  # type: ignore[arg-type]  # keywords of a test
+    return fetched(follower, sent, answer(**said))  # type: ignore[arg-type]  # keywords of a test
 
 
 def test_a_follower_says_where_it_is_and_in_which_epoch(leader: Partition, follower: Partition) -> None:
@@ -151,7 +160,7 @@ def test_a_divergence_cuts_to_the_smaller_end_of_that_epoch(told: tuple[int, int
             append(partition, record)
     assert partition.high_watermark == 4
     partition.assign(row(1, 5), 2, 0.0)
-    assert apply(partition, diverging=told) == FetchOutcome.TRUNCATED
+    assert apply(partition, diverging=told) == FetchOutcome.TRUNCATING
     assert values(partition) == left
     assert partition.high_watermark == len(left)
 
@@ -187,10 +196,10 @@ def test_errors_change_nothing(
 
 def test_a_log_that_ends_before_its_leaders_begins_starts_anew(follower: Partition) -> None:
     out_of_range = int(ErrorCode.OFFSET_OUT_OF_RANGE)
-    assert apply(follower, error=out_of_range, log_start=7) == FetchOutcome.TRUNCATED
+    assert apply(follower, error=out_of_range, log_start=7) == FetchOutcome.TRUNCATING
     assert follower.fetch_position() == FetchPosition(7, 1, -1, 7)
     assert follower.high_watermark == 7
-    assert apply(follower, error=out_of_range, log_start=5) == FetchOutcome.TRUNCATED
+    assert apply(follower, error=out_of_range, log_start=5) == FetchOutcome.TRUNCATING
     assert follower.fetch_position() == FetchPosition(5, 1, -1, 5), "it holds nothing that could be lost"
 
 
@@ -242,7 +251,7 @@ def test_a_log_may_begin_inside_a_batch(leader: Partition, follower: Partition) 
     leader.on_replica_fetch(2, 100, 3, 0.0)
     leader.delete_records_before(2)
     apply(follower, error=int(ErrorCode.OFFSET_OUT_OF_RANGE), log_start=2)
-    assert copy(leader, follower) == FetchOutcome.APPENDED
+    assert copy(leader, follower) == FetchOutcome.TRUNCATING
     assert follower.log.end_offset == 3
     assert (follower.log.log_start_offset, follower.high_watermark) == (2, 3)
 
@@ -301,7 +310,7 @@ def test_a_log_that_begins_after_its_leaders_end_goes_on_where_that_one_ends() -
     append(leader, b"a")
     follower.assign(row(1, 2, (1,)), 2, 0.0)
     leader.assign(row(1, 2, (1,)), 1, 0.0)
-    assert copy(leader, follower) == FetchOutcome.TRUNCATED
+    assert copy(leader, follower) == FetchOutcome.TRUNCATING
     for number in range(5):
         append(leader, b"new %d" % number)
     for _ in range(3):
@@ -396,3 +405,77 @@ def test_readers_are_woken_by_what_was_copied_in_an_earlier_epoch(
     follower.watch(listener)
     apply(follower, high_watermark=1)
     assert listener.committed == [1]
+
+
+# --- while a thread truncates the log ---
+
+
+def diverged() -> Partition:
+    """A follower in epoch 5 whose records of epoch 3 are about to be cut off."""
+    partition = new_partition()
+    for epoch, record in ((1, b"a"), (3, b"b")):
+        partition.assign(row(2, epoch, (2,), replicas=(2,)), 2, 0.0)
+        append(partition, record)
+    partition.assign(row(1, 5), 2, 0.0)
+    sent = partition.fetch_position()
+    assert sent is not None
+    assert partition.on_fetched(sent, answer(diverging=(1, 1)), NOW) == FetchOutcome.TRUNCATING
+    return partition
+
+
+def test_a_log_that_is_being_truncated_is_neither_asked_for_nor_read_nor_written() -> None:
+    partition = diverged()
+    log = partition.log
+    assert partition.fetch_position() is None
+    assert partition.on_fetched(FetchPosition(2, 5, 3, 0), answer(), NOW) == FetchOutcome.STALE
+    for use in (
+        lambda: log.read(0, 100, limit=2, min_one=True),
+        lambda: log.append_as_follower(b""),
+        lambda: log.offset_for_timestamp(0, 2),
+        lambda: log.take_truncation(0),
+    ):
+        with pytest.raises(NotLeader, match="is being truncated"):
+            use()
+    assert log.take_flush() is None
+    finish_truncation(partition)
+    assert values(partition) == [b"a"]
+    assert partition.fetch_position() == FetchPosition(1, 5, 1, 0)
+    assert partition.high_watermark == 1
+
+
+def test_who_is_elected_meanwhile_leads_when_the_log_is_cut() -> None:
+    partition = diverged()
+    partition.assign(row(2, 6, (2,), replicas=(2,)), 2, 0.0)
+    assert partition.role == Role.IDLE
+    finish_truncation(partition)
+    assert partition.is_leader
+    assert partition.leader_epoch == 6
+    append(partition, b"c")
+    assert values(partition) == [b"a", b"c"]
+
+
+def test_a_change_of_the_row_alone_is_followed_when_the_log_is_cut() -> None:
+    partition = diverged()
+    partition.assign(row(1, 5, (1,), version=51), 2, 0.0)
+    assert partition.role == Role.FOLLOWER
+    finish_truncation(partition)
+    assert partition.isr == (1,)
+    assert partition.role == Role.FOLLOWER
+
+
+def test_who_resigns_meanwhile_stays_so() -> None:
+    partition = diverged()
+    partition.assign(row(2, 6, (2,), replicas=(2,)), 2, 0.0)
+    partition.resign()
+    finish_truncation(partition)
+    assert partition.role == Role.IDLE
+
+
+def test_a_log_that_is_deleted_while_it_is_truncated_touches_nothing_any_more() -> None:
+    partition = diverged()
+    log, disk = partition.log, partition.log.directory.disk
+    before = {name: disk.size(f"{log.path}/{name}") for name in disk.list(log.path)}
+    log.abandon()
+    finish_truncation(partition)
+    assert {name: disk.size(f"{log.path}/{name}") for name in disk.list(log.path)} == before
+    assert not log.is_open

@@ -23,27 +23,14 @@ def coordinator() -> MemoryCoordinator:
     return coordinator
 
 
-class Prefix:
-    """A pattern without a language."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def matches(self, name: str) -> bool:
-        return name.startswith(self._text)
-
-
 def listed(
     coordinator: MemoryCoordinator,
     *,
     states: tuple[str, ...] = (),
     producer_ids: tuple[int, ...] = (),
     longer_than_ms: int = -1,
-    prefix: str | None = None,
 ) -> tuple[list[str], list[str]]:
-    wanted, unknown = parse_filter(
-        states, producer_ids, longer_than_ms, None if prefix is None else Prefix(prefix)
-    )
+    wanted, unknown = parse_filter(states, producer_ids, longer_than_ms)
     found = coordinator.decide(lambda: coordinator.shard.list(wanted, coordinator.now_ms))
     return [each.transactional_id for each in found], unknown
 
@@ -85,11 +72,6 @@ def test_by_duration(coordinator: MemoryCoordinator) -> None:
     assert listed(coordinator, states=("Ongoing",), longer_than_ms=999)[0] == ["open", "late"]
     assert listed(coordinator, states=("Ongoing",), longer_than_ms=1_000)[0] == ["open"]
     assert listed(coordinator, states=("Ongoing",), longer_than_ms=10_000)[0] == []
-
-
-def test_by_pattern(coordinator: MemoryCoordinator) -> None:
-    assert listed(coordinator, prefix="o")[0] == ["open"]
-    assert listed(coordinator, prefix="")[0] == ["open", "late", "idle"]
 
 
 def test_a_description_is_the_whole_state(coordinator: MemoryCoordinator) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.core.errors import HeadraceError
+from headrace.core.tasks import spawn
 from headrace.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from headrace.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 
@@ -25,7 +26,7 @@ class DeadDirectories:
     def report(self, directory_id: UUID) -> None:
         self._untold[directory_id] = None
         if self._task is None or self._task.done():
-            self._task = asyncio.ensure_future(self._tell())
+            self._task = spawn("dead directories", self._tell())
 
     async def _tell(self) -> None:
         broker = self._broker

@@ -76,6 +76,10 @@ class Remembered(NamedTuple):
     """Those since which nothing was lost; the last one wrote this."""
 
 
+def is_same_boot(remembered: Remembered, boot_id: str) -> bool:
+    return bool(remembered.boot_id) and remembered.boot_id == boot_id
+
+
 def remember(disk: Disk, directories: Sequence[str], boot_id: str, incarnations: Sequence[UUID]) -> None:
     """Before anybody hears of this process: a later one must be able to tell what became of it."""
     content = checkpoints.format_properties(

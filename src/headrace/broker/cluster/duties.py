@@ -1,16 +1,19 @@
 """What a broker does while it is in office: registers members, fences the dead, unfences those who caught up.
 
 The decisions are the machine's, and who is dead is for `controller/liveness.py` to say. This is the shell:
-it hears of members, fetches and broken connections, and submits operations one after the other.
+it hears of members, fetches and broken connections, and submits operations. Each duty has a task of its own
+(`duty.py`): whatever another one stumbles over or waits for, the dead are fenced.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.duty import Duty
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import DEFAULT_BROKER, BrokerRegistration
 from headrace.controller.liveness import Liveness
@@ -27,6 +30,7 @@ from headrace.core.ports_coordination import (
     SnapshotPointer,
 )
 from headrace.core.ports_network import PeerRefused, PeerUnavailable
+from headrace.core.tasks import spawn
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -61,18 +65,29 @@ class Duties:
         self._liveness = Liveness(broker.broker_id, self._session, broker.loop.time())
         self._members: Mapping[BrokerId, Member] = {}
         self._members_changed = True
-        self._wake = asyncio.Event()
         self._positions: dict[int, tuple[int, MetadataPosition]] = {}
         """Broker epoch and position of each broker's last fetch."""
         self._required = broker.store.end
         """A fenced broker must have the metadata up to here before it may lead anything."""
+        self._raising = 0
+        """How many commits are under way that raise it."""
         self._refused: dict[int, BrokerEpoch] = {}
         """Registrations that cannot be accepted, by their epoch: said once."""
         self._probing: dict[int, asyncio.Task[None]] = {}
         self._connections: dict[int, object] = {}
-        self._task: asyncio.Task[None] | None = None
         self._next_balance = 0.0
         self._trimmed = 0
+        self._duties = [
+            Duty(name, act, broker, self._session / TICKS_PER_SESSION)
+            for name, act in (
+                ("fencing", self._fence_dead),
+                ("agreement on min.insync.replicas", self._agree_on_min_isr),
+                ("registration", self._register_new),
+                ("unfencing", self._unfence_ready),
+                ("leader balance", self._balance),
+                ("metadata trimming", self._trim),
+            )
+        ]
 
     def start(self, deposed: int) -> None:
         """`deposed` was in office before: if its port refuses, it need not be waited for."""
@@ -82,18 +97,22 @@ class Duties:
         ]
         interval = self._broker.config.leader_imbalance_check_interval_seconds
         self._next_balance = self._broker.loop.time() + interval
-        self._task = asyncio.ensure_future(self._run())
+        for duty in self._duties:
+            duty.start()
         if deposed != self._broker.broker_id:
             self.probe(deposed)
 
     async def stop(self) -> None:
         for stop in self._stop_watching:
             stop()
-        tasks = [task for task in (self._task, *self._probing.values()) if task is not None]
-        for task in tasks:
+        probing = list(self._probing.values())
+        for task in probing:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks)
+        await asyncio.gather(*(duty.stop() for duty in self._duties), *probing, return_exceptions=True)
+
+    def _wake(self) -> None:
+        for duty in self._duties:
+            duty.wake()
 
     # --- what is heard ----------------------------------------------------------------------------------
 
@@ -106,7 +125,7 @@ class Duties:
         self._positions[broker_id] = (epoch, position)
         self._connections[broker_id] = connection
         if registration.fenced and position.applied >= self._required:
-            self._wake.set()
+            self._wake()
 
     def on_disconnect(self, broker_id: int, connection: object) -> None:
         if self._connections.get(broker_id) is connection:
@@ -122,7 +141,7 @@ class Duties:
 
     def _on_members(self) -> None:
         self._members_changed = True
-        self._wake.set()
+        self._wake()
 
     def _on_session(self, state: SessionState) -> None:
         if state is SessionState.CONNECTED:
@@ -135,7 +154,7 @@ class Duties:
 
     def probe(self, broker_id: int) -> None:
         if broker_id not in self._probing:
-            task = self._probing[broker_id] = asyncio.ensure_future(self._probe(broker_id))
+            task = self._probing[broker_id] = spawn(f"probe of broker {broker_id}", self._probe(broker_id))
             task.add_done_callback(lambda _: self._probing.pop(broker_id, None))
 
     async def _probe(self, broker_id: int) -> None:
@@ -150,62 +169,59 @@ class Duties:
                 (await broker.world.dialer.dial(*address, timeout=PROBE_SECONDS)).close()
             except PeerRefused:
                 self._liveness.suspect(broker_id)
-                self._wake.set()
+                self._wake()
                 return
             except PeerUnavailable:
                 continue
 
-    # --- rounds -----------------------------------------------------------------------------------------
+    # --- duties -----------------------------------------------------------------------------------------
 
-    async def _run(self) -> None:
-        broker = self._broker
-        tick = self._session / TICKS_PER_SESSION
-        while broker.controller.in_office:
-            self._wake.clear()
-            try:
-                await self._round()
-            except (CoordinationUnavailable, NotController, OfficeLost):
-                pass  # the next round finds the service back, or the term over
-            except HeadraceError as error:
-                broker.log.error("a duty of the controller failed; it is tried again", error=str(error))
-            except Exception as error:  # a defect: others may be fenced and admitted all the same
-                broker.log.error("a duty of the controller failed", error=repr(error), exc_info=error)
-            try:
-                async with asyncio.timeout(tick):
-                    await self._wake.wait()
-            except TimeoutError:
-                pass
+    @contextmanager
+    def _raising_required(self) -> Iterator[None]:
+        """Around a commit after which the fenced must catch up once more."""
+        self._raising += 1
+        try:
+            yield
+        finally:
+            self._raising -= 1
+            self._required = self._broker.store.end
 
-    async def _round(self) -> None:
-        if self._members_changed:
-            self._members_changed = False
-            try:
-                self._members = await self._coordination.members()
-            except BaseException:
-                self._members_changed = True
-                raise
-            self._liveness.members({each.broker_id: each.epoch for each in self._members.values()})
-        await self._agree_on_min_isr()
-        await self._register_new()
-        await self._fence_dead()
-        await self._unfence_ready()
-        await self._balance()
-        await self._trim()
+    async def _read_members(self) -> None:
+        if not self._members_changed:
+            return
+        self._members_changed = False
+        try:
+            self._members = await self._coordination.members()
+        except BaseException:
+            self._members_changed = True
+            raise
+        self._liveness.members({each.broker_id: each.epoch for each in self._members.values()})
+        self._wake()
+
+    @property
+    def _min_isr_is_agreed(self) -> bool:
+        return MIN_INSYNC_REPLICAS in self._broker.image.configs(DEFAULT_BROKER)
 
     async def _agree_on_min_isr(self) -> None:
         """Leaders commit by it and the controller elects by it, so all must go by one number: what the file
-        of the first controller says holds for the cluster, until somebody sets another."""
+        of the first controller says holds for the cluster, until somebody sets another. Nobody is registered
+        or unfenced before that."""
         broker = self._broker
-        if MIN_INSYNC_REPLICAS in broker.image.configs(DEFAULT_BROKER):
+        if self._min_isr_is_agreed:
             return
         value = str(broker.static_config.min_insync_replicas)
         change = ConfigChange(ConfigOp.SET, MIN_INSYNC_REPLICAS, value)
         (answer,) = await broker.controller.incremental_alter_configs([(DEFAULT_BROKER, [change])])
         if answer.error is not None:
             raise answer.error
+        self._wake()
 
     async def _register_new(self) -> None:
         broker = self._broker
+        await self._read_members()
+        if not self._min_isr_is_agreed:
+            return
+        defects: list[Exception] = []
         for member in sorted(self._members.values()):
             known = broker.image.brokers.get(member.broker_id)
             if known is not None and known.epoch >= member.epoch:
@@ -220,11 +236,16 @@ class Duties:
             except HeadraceError as error:
                 self._refused[member.broker_id] = member.epoch
                 broker.log.error("registration refused", broker_id=member.broker_id, error=str(error))
+            except Exception as error:  # a defect, of this registration: the others need not wait for it
+                error.add_note(f"while broker {member.broker_id} was registered")
+                defects.append(error)
+        if defects:
+            raise ExceptionGroup("registrations failed", defects)
 
     async def _register(self, told: BrokerDescription, epoch: BrokerEpoch) -> None:
         broker = self._broker
-        await broker.controller.submit(lambda machine: machine.register_broker(told, epoch))
-        self._required = broker.store.end
+        with self._raising_required():
+            await broker.controller.submit(lambda machine: machine.register_broker(told, epoch))
         self._liveness.heard(told.broker_id, broker.loop.time())
         broker.log.info(
             "broker registered", broker_id=told.broker_id, epoch=epoch, stopped=told.stopped, rack=told.rack
@@ -241,11 +262,13 @@ class Duties:
         ids = [BrokerId(each.broker_id) for each in doomed]
         # If one of them has registered anew before this is decided, the suspicion is not about that one.
         epochs: dict[int, int] = {broker_id: broker.image.brokers[broker_id].epoch for broker_id in ids}
-        await broker.controller.submit(lambda machine: machine.fence_brokers(ids, epochs=epochs))
-        self._required = broker.store.end
+        with self._raising_required():
+            await broker.controller.submit(lambda machine: machine.fence_brokers(ids, epochs=epochs))
 
     async def _unfence_ready(self) -> None:
         broker = self._broker
+        if not self._min_isr_is_agreed:
+            return
         for registration in list(broker.image.brokers.values()):
             if registration.fenced and self._is_ready(registration):
                 broker_id, epoch = registration.broker_id, registration.epoch
@@ -256,7 +279,11 @@ class Duties:
 
     def _is_ready(self, registration: BrokerRegistration) -> bool:
         broker_id = registration.broker_id
-        if registration.stopping or not self._liveness.is_member(broker_id, registration.epoch):
+        if (
+            self._raising
+            or registration.stopping
+            or not self._liveness.is_member(broker_id, registration.epoch)
+        ):
             return False
         if broker_id == self._broker.broker_id:
             return registration.epoch == self._broker.broker_epoch

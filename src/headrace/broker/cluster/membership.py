@@ -117,5 +117,5 @@ class Membership:
             return at_stop, incarnations, "clean"
         if remembered is None:
             return -1, (), "unknown"
-        same = bool(remembered.boot_id) and remembered.boot_id == broker.world.boot_id
+        same = description.is_same_boot(remembered, broker.world.boot_id)
         return -1, incarnations, "same-boot" if same else "unknown"

@@ -25,6 +25,7 @@ from headrace.core.ports_coordination import (
     OfficeLost,
     SessionState,
 )
+from headrace.core.tasks import spawn
 from headrace.replication.assignment import concerns_this_process
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ class ClusterNode:
         self._coordination.watch_office(self._follower.moved.set)
         self._coordination.watch_session(self._on_session)
         await self._register()
-        self._tasks = [asyncio.ensure_future(self._run()), asyncio.ensure_future(self._stay_registered())]
+        self._tasks = [spawn("the cluster node", self._run()), spawn("registration", self._stay_registered())]
         while not self._unfenced.is_set():
             try:
                 async with asyncio.timeout(PATIENCE_SECONDS):

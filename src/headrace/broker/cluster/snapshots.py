@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.controller.delta import MetadataDelta
 from headrace.core.errors import HeadraceError
+from headrace.core.tasks import spawn
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -47,7 +48,7 @@ class Snapshots:
         due = self._broker.store.checkpoint_due
         if due is not None and due != self._tried and self._task is None:
             self._tried = due
-            self._task = asyncio.ensure_future(self._write(due))
+            self._task = spawn("the metadata checkpoint", self._write(due))
             self._task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:

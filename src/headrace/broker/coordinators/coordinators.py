@@ -9,6 +9,8 @@ from headrace.broker.coordinators.hosted_shard import Terms
 from headrace.broker.coordinators.image_topics import ImageTopics
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC, InternalTopics
 from headrace.broker.coordinators.markers import end_batch
+from headrace.broker.coordinators.pattern_resolver import PatternResolver
+from headrace.broker.coordinators.state_estimate import StateEstimate
 from headrace.broker.promise import Promise
 from headrace.broker.transactions.ends import TransactionEnds
 from headrace.broker.transactions.membership_questions import Question, ask_itself
@@ -22,6 +24,7 @@ from headrace.groups.consumer.topic_lookups import TopicLookups
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.offsets.removals import RemovedTopicName
 from headrace.groups.shard import GroupShard
+from headrace.groups.sizes import size_of
 from headrace.protocol.batch import read_header
 from headrace.replication.partition import ACKS_ALL, Partition
 from headrace.transactions.shard import TransactionShard
@@ -42,6 +45,9 @@ class Coordinators:
             TRANSACTIONS_TOPIC, transaction_terms(broker, self.transaction_ends.begin)
         )
 
+        now = broker.clock.monotonic
+        self.group_state = StateEstimate(broker.memory.groups, self._group_bytes, now)
+        self.transaction_state = StateEstimate(broker.memory.transactions, self._transaction_bytes, now)
         broker.store.subscribe(self._on_delta)
 
     def _add(self, topic: str, terms: Terms[Any]) -> Coordinator[Any]:
@@ -51,10 +57,12 @@ class Coordinators:
     def _group_terms(self) -> Terms[GroupShard]:
         broker = self._broker
         topics = ImageTopics(broker)
-        lookups = TopicLookups(topics)
+        lookups = TopicLookups(topics, patterns_elsewhere=True)
+        self.patterns = PatternResolver(lookups.patterns, broker.work_thread, broker.clock)
 
         def make(timers: Timers, _index: int, _epoch: int) -> GroupShard:
-            return GroupShard(timers, topics, GroupConfig.of(broker.config), broker.random, lookups)
+            config = GroupConfig.of(broker.config)
+            return GroupShard(timers, topics, config, broker.random, lookups, broker.memory.groups)
 
         return Terms(
             GROUP_KINDS,
@@ -63,6 +71,12 @@ class Coordinators:
             broker.config.offsets_topic_compression_codec,
             broker.config.offsets_commit_timeout_ms / 1000,
         )
+
+    def _group_bytes(self) -> int:
+        return sum(size_of(shard.groups) for _, shard in self.groups.loaded())
+
+    def _transaction_bytes(self) -> int:
+        return sum(shard.size_bytes() for _, shard in self.transactions.loaded())
 
     def _on_delta(self, delta: MetadataDelta) -> None:
         """Offsets in topics that are gone go as well, or they would hold for the next topic of that name."""

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
-from headrace.broker.coordinators.loading import ShardLoader
+from headrace.broker.coordinators.loading import ShardLoading
 from headrace.broker.coordinators.timers import Run, ShardTimers
 from headrace.broker.coordinators.writer import Producer, ShardWriter
 from headrace.broker.promise import Promise
@@ -31,6 +31,7 @@ from headrace.core.errors import (
     NotCoordinator,
     NotEnoughReplicas,
 )
+from headrace.core.tasks import report
 from headrace.network.event_loop import deferrer_of
 from headrace.protocol.records import NewRecord
 from headrace.replication.partition import Partition
@@ -92,7 +93,7 @@ class HostedShard(Generic[S]):
         self.shard: S | None = None
         """There while it may be asked."""
         self._timers: ShardTimers | None = None
-        self._loading: asyncio.Task[None] | None = None
+        self._loading: ShardLoading[S] | None = None
         self._held: deque[Held] = deque()
         self._parked: dict[Ask, None] = {}
         self._flush_is_due = False
@@ -120,7 +121,7 @@ class HostedShard(Generic[S]):
         name = self.partition.topic_partition
         if self.epoch == NOBODY:
             return NotCoordinator(f"this broker does not lead {name}")
-        return CoordinatorLoading(f"{name} is being read")
+        return CoordinatorLoading(f"{name} is being read") if self._loading is None else self._loading.refusal
 
     def _execute(self, decide: Run, ticket: Ask | None, producer: Producer | None, now_ms: int) -> None:
         before, shard = self._writer.end, self.shard
@@ -276,7 +277,10 @@ class HostedShard(Generic[S]):
         if held.effects:
             index, epoch = self.partition.topic_partition.partition, self.epoch
             for effect in held.effects:
-                self._terms.on_effect(index, epoch, effect)
+                try:
+                    self._terms.on_effect(index, epoch, effect)
+                except Exception as error:  # of this one: whoever is held behind it is answered
+                    report(f"an effect of {self.partition.topic_partition}", error)
 
     def _be_patient(self) -> None:
         self._patience = self._loop.call_later(
@@ -364,20 +368,17 @@ class HostedShard(Generic[S]):
 
     def _load(self) -> None:
         self.epoch = self.partition.leader_epoch
-        timers = self._timers = ShardTimers(self._loop, self._on_due)
-        shard = self._terms.factory(timers, self.partition.topic_partition.partition, self.epoch)
-        self._loading = self._loop.create_task(self._read_all(shard, self.epoch))
+        self._loading = ShardLoading(
+            self._broker, self.partition, self._terms.kinds, self._new_shard, self._on_loaded
+        )
 
-    async def _read_all(self, shard: S, epoch: int) -> None:
-        loader = ShardLoader(self._broker, self.partition.log, shard, self._terms.kinds)
-        try:
-            await loader.load()
-        except HeadraceError as error:
-            name = str(self.partition.topic_partition)
-            self._broker.log.error("internal topic cannot be read", partition=name, error=str(error))
-            return  # and stays unread until another broker leads it, or this one anew
-        if self.epoch != epoch:
-            return
+    def _new_shard(self) -> S:
+        if self._timers is not None:
+            self._timers.stop()
+        timers = self._timers = ShardTimers(self._loop, self._on_due)
+        return self._terms.factory(timers, self.partition.topic_partition.partition, self.epoch)
+
+    def _on_loaded(self, shard: S) -> None:
         self._loading = None
         self._writer.begin()
         self.shard = shard

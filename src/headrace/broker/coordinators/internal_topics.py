@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import HeadraceError
+from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.create_topics_request import (
     CreatableTopic,
@@ -28,16 +29,39 @@ class InternalTopics:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._creating: dict[str, asyncio.Task[None]] = {}
+        self._awaited: dict[str, int] = {}
+        """How many more brokers each topic waits for: said when it changes."""
 
     async def ensure(self, name: str) -> None:
         """Have the topic created if it does not exist. Whether that succeeded the image says."""
-        if self._broker.image.topic(name) is not None:
+        if self._broker.image.topic(name) is not None or self._waits_for_brokers(name):
             return
         task = self._creating.get(name)
         if task is None:
-            task = self._creating[name] = self._broker.loop.create_task(self._create(name))
+            task = self._creating[name] = spawn(
+                f"the creation of {name}", self._create(name), self._broker.loop
+            )
             task.add_done_callback(lambda _: self._creating.pop(name, None))
         await asyncio.shield(task)
+
+    def _waits_for_brokers(self, name: str) -> bool:
+        """What is created with too few replicas keeps them for good, and the first group or transaction often
+        comes while not all brokers are up."""
+        broker = self._broker
+        alive, wanted = _alive(broker), replicas_of(broker, name)
+        if alive >= wanted:
+            self._awaited.pop(name, None)
+            return False
+        if self._awaited.get(name) != wanted - alive:
+            self._awaited[name] = wanted - alive
+            broker.log.warning(
+                "internal topic not created: too few brokers are alive; start the others,"
+                " or `headrace cluster unregister` those that are gone for good",
+                topic=name,
+                replicas=wanted,
+                alive=alive,
+            )
+        return True
 
     async def _create(self, name: str) -> None:
         broker = self._broker
@@ -59,12 +83,27 @@ class InternalTopics:
             task.cancel()
 
 
-def creatable(broker: Broker, name: str) -> CreatableTopic:
-    """As Kafka makes it, except that fewer brokers than replicas are no reason to refuse: whoever tries one
-    broker has one. min.insync.replicas is never more than there are replicas, so it needs no such rule."""
+def _alive(broker: Broker) -> int:
+    return sum(not registration.fenced for registration in broker.image.brokers.values())
+
+
+def replicas_of(broker: Broker, name: str) -> int:
+    """As many as configured. A cluster that has fewer brokers, alive or not, is no reason to refuse: whoever
+    tries one broker has one."""
     config = broker.config
     if name == GROUPS_TOPIC:
-        partitions, replicas = config.offsets_topic_num_partitions, config.offsets_topic_replication_factor
+        configured = config.offsets_topic_replication_factor
+    else:
+        configured = config.transaction_state_log_replication_factor
+    return min(configured, max(len(broker.image.brokers), 1))
+
+
+def creatable(broker: Broker, name: str) -> CreatableTopic:
+    """As Kafka makes it. min.insync.replicas is never more than there are replicas, so it needs no rule for
+    small clusters."""
+    config = broker.config
+    if name == GROUPS_TOPIC:
+        partitions = config.offsets_topic_num_partitions
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
@@ -72,7 +111,6 @@ def creatable(broker: Broker, name: str) -> CreatableTopic:
         }
     else:
         partitions = config.transaction_state_log_num_partitions
-        replicas = config.transaction_state_log_replication_factor
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
@@ -80,11 +118,10 @@ def creatable(broker: Broker, name: str) -> CreatableTopic:
             "min.insync.replicas": str(config.transaction_state_log_min_isr),
             "unclean.leader.election.enable": "false",
         }
-    alive = sum(not registration.fenced for registration in broker.image.brokers.values())
     return CreatableTopic(
         name=name,
         num_partitions=partitions,
-        replication_factor=min(replicas, max(alive, 1)),
+        replication_factor=replicas_of(broker, name),
         assignments=[],
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )

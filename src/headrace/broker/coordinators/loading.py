@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from headrace.coordinators.codec import Kinds, decode
 from headrace.coordinators.shard import Shard
-from headrace.core.errors import ClientError, CorruptLog
+from headrace.core.errors import (
+    ClientError,
+    CoordinatorLoading,
+    CoordinatorNotAvailable,
+    CorruptLog,
+    HeadraceError,
+)
 from headrace.core.ports import FileRange
+from headrace.core.tasks import spawn
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.batch import BatchHeader, check, iterate
 from headrace.protocol.control_records import ControlType, control_type
 from headrace.protocol.records import Record, decode_records
+from headrace.replication.partition import Partition
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -21,6 +29,61 @@ if TYPE_CHECKING:
 READ_BYTES: Final = 256 * 1024
 RECORDS_PER_TURN: Final = 200
 """A few milliseconds of work, then others have their turn."""
+RELOAD_SECONDS: Final = 5.0
+"""A partition that could not be read is read again after this pause, for as long as it is led here."""
+
+S = TypeVar("S", bound=Shard)
+
+
+class ShardLoading(Generic[S]):
+    """From the beginning of a leadership until its shard may be asked, however often that is tried."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        partition: Partition,
+        kinds: Kinds,
+        make: Callable[[], S],
+        on_loaded: Callable[[S], None],
+    ) -> None:
+        """`make` makes an empty shard for each try."""
+        self._broker = broker
+        self._partition = partition
+        self._kinds = kinds
+        self._make = make
+        self._on_loaded = on_loaded
+        name = partition.topic_partition
+        self.refusal: HeadraceError = CoordinatorLoading(f"{name} is being read")
+        """What whoever asks meanwhile is told."""
+        self._task = spawn(f"the loading of {name}", self._run(), broker.loop)
+
+    def cancel(self) -> None:
+        self._task.cancel()
+
+    async def _run(self) -> None:
+        while True:
+            shard = self._make()
+            try:
+                await ShardLoader(self._broker, self._partition.log, shard, self._kinds).load()
+            except Exception as error:
+                self._on_failure(error)
+                if self._partition.is_offline:
+                    return  # its directory is: another broker leads it soon, or nobody can
+                await asyncio.sleep(RELOAD_SECONDS)
+            else:
+                self._on_loaded(shard)
+                return
+
+    def _on_failure(self, error: Exception) -> None:
+        name = str(self._partition.topic_partition)
+        is_ours = not isinstance(error, HeadraceError)
+        self._broker.log.error(
+            "internal topic cannot be read",
+            partition=name,
+            error=repr(error) if is_ours else str(error),
+            exc_info=error if is_ours else None,
+        )
+        self.refusal = CoordinatorNotAvailable(f"{name} cannot be read: {error}")
 
 
 class ShardLoader:
@@ -57,7 +120,12 @@ class ShardLoader:
             nonlocal data
             data = found.file.pread(found.length, found.position)
 
-        await self._broker.offload(read)
+        try:
+            await self._broker.offload(read)
+        except OSError as error:
+            if self._log.closed:
+                raise
+            raise self._log.directory.fail(error, f"load {self._log.topic_partition}") from error
         return data
 
     async def _replay(self, data: bytes, offset: int) -> int:

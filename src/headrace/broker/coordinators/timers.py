@@ -12,6 +12,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any, Final
 
 from headrace.coordinators.decision import Decision
+from headrace.core.tasks import report
 
 Run = Callable[[], Decision[Any]]
 
@@ -115,7 +116,10 @@ class ShardTimers:
             # One of them may have cancelled or moved another.
             if self._timers.get(timer.name) is timer and timer.due <= now:
                 del self._timers[timer.name]
-                self._on_due(timer.name, timer.operation)
+                try:
+                    self._on_due(timer.name, timer.operation)
+                except Exception as error:  # of this one: the others keep their places, and their times
+                    report(f"the timer {timer.name!r} of a coordinator", error)
             elif self._timers.get(timer.name) is timer:
                 timer.queued = timer.due
                 self._push(timer)

@@ -18,6 +18,7 @@ from headrace.core.errors import (
     UnknownTopicOrPartition,
 )
 from headrace.core.ports import FileRange
+from headrace.log.read_state import ColdRead
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -38,6 +39,7 @@ class Reader:
         "incremental",
         "max_bytes",
         "now",
+        "probes",
         "rack",
         "read_committed",
         "replica_id",
@@ -69,6 +71,8 @@ class Reader:
         self.now = now
         self.throttle = throttle if throttle is not None and throttle.is_limited else None
         """While a reassignment is throttled: holds back replicas that are not in sync."""
+        self.probes = True
+        """Looks whether ranges are in memory. Not for ever: they may go again before they are sent."""
 
     def throttle_of(self, partition: Partition) -> Throttle | None:
         """What this replica's records of this partition count against; None if nothing limits them."""
@@ -142,13 +146,27 @@ class PartitionAnswer:
 
 
 class ReadResult:
-    __slots__ = ("answers", "must_answer", "total_bytes")
+    __slots__ = ("answers", "cold", "must_answer", "total_bytes")
 
     def __init__(self) -> None:
         self.answers: list[PartitionAnswer] = []
+        self.cold: list[ColdPart] | None = None
+        """What has to be brought into memory before there can be an answer; None if there is nothing."""
         self.total_bytes = 0
         self.must_answer = False
         """There is nothing to wait for: an error, a divergence, another replica, or old data."""
+
+
+class ColdPart:
+    """No NamedTuple: compiled, one takes the class of each field as it is made, and a partition's is not yet
+    there."""
+
+    __slots__ = ("max_bytes", "partition", "read")
+
+    def __init__(self, partition: Partition, read: ColdRead, max_bytes: int) -> None:
+        self.partition = partition
+        self.read = read
+        self.max_bytes = max_bytes
 
 
 def read_all(broker: Broker, wanted: Iterable[Wanted], reader: Reader) -> ReadResult:
@@ -170,6 +188,12 @@ def read_all(broker: Broker, wanted: Iterable[Wanted], reader: Reader) -> ReadRe
                 partition = find(broker, want)
                 want.bind(partition)
             _read_one(broker, partition, want, answer, reader, remaining, min_one)
+        except ColdRead as cold:
+            if partition is not None:
+                result.cold = [*(result.cold or ()), ColdPart(partition, cold, _limit(want, remaining))]
+                _describe(partition, answer)
+            result.answers.append(answer)
+            continue
         except HeadraceError as error:
             _refuse(broker, partition, answer, reader, error)
             result.answers.append(answer)
@@ -191,6 +215,10 @@ def read_all(broker: Broker, wanted: Iterable[Wanted], reader: Reader) -> ReadRe
             continue
         result.answers.append(answer)
     return result
+
+
+def _limit(want: Wanted, remaining: int) -> int:
+    return min(remaining, want.max_bytes)
 
 
 def find(broker: Broker, want: Wanted) -> Partition:
@@ -239,6 +267,10 @@ def _read_one(
         serve_replica(partition, want, answer, reader, remaining, min_one=min_one)
     else:
         _read_as_consumer(broker, partition, want, answer, reader, remaining, min_one)
+    _describe(partition, answer)
+
+
+def _describe(partition: Partition, answer: PartitionAnswer) -> None:
     answer.high_watermark = partition.high_watermark
     answer.last_stable_offset = partition.last_stable_offset
     answer.log_start_offset = partition.log.log_start_offset
@@ -268,18 +300,15 @@ def _read_as_consumer(
         answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
         if answer.diverging is not None:
             return
-    records = partition.read(
-        want.fetch_offset,
-        min(remaining, want.max_bytes),
-        read_committed=reader.read_committed,
-        min_one=min_one,
+    limit = partition.readable_limit(reader.read_committed)
+    records = partition.log.read_resident(
+        want.fetch_offset, _limit(want, remaining), limit=limit, min_one=min_one, probe=reader.probes
     )
     if records.length:
-        answer.records = records
         if reader.read_committed:
-            answer.aborted = partition.aborted_in(want.fetch_offset, records)
+            answer.aborted = partition.aborted_in(want.fetch_offset, records, wait=False)
+        answer.records = records
     else:
-        limit = partition.readable_limit(reader.read_committed)
         answer.is_exhausted = min_one or want.fetch_offset >= limit
 
 
@@ -304,7 +333,10 @@ def serve_replica(
     throttle = reader.throttle_of(partition)
     if throttle is not None and throttle.seconds_over(reader.now) > 0:
         return  # it keeps its turn, and asks again
-    records = partition.read_as_replica(want.fetch_offset, min(remaining, want.max_bytes), min_one=min_one)
+    log = partition.log
+    records = log.read_resident(
+        want.fetch_offset, _limit(want, remaining), limit=log.end_offset, min_one=min_one, probe=reader.probes
+    )
     if records.length:
         answer.records = records
         partition.metrics.replication_bytes_out += records.length
@@ -327,8 +359,12 @@ def _read_metadata(
     if want.fetch_offset >= log.end_offset:
         answer.is_exhausted = True
     elif answer.diverging is None:
-        records = partition.read_as_replica(
-            want.fetch_offset, min(remaining, want.max_bytes), min_one=min_one
+        records = log.read_resident(
+            want.fetch_offset,
+            _limit(want, remaining),
+            limit=log.end_offset,
+            min_one=min_one,
+            probe=reader.probes,
         )
         if records.length:
             answer.records = records

@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from headrace.broker.fetch.wanted import FetchKey, Interest, Wanted
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
+from headrace.core.memory import MemoryShare, unlimited
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -26,7 +27,7 @@ MIN_EVICTION_MS: Final = 120_000
 
 
 class Session(Interest):
-    __slots__ = ("created_ms", "epoch", "id", "partitions", "used_ms", "uses_topic_ids")
+    __slots__ = ("created_ms", "epoch", "id", "partitions", "size_bytes", "used_ms", "uses_topic_ids")
 
     def __init__(self, session_id: int, uses_topic_ids: bool, now_ms: int, as_replica: bool = False) -> None:
         super().__init__(as_replica)
@@ -37,12 +38,15 @@ class Session(Interest):
         self.created_ms = now_ms
         self.used_ms = now_ms
         self.partitions: dict[FetchKey, Wanted] = {}
+        self.size_bytes = 0
+        """What `partitions` take in memory."""
 
     def want(self, want: Wanted) -> Wanted:
         """Follow a partition, or go on with it from another position: it has its turn now."""
         known = self.partitions.get(want.key)
         if known is None:
             self.partitions[want.key] = known = want
+            self.size_bytes += want.size_bytes
             want.interest = self
         else:
             known.update(want)
@@ -59,6 +63,7 @@ class Session(Interest):
     def forget(self, key: FetchKey) -> None:
         want = self.partitions.pop(key, None)
         if want is not None:
+            self.size_bytes -= want.size_bytes
             want.unbind()
             want.interest = None
             self.news.pop(want, None)
@@ -87,10 +92,20 @@ class FetchContext(NamedTuple):
     """Only what changed is answered."""
 
 
+class Newcomer(NamedTuple):
+    """A session that is to be, or one that has grown, for which others may have to go."""
+
+    session_id: int
+    size_bytes: int
+    as_replica: bool
+
+
 class SessionCache:
-    def __init__(self, slots: int, random_id: Callable[[], int]) -> None:
+    def __init__(self, slots: int, random_id: Callable[[], int], memory: MemoryShare | None = None) -> None:
         self._slots = slots
         self._random_id = random_id
+        self._memory = memory or unlimited("fetch sessions")
+        """Invariant: what all sessions take is counted in it."""
         self._sessions: OrderedDict[int, Session] = OrderedDict()
         """Least recently used first."""
 
@@ -113,6 +128,8 @@ class SessionCache:
         as_replica: bool = False,
     ) -> FetchContext:
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            if len(wanted) > 1:  # each partition once, and the last mention counts
+                wanted = list({want.key: want for want in wanted}.values())
             if session_id != NO_SESSION:
                 self._end(session_id)
             if epoch == FINAL_EPOCH or not wanted:
@@ -131,13 +148,19 @@ class SessionCache:
     def _continue(
         self, session: Session, wanted: list[Wanted], forgotten: Iterable[FetchKey], now_ms: int
     ) -> FetchContext:
-        partitions = session.partitions
+        partitions, size = session.partitions, session.size_bytes
         if session.overruled:
             session.repeat_overruled()
         for want in wanted:
             session.want(want)
         for key in forgotten:
             session.forget(key)
+        if session.size_bytes != size:
+            self._memory.take(session.size_bytes - size)
+            grown = Newcomer(session.id, session.size_bytes, session.as_replica)
+            if session.size_bytes > size and not self._make_room(0, grown, now_ms):
+                self._end(session.id)
+                raise FetchSessionNotFound("there is no memory for a fetch session of this size")
         if not partitions:
             self._end(session.id)
             return FetchContext(None, (), NO_SESSION, False)
@@ -149,6 +172,7 @@ class SessionCache:
     def _end(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
+            self._memory.give(session.size_bytes)
             session.close()
 
     def _create(
@@ -156,14 +180,43 @@ class SessionCache:
     ) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(len(wanted), now_ms):
             return None
+        size = sum(want.size_bytes for want in wanted)
+        if not self._make_room(size, Newcomer(NO_SESSION, size, as_replica), now_ms):
+            return None
         session_id = self._random_id()
         while session_id in self._sessions or session_id == NO_SESSION:
             session_id = self._random_id()
         session = Session(session_id, uses_topic_ids, now_ms, as_replica)
         for want in wanted:
             session.want(want)
+        self._memory.take(session.size_bytes)
         self._sessions[session_id] = session
         return session
+
+    def _make_room(self, more: int, newcomer: Newcomer, now_ms: int) -> bool:
+        """Within the memory of all sessions: those go first that are idle, then what is much larger than
+        `newcomer`. So a few that follow everything do not keep the others out, and nobody is driven out by an
+        equal. Followers stay as long as it is consumers who ask."""
+        while not self._memory.has_room(more):
+            self._memory.refusals += 1
+            victim = self._victim(newcomer, now_ms)
+            if victim is None:
+                return False
+            self._end(victim.id)
+        return True
+
+    def _victim(self, newcomer: Newcomer, now_ms: int) -> Session | None:
+        others = [
+            each
+            for each in self._sessions.values()
+            if each.id != newcomer.session_id and (newcomer.as_replica or not each.as_replica)
+        ]
+        if not others:
+            return None
+        if now_ms - others[0].used_ms > MIN_EVICTION_MS:
+            return others[0]
+        largest = max(others, key=lambda each: each.size_bytes)
+        return largest if largest.size_bytes > 2 * newcomer.size_bytes else None
 
     def _evict(self, new_size: int, now_ms: int) -> bool:
         """Make room: the least recently used if it is idle, else a smaller one that has had its time."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from headrace.broker.fetch.wanted import Interest
+from headrace.core.tasks import report
 from headrace.network.answer import Pending
 from headrace.network.event_loop import deferrer_of
 
@@ -62,7 +63,10 @@ class WaitingFetches:
 
     def _expire(self, slot: int) -> None:
         for fetch in self._slots.pop(slot, {}):
-            fetch.finish()
+            try:
+                fetch.finish()
+            except Exception as error:  # of this one: those behind it have waited long enough as well
+                report("a fetch whose time was over", error)
 
 
 class WaitingFetch:

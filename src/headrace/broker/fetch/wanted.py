@@ -10,11 +10,15 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+from headrace.core.memory import MemoryShare
+
 if TYPE_CHECKING:
     from headrace.broker.fetch.waiting import WaitingFetch
     from headrace.replication.partition import Partition
 
 AT_ONCE: Final = 1 << 62
+WANTED_BYTES: Final = 500
+"""What one costs in memory, with its places in tables, besides the name of its topic."""
 
 
 class FetchKey(NamedTuple):
@@ -52,13 +56,18 @@ class Interest:
 class LoneInterest(Interest):
     """Of a fetch without a session: it hears of its partitions only while it waits."""
 
-    __slots__ = ("_wanted",)
+    __slots__ = ("_memory", "_wanted")
 
-    def __init__(self, as_replica: bool, read_committed: bool, wanted: Collection[Wanted]) -> None:
+    def __init__(
+        self, as_replica: bool, read_committed: bool, wanted: Collection[Wanted], memory: MemoryShare
+    ) -> None:
         super().__init__(as_replica, read_committed)
         self._wanted = wanted
+        self._memory = memory
+        memory.take(len(wanted) * WANTED_BYTES)
 
     def on_wait_over(self) -> None:
+        self._memory.give(len(self._wanted) * WANTED_BYTES)
         for want in self._wanted:
             want.unbind()
             want.interest = None
@@ -105,6 +114,10 @@ class Wanted:
         self.sent_high_watermark = -1
         self.sent_stable_offset = -1
         self.sent_log_start = -1
+
+    @property
+    def size_bytes(self) -> int:
+        return WANTED_BYTES + len(self.key.topic)
 
     def update(self, newer: Wanted) -> None:
         self.fetch_offset = newer.fetch_offset

@@ -8,8 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.cluster.in_time import each_in_time
 from headrace.broker.errors import code_of, text_of
 from headrace.controller.image import ConfigResource
+from headrace.controller.operations import AlteredConfig
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.alter_configs_request import AlterConfigsRequest
 from headrace.protocol.messages.alter_configs_response import (
@@ -29,7 +31,11 @@ async def handle(broker: Broker, request: AlterConfigsRequest, call: Call) -> Al
         )
         for resource in request.resources
     ]
-    outcomes = await broker.controller.alter_configs(changes, validate_only=request.validate_only)
+    outcomes = await each_in_time(
+        broker,
+        broker.controller.alter_configs(changes, validate_only=request.validate_only),
+        lambda error: [AlteredConfig(resource, error) for resource, _ in changes],
+    )
     return AlterConfigsResponse(
         responses=[
             AlterConfigsResourceResponse(

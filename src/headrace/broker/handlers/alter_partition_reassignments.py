@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.cluster.in_time import in_time
 from headrace.broker.errors import code_of, text_of
 from headrace.controller.operations import ReassignedPartition, Reassignment
 from headrace.core.errors import HeadraceError
@@ -35,8 +36,11 @@ async def handle(
     ]
     may_change = call.version < 1 or request.allow_replication_factor_change
     try:
-        outcomes = await broker.controller.submit(
-            lambda machine: machine.reassign_partitions(wanted, allow_factor_change=may_change)
+        outcomes = await in_time(
+            broker,
+            broker.controller.submit(
+                lambda machine: machine.reassign_partitions(wanted, allow_factor_change=may_change)
+            ),
         )
     except HeadraceError as error:
         return AlterPartitionReassignmentsResponse(error_code=code_of(error), error_message=text_of(error))

@@ -11,7 +11,10 @@ from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
 from headrace.broker.errors import text_of
 from headrace.broker.promise import Promise
+from headrace.core.errors import CoordinatorNotAvailable
 from headrace.groups.classic.joins import Client
+from headrace.groups.consumer.regexes import Unresolved
+from headrace.groups.sizes import ITEM_BYTES, MEMBER_BYTES
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from headrace.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
@@ -19,20 +22,63 @@ from headrace.protocol.messages.consumer_group_heartbeat_response import Consume
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+MOST_LOOKUPS: Final = 3
+"""For one heartbeat: what was found may be forgotten before it is asked for, where very many come at once."""
+
 
 def handle(
     broker: Broker, request: ConsumerGroupHeartbeatRequest, call: Call
-) -> Promise[ConsumerGroupHeartbeatResponse]:
+) -> ConsumerGroupHeartbeatResponse | Promise[ConsumerGroupHeartbeatResponse]:
+    if request.member_epoch == 0 and not broker.coordinators.group_state.admits(_size(request, call)):
+        return _refused(CoordinatorNotAvailable("the coordinator has no memory for more members"))
     client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
-    asked = broker.coordinators.groups.ask(
-        request.group_id,
-        lambda shard, _ticket, now_ms: shard.consumer.heartbeat(request, client, now_ms),
-    )
-    return asked.then(_as_it_is, _refused)
+    return _Heartbeat(broker, request, client).answer
 
 
-def _as_it_is(response: ConsumerGroupHeartbeatResponse) -> ConsumerGroupHeartbeatResponse:
-    return response
+class _Heartbeat:
+    """Asked again when the topics of a new pattern are known."""
+
+    __slots__ = ("_broker", "_client", "_request", "_resolved", "answer")
+
+    def __init__(self, broker: Broker, request: ConsumerGroupHeartbeatRequest, client: Client) -> None:
+        self.answer: Promise[ConsumerGroupHeartbeatResponse] = Promise()
+        self._broker = broker
+        self._request = request
+        self._client = client
+        self._resolved = 0
+        self._ask()
+
+    def _ask(self) -> None:
+        request, client = self._request, self._client
+        asked = self._broker.coordinators.groups.ask(
+            request.group_id,
+            lambda shard, _ticket, now_ms: shard.consumer.heartbeat(request, client, now_ms),
+        )
+        asked.listen(self._on_decided)
+
+    def _on_decided(self, decided: Promise[ConsumerGroupHeartbeatResponse]) -> None:
+        error, patterns = decided.error, self._broker.coordinators.patterns
+        if error is None:
+            self.answer.resolve(decided.result())
+            patterns.refresh()
+        elif isinstance(error, Unresolved) and self._resolved < MOST_LOOKUPS:
+            self._resolved += 1
+            patterns.resolve(error.regex).listen(self._on_resolved)
+        else:
+            self.answer.resolve(_refused(error))
+
+    def _on_resolved(self, resolved: Promise[None]) -> None:
+        if resolved.error is None:
+            self._ask()
+        else:
+            self.answer.resolve(_refused(resolved.error))
+
+
+def _size(request: ConsumerGroupHeartbeatRequest, call: Call) -> int:
+    """What a member that joins takes."""
+    size = MEMBER_BYTES + len(call.client_id or "") + len(request.instance_id or "") + len(request.member_id)
+    size += len(request.subscribed_topic_regex or "")
+    return size + sum(ITEM_BYTES + len(name) for name in request.subscribed_topic_names or ())
 
 
 def _refused(error: Exception) -> ConsumerGroupHeartbeatResponse:

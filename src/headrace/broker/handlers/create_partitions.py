@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.cluster.in_time import each_in_time
 from headrace.broker.errors import code_of, text_of
-from headrace.controller.operations import MorePartitions
+from headrace.controller.operations import GrownTopic, MorePartitions
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.create_partitions_request import CreatePartitionsRequest
 from headrace.protocol.messages.create_partitions_response import (
@@ -32,7 +33,11 @@ async def handle(broker: Broker, request: CreatePartitionsRequest, call: Call) -
         )
         for topic in request.topics
     ]
-    outcomes = await broker.controller.create_partitions(wanted, validate_only=request.validate_only)
+    outcomes = await each_in_time(
+        broker,
+        broker.controller.create_partitions(wanted, validate_only=request.validate_only),
+        lambda error: [GrownTopic(topic.name, error) for topic in wanted],
+    )
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(

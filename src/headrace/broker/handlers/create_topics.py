@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.cluster.in_time import each_in_time
 from headrace.broker.configs import topic_entries
 from headrace.broker.errors import code_of, text_of
 from headrace.controller.operations import CreatedTopic, NewTopic
@@ -35,19 +36,29 @@ async def handle(broker: Broker, request: CreateTopicsRequest, call: Call) -> Cr
         )
         for topic in request.topics
     ]
-    outcomes = await broker.controller.create_topics(wanted, validate_only=request.validate_only)
+    outcomes = await each_in_time(
+        broker,
+        broker.controller.create_topics(wanted, validate_only=request.validate_only),
+        lambda error: [CreatedTopic(topic.name, error=error) for topic in wanted],
+    )
     overrides = {
         topic.name: {name: value for name, value in topic.configs if value is not None} for topic in wanted
     }
-    return CreateTopicsResponse(
-        topics=[
-            _result(broker, outcome, overrides.get(outcome.name, {}), call.version) for outcome in outcomes
-        ]
-    )
+    described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
+    results = []
+    for outcome in outcomes:
+        if broker.turns.is_over:
+            await broker.turns.next()
+        results.append(_result(broker, outcome, overrides.get(outcome.name, {}), call.version, described))
+    return CreateTopicsResponse(topics=results)
 
 
 def _result(
-    broker: Broker, outcome: CreatedTopic, overrides: dict[str, str], version: int
+    broker: Broker,
+    outcome: CreatedTopic,
+    overrides: dict[str, str],
+    version: int,
+    described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]],
 ) -> CreatableTopicResult:
     if outcome.error is not None:
         return CreatableTopicResult(
@@ -64,17 +75,25 @@ def _result(
         replication_factor=outcome.replication_factor,
     )
     if version >= 5:
-        result.configs = [
-            CreatableTopicConfigs(
-                name=entry.name,
-                value=entry.value,
-                read_only=entry.read_only,
-                config_source=entry.source,
-                is_sensitive=entry.sensitive,
-            )
-            for entry in topic_entries(broker, overrides)
-        ]
+        key = tuple(overrides.items())
+        known = described.get(key)
+        if known is None:  # most topics of a request are configured alike
+            known = described[key] = _configs(broker, overrides)
+        result.configs = known
     return result
+
+
+def _configs(broker: Broker, overrides: dict[str, str]) -> list[CreatableTopicConfigs]:
+    return [
+        CreatableTopicConfigs(
+            name=entry.name,
+            value=entry.value,
+            read_only=entry.read_only,
+            config_source=entry.source,
+            is_sensitive=entry.sensitive,
+        )
+        for entry in topic_entries(broker, overrides)
+    ]
 
 
 API: Final = Api(ApiKey.CREATE_TOPICS, 2, 7, CreateTopicsRequest, handle, at_controller=True)

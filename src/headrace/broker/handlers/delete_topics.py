@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.cluster.in_time import each_in_time
 from headrace.broker.errors import code_of, text_of
-from headrace.controller.operations import DoomedTopic
+from headrace.controller.operations import DeletedTopic, DoomedTopic
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.delete_topics_request import DeleteTopicsRequest
@@ -35,7 +36,11 @@ async def handle(broker: Broker, request: DeleteTopicsRequest, call: Call) -> De
                 for item in doomed
             ]
         )
-    outcomes = await broker.controller.delete_topics(doomed)
+    outcomes = await each_in_time(
+        broker,
+        broker.controller.delete_topics(doomed),
+        lambda error: [DeletedTopic(topic.name, topic.topic_id, error) for topic in doomed],
+    )
     return DeleteTopicsResponse(
         responses=[
             DeletableTopicResult(

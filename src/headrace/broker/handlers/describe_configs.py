@@ -1,16 +1,21 @@
 """DescribeConfigs: every property with its value, its source and what lies beneath.
 
-Versions 1-4. 1: synonyms and sources. 3: types and documentation. 4: flexible.
+Versions 1-4. 1: synonyms and sources. 3: types and documentation. 4: flexible. Ours: the name
+`headrace.health` asks a broker how it is; Kafka has no such name, and answers nothing to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.configs import describe_resource
 from headrace.broker.errors import code_of, text_of
 from headrace.config.describe import ConfigEntry
+from headrace.config.health import HEALTH
+from headrace.config.values import ConfigType
+from headrace.controller.image import ResourceType
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_configs_request import (
@@ -28,10 +33,47 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
-def handle(broker: Broker, request: DescribeConfigsRequest, call: Call) -> DescribeConfigsResponse:  # noqa: ARG001 - every handler has this shape
+def handle(
+    broker: Broker,
+    request: DescribeConfigsRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
+    if any(_asks_for_health(broker, resource) for resource in request.resources):
+        return _with_health(broker, request)
+    return _answer(broker, request)
+
+
+def _answer(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(
         results=[_describe(broker, resource, request) for resource in request.resources]
     )
+
+
+def _asks_for_health(broker: Broker, resource: DescribeConfigsResource) -> bool:
+    return (
+        HEALTH in (resource.configuration_keys or ())
+        and resource.resource_type == ResourceType.BROKER
+        and resource.resource_name == str(broker.broker_id)
+    )
+
+
+async def _with_health(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """The figures of `broker/health_report.py`, beside the settings that were asked for."""
+    figures = [
+        DescribeConfigsResourceResult(
+            name=figure.name,
+            value=figure.value,
+            read_only=True,
+            config_type=ConfigType.STRING,
+            documentation=figure.means if request.include_documentation else None,
+        )
+        for figure in await broker.health.tell()
+    ]
+    answer = _answer(broker, request)
+    for resource, result in zip(request.resources, answer.results, strict=True):
+        if _asks_for_health(broker, resource):
+            result.configs += figures
+    return answer
 
 
 def _describe(

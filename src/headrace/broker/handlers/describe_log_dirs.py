@@ -11,6 +11,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.log.free_space import Space
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
@@ -23,6 +24,8 @@ from headrace.protocol.messages.describe_log_dirs_response import (
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+
+UNKNOWN: Final = Space(-1, -1)
 
 
 def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:  # noqa: ARG001 - every handler has this shape
@@ -50,6 +53,7 @@ def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> Descr
                 DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
             )
             continue
+        space = broker.disk_space.spaces.get(directory.path, UNKNOWN)
         results.append(
             DescribeLogDirsResult(
                 log_dir=directory.path,
@@ -57,8 +61,8 @@ def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> Descr
                     DescribeLogDirsTopic(name=name, partitions=partitions)
                     for name, partitions in by_directory[directory.path].items()
                 ],
-                total_bytes=broker.disk.total_bytes(directory.path),
-                usable_bytes=broker.disk.free_bytes(directory.path),
+                total_bytes=space.total,
+                usable_bytes=space.free,
             )
         )
     return DescribeLogDirsResponse(results=results)

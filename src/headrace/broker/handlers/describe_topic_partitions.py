@@ -36,6 +36,13 @@ def handle(
     first = 0
     if request.cursor is not None:
         cursor = request.cursor
+        if cursor.partition_index < 0:
+            return DescribeTopicPartitionsResponse(
+                topics=[
+                    DescribeTopicPartitionsResponseTopic(name=name, error_code=ErrorCode.INVALID_REQUEST)
+                    for name in names
+                ]
+            )
         names = [name for name in names if name >= cursor.topic_name]
         if names and names[0] == cursor.topic_name:
             first = cursor.partition_index
@@ -49,6 +56,7 @@ def handle(
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=first)
             break
+        first = min(first, len(topic))
         end = min(len(topic), first + room)
         response.topics.append(_describe(broker, topic, first, end))
         room -= end - first

@@ -9,8 +9,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
+from headrace.broker.cluster.in_time import in_time
 from headrace.broker.errors import code_of, text_of
-from headrace.core.errors import ElectionNotNeeded
+from headrace.core.errors import ElectionNotNeeded, RequestTimedOut
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from headrace.protocol.messages.elect_leaders_response import (
@@ -27,7 +28,10 @@ async def handle(broker: Broker, request: ElectLeadersRequest, call: Call) -> El
     asked = None
     if request.topic_partitions is not None:
         asked = [(topic.topic, index) for topic in request.topic_partitions for index in topic.partitions]
-    outcomes = await broker.controller.elect_leaders(request.election_type, asked)
+    try:
+        outcomes = await in_time(broker, broker.controller.elect_leaders(request.election_type, asked))
+    except RequestTimedOut as error:
+        return ElectLeadersResponse(error_code=code_of(error))
     results: dict[str, list[PartitionResult]] = defaultdict(list)
     for outcome in outcomes:
         # Whoever asks for everything is told only of what changed or failed.

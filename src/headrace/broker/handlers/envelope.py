@@ -9,7 +9,6 @@ Not done: the client's principal, which comes with security.
 
 from __future__ import annotations
 
-import inspect
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.api import Api, Call
@@ -20,7 +19,6 @@ from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import LENGTH_SIZE, frame_response, read_request_header
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
-from headrace.protocol.primitives import Reader
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -34,7 +32,8 @@ async def handle(broker: Broker, request: EnvelopeRequest, call: Call) -> Envelo
     except HeadraceError as error:
         return EnvelopeResponse(error_code=code_of(error))
     except Exception as error:  # a mistake of ours: whoever asked is told, nobody else
-        broker.log.error("a forwarded request failed", error=repr(error), exc_info=error)
+        source = call.connection.peer_host
+        broker.peer_log.error("a forwarded request failed", source, error=repr(error), exc_info=error)
         return EnvelopeResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
@@ -46,9 +45,8 @@ async def _serve(broker: Broker, request: EnvelopeRequest, connection: Any) -> b
         raise InvalidRequest(f"API {header.api_key} is not forwarded")
     if not api.lowest <= header.api_version <= api.highest:
         raise InvalidRequest(f"{api.key.name} {header.api_version} is not served by the controller")
-    asked = api.request.decode(Reader(frame, at), header.api_version)
-    result = api.handle(broker, asked, Call(header.api_version, header.client_id, connection))
-    response = await result if inspect.isawaitable(result) else result
+    call = Call(header.api_version, header.client_id, connection)
+    response = await broker.dispatcher.carry_out(api, request.request_data, at, call)
     return frame_response(response, header.api_version, header.correlation_id)[LENGTH_SIZE:]
 
 

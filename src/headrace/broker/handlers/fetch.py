@@ -20,8 +20,9 @@ from headrace.broker.errors import code_of
 from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_all
 from headrace.broker.fetch.sessions import FetchContext
 from headrace.broker.fetch.waiting import WaitingFetch
-from headrace.broker.fetch.wanted import FetchKey, Interest, LoneInterest, Wanted
+from headrace.broker.fetch.wanted import WANTED_BYTES, FetchKey, Interest, LoneInterest, Wanted
 from headrace.broker.leader_endpoints import endpoints_of
+from headrace.broker.requests.partition_limit import most_elements
 from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.core.errors import HeadraceError, StaleBrokerEpoch
@@ -46,17 +47,21 @@ if TYPE_CHECKING:
 READ_COMMITTED: Final = 1
 FIRST_WITH_RACK: Final = 11
 DEBUGGING_CONSUMER: Final = -2
+PROBED_ROUNDS: Final = 4
+MOST_ROUNDS: Final = 8
+"""A look-up may lead from one cold place to the next; what it does not reach is left for the next fetch."""
 METADATA_KEY: Final = FetchKey("", METADATA_TOPIC_ID, 0)
 
 
 def serve(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
 ) -> Answer:
-    request = parse_fetch(frame, at, version)
+    request = parse_fetch(frame, at, version, None, most_elements(broker, len(frame)))
     as_replica = request.replica_id >= 0
     try:
         if as_replica:
             _check_incarnation(broker, request)
+            connection.is_link = True
         context = broker.fetch_sessions.begin(
             request.session_id,
             request.session_epoch,
@@ -76,11 +81,14 @@ def serve(
         session.isolate(read_committed)
     fetch = _Fetch(broker, version, correlation_id, request, context, connection)
     result = fetch.read()
+    if result.cold is not None:
+        return fetch.bring(result, Pending())
     if (
         result.total_bytes >= fetch.min_bytes
         or result.must_answer
         or request.max_wait_ms <= 0
         or not context.wanted
+        or (session is None and not broker.memory.fetch_sessions.has_room(len(context.wanted) * WANTED_BYTES))
     ):
         return fetch.encode(result)
     return fetch.wait(result)
@@ -130,7 +138,16 @@ def _key(topic: Topic, partition: int) -> FetchKey:
 class _Fetch:
     """One request on its way: read, perhaps wait and read again, answer."""
 
-    __slots__ = ("_broker", "_connection", "_context", "_correlation_id", "_reader", "_request", "_version")
+    __slots__ = (
+        "_broker",
+        "_connection",
+        "_context",
+        "_correlation_id",
+        "_reader",
+        "_request",
+        "_rounds",
+        "_version",
+    )
 
     def __init__(
         self,
@@ -147,6 +164,8 @@ class _Fetch:
         self._request = request
         self._context = context
         self._connection = connection
+        self._rounds = 0
+        """How often it waited for a disk."""
         replica_id = request.replica_id
         rack = request.rack_id
         if rack and broker.config.replica_selector_class != RACK_AWARE_SELECTOR:
@@ -196,15 +215,37 @@ class _Fetch:
 
     def _listen(self) -> Interest:
         wanted = self._context.wanted
-        interest = LoneInterest(self._request.replica_id >= 0, self._reader.read_committed, wanted)
+        memory = self._broker.memory.fetch_sessions
+        interest = LoneInterest(self._request.replica_id >= 0, self._reader.read_committed, wanted, memory)
         for want in wanted:
             want.interest = interest
             want.bind(find(self._broker, want))  # it was found a moment ago, or nobody would wait
         return interest
 
     def _finish(self, pending: Pending) -> None:
+        """Read again, and answer with what there is: unless it has to be brought from a disk first."""
+        if pending.abandoned:
+            return
         self._reader.now = self._broker.clock.monotonic()
-        pending.complete(self.encode(self.read()))
+        try:
+            result = self.read()
+            if result.cold is not None and self._rounds < MOST_ROUNDS:
+                self.bring(result, pending)
+                return
+            parts = self.encode(result)
+        except Exception:
+            self._connection.close()  # its peer would wait for ever
+            raise
+        pending.complete(parts)
+
+    def bring(self, result: ReadResult, pending: Pending) -> Pending:
+        """Answer when what is cold is in memory and verified."""
+        assert result.cold is not None
+        self._rounds += 1
+        # Memory is short if it is cold still: it is sent as it is, and brought once more while it is sent.
+        self._reader.probes = self._rounds < PROBED_ROUNDS
+        self._broker.cold_reads.bring(result.cold, lambda: self._finish(pending))
+        return pending
 
     def encode(self, result: ReadResult) -> Parts:
         answers = result.answers

@@ -15,13 +15,15 @@ from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
 from headrace.broker.promise import Promise
 from headrace.broker.transactions.requests import told_to
-from headrace.core.errors import HeadraceError
+from headrace.coordinators.decision import Decision
+from headrace.core.errors import CoordinatorNotAvailable, HeadraceError
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.init_producer_id_request import InitProducerIdRequest
 from headrace.protocol.messages.init_producer_id_response import InitProducerIdResponse
+from headrace.transactions.ending import NeedsProducerId
 from headrace.transactions.initialising import InitRequest
-from headrace.transactions.shard import Initialised
+from headrace.transactions.shard import ID_BYTES, Initialised, TransactionShard
 from headrace.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, Producer
 
 if TYPE_CHECKING:
@@ -80,14 +82,23 @@ def _initialise(
     def refuse(error: Exception) -> InitProducerIdResponse:
         return _refused(told_to(version, _KNOWS_FENCING, error))
 
+    def initialise(
+        shard: TransactionShard, new_id: int | None, now_ms: int
+    ) -> Decision[Initialised | NeedsProducerId | HeadraceError]:
+        if new_id is None and transactional_id not in shard.transactions:
+            _require_room(broker, transactional_id)
+        return shard.initialise(wanted._replace(new_producer_id=new_id), now_ms, two_phase=two_phase)
+
     return broker.coordinators.transaction_requests.ask(
         transactional_id,
-        lambda new_id: (
-            lambda shard, _ticket, now_ms: shard.initialise(
-                wanted._replace(new_producer_id=new_id), now_ms, two_phase=two_phase
-            )
-        ),
+        lambda new_id: lambda shard, _ticket, now_ms: initialise(shard, new_id, now_ms),
     ).then(answer, refuse)
+
+
+def _require_room(broker: Broker, transactional_id: str) -> None:
+    """For an id that is new. Producers look for the coordinator anew and try again."""
+    if not broker.coordinators.transaction_state.admits(ID_BYTES + len(transactional_id)):
+        raise CoordinatorNotAvailable("the coordinator has no memory for more transactional ids")
 
 
 API: Final = Api(ApiKey.INIT_PRODUCER_ID, 0, 6, InitProducerIdRequest, handle)

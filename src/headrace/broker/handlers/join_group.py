@@ -14,6 +14,7 @@ from headrace.broker.coordinators.refusals import refusal_code
 from headrace.broker.promise import Promise
 from headrace.groups.classic.answers import join_refused
 from headrace.groups.classic.joins import Client
+from headrace.groups.sizes import MEMBER_BYTES
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.join_group_request import JoinGroupRequest
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 NULLABLE_PROTOCOL_FROM: Final = 7
+ALWAYS_ADMITTED_BYTES: Final = 16 * 1024
 
 
 def handle(
     broker: Broker, request: JoinGroupRequest, call: Call
 ) -> JoinGroupResponse | Promise[JoinGroupResponse]:
     finish = _as_it_is if call.version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name
-    refusal = _refusal(broker, request)
+    refusal = _refusal(broker, request) or _no_room(broker, request, call)
     if refusal is not None:
         return finish(join_refused(refusal, request.member_id))
     if request.reason:
@@ -53,6 +55,15 @@ def _refusal(broker: Broker, request: JoinGroupRequest) -> ErrorCode | None:
     if not least_ms <= request.session_timeout_ms <= most_ms:
         return ErrorCode.INVALID_SESSION_TIMEOUT
     return None
+
+
+def _no_room(broker: Broker, request: JoinGroupRequest, call: Call) -> ErrorCode | None:
+    """Clients look for the coordinator anew and try again. A member may join again, unless it brings much."""
+    size = sum(len(each.name) + len(each.metadata) for each in request.protocols)
+    if request.member_id and size <= ALWAYS_ADMITTED_BYTES:
+        return None
+    size += MEMBER_BYTES + 2 * len(call.client_id or "") + len(request.group_instance_id or "")
+    return None if broker.coordinators.group_state.admits(size) else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def _as_it_is(response: JoinGroupResponse) -> JoinGroupResponse:

@@ -11,15 +11,21 @@ error, LEADER_NOT_AVAILABLE (KIP-207).
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
 from headrace.core.errors import HeadraceError, LeaderNotAvailable, OffsetNotAvailable, UnsupportedVersion
-from headrace.log.lookup import TimestampOffset
+from headrace.log.lookup import Answers, BatchQuestion, TimestampOffset, Unopened
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
-from headrace.protocol.messages.list_offsets_request import ListOffsetsPartition, ListOffsetsRequest
+from headrace.protocol.messages.list_offsets_request import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from headrace.protocol.messages.list_offsets_response import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
@@ -43,22 +49,81 @@ DEBUGGING_CONSUMER: Final = -2
 NO_TIMESTAMP: Final = -1
 
 
-def handle(broker: Broker, request: ListOffsetsRequest, call: Call) -> ListOffsetsResponse:
-    topics = []
+def handle(
+    broker: Broker, request: ListOffsetsRequest, call: Call
+) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
+    if any(_is_looked_up(asked) for topic in request.topics for asked in topic.partitions):
+        return _look_up_all(broker, request, call.version)
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name,
+                partitions=[
+                    _answer(broker, topic.name, asked, request, call.version, None, is_doubled)
+                    for asked, is_doubled in _once_each(topic)
+                ],
+            )
+            for topic in request.topics
+        ]
+    )
+
+
+def _is_looked_up(asked: ListOffsetsPartition) -> bool:
+    """By time, in the batches themselves."""
+    return asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
+
+
+async def _look_up_all(broker: Broker, request: ListOffsetsRequest, version: int) -> ListOffsetsResponse:
+    """Batches that are dear to open are opened in a thread, and the look-up is made again: the log may be
+    another by then."""
+    response = ListOffsetsResponse()
     for topic in request.topics:
-        seen: set[int] = set()
-        partitions = []
-        for asked in topic.partitions:
-            if asked.partition_index in seen:
-                partitions.append(_refused(asked, ErrorCode.INVALID_REQUEST))
-                continue
-            seen.add(asked.partition_index)
-            try:
-                partitions.append(_look_up(broker, topic.name, asked, request, call.version))
-            except HeadraceError as error:
-                partitions.append(_refused(asked, code_of(error)))
-        topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=partitions))
-    return ListOffsetsResponse(topics=topics)
+        answered = ListOffsetsTopicResponse(name=topic.name)
+        response.topics.append(answered)
+        for asked, is_doubled in _once_each(topic):
+            opened: Answers = {}
+            row: ListOffsetsPartitionResponse | None = None
+            while row is None:
+                if broker.turns.is_over:
+                    await broker.turns.next()
+                try:
+                    row = _answer(broker, topic.name, asked, request, version, opened, is_doubled)
+                except Unopened as unopened:
+                    question = unopened.question
+                    opened[question.key] = await _opened(broker, question)
+            answered.partitions.append(row)
+    return response
+
+
+async def _opened(broker: Broker, question: BatchQuestion) -> TimestampOffset | None:
+    try:
+        return await broker.work_thread.run(question.answer)
+    except OSError:
+        return question.claimed  # whoever reads the file next on its own account deals with the disk
+
+
+def _once_each(topic: ListOffsetsTopic) -> Iterable[tuple[ListOffsetsPartition, bool]]:
+    """The partitions that a topic lists, and whether it lists them twice."""
+    mentions = Counter(asked.partition_index for asked in topic.partitions)
+    last = {asked.partition_index: asked for asked in topic.partitions}
+    return [(asked, mentions[index] > 1) for index, asked in last.items()]
+
+
+def _answer(
+    broker: Broker,
+    topic: str,
+    asked: ListOffsetsPartition,
+    request: ListOffsetsRequest,
+    version: int,
+    opened: Answers | None,
+    is_doubled: bool,
+) -> ListOffsetsPartitionResponse:
+    if is_doubled:
+        return _refused(asked, ErrorCode.INVALID_REQUEST)
+    try:
+        return _look_up(broker, topic, asked, request, version, opened)
+    except HeadraceError as error:
+        return _refused(asked, code_of(error))
 
 
 def _refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
@@ -66,7 +131,12 @@ def _refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartiti
 
 
 def _look_up(
-    broker: Broker, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest, version: int
+    broker: Broker,
+    topic: str,
+    asked: ListOffsetsPartition,
+    request: ListOffsetsRequest,
+    version: int,
+    opened: Answers | None,
 ) -> ListOffsetsPartitionResponse:
     partition = broker.partitions.get(topic, asked.partition_index)
     for_tool = request.replica_id == DEBUGGING_CONSUMER
@@ -77,7 +147,7 @@ def _look_up(
     if version < FIRST_VERSION.get(asked.timestamp, 0):
         raise UnsupportedVersion(f"timestamp {asked.timestamp} needs a newer version of ListOffsets")
     limit = partition.readable_limit(request.isolation_level == READ_COMMITTED)
-    found = _find(partition, asked.timestamp, partition.log.end_offset if for_tool else limit)
+    found = _find(partition, asked.timestamp, partition.log.end_offset if for_tool else limit, opened)
     if not (for_tool or partition.knows_the_end) and (
         asked.timestamp == LATEST or (asked.timestamp >= 0 and found is None)
     ):
@@ -92,11 +162,11 @@ def _look_up(
     return answer
 
 
-def _find(partition: Partition, timestamp: int, limit: int) -> TimestampOffset | None:
-    """`limit` is where the log ends for whoever asks."""
+def _find(partition: Partition, timestamp: int, limit: int, opened: Answers | None) -> TimestampOffset | None:
+    """`limit` is where the log ends for whoever asks. Raises Unopened if a batch must be opened first."""
     log = partition.log
     if timestamp >= 0:
-        return log.offset_for_timestamp(timestamp, limit)
+        return log.offset_for_timestamp(timestamp, limit, opened)
     if timestamp == LATEST:
         return TimestampOffset(limit, NO_TIMESTAMP, partition.leader_epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
@@ -104,7 +174,7 @@ def _find(partition: Partition, timestamp: int, limit: int) -> TimestampOffset |
         return TimestampOffset(start, NO_TIMESTAMP, log.epochs.epoch_of(start))
     if timestamp == MAX_TIMESTAMP:
         # Of the whole log, as with Kafka: a record that may not be seen yet is not replaced by another.
-        found = log.max_timestamp_offset(log.end_offset)
+        found = log.max_timestamp_offset(log.end_offset, opened)
         return found if found is not None and found.offset < limit else None
     if timestamp == LATEST_TIERED:
         return None

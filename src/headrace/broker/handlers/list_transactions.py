@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
-from headrace.core.errors import HeadraceError, InvalidRegularExpression, NotCoordinator
-from headrace.groups.consumer.regex.pattern import compile_pattern
+from headrace.core.errors import HeadraceError, NotCoordinator
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.list_transactions_request import ListTransactionsRequest
@@ -31,22 +30,26 @@ async def handle(
     coordinator = broker.coordinators.transactions
     if coordinator.is_loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-    try:
-        wanted, unknown = parse_filter(
-            request.state_filters,
-            request.producer_id_filters,
-            request.duration_filter,
-            compile_pattern(request.transactional_id_pattern) if request.transactional_id_pattern else None,
-        )
-    except InvalidRegularExpression as error:
-        return ListTransactionsResponse(error_code=code_of(error))
+    wanted, unknown = parse_filter(
+        request.state_filters, request.producer_id_filters, request.duration_filter
+    )
     response = ListTransactionsResponse(unknown_state_filters=unknown)
     try:
         for index, _ in list(coordinator.loaded()):
             response.transaction_states += [_row(each) for each in await _listed(broker, index, wanted)]
+        if request.transactional_id_pattern:
+            await _keep_matching(broker, response, request.transactional_id_pattern)
     except HeadraceError as error:
         return ListTransactionsResponse(error_code=code_of(error))
     return response
+
+
+async def _keep_matching(broker: Broker, response: ListTransactionsResponse, pattern: str) -> None:
+    names = [row.transactional_id for row in response.transaction_states]
+    matching = set(await broker.coordinators.patterns.matching(pattern, names))
+    response.transaction_states = [
+        row for row in response.transaction_states if row.transactional_id in matching
+    ]
 
 
 async def _listed(broker: Broker, index: int, wanted: Filter) -> list[Transaction]:

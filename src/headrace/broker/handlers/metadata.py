@@ -10,7 +10,7 @@ A broker that has left is named for a while longer (broker/cluster/departures.py
 from __future__ import annotations
 
 from collections.abc import Awaitable, Container, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from headrace.broker.api import Api, Call
@@ -37,11 +37,19 @@ if TYPE_CHECKING:
     from headrace.controller.topic_image import TopicImage
 
 CREATE_MS: Final = 10_000
+FEW_TOPICS: Final = 20
+"""Are described at once."""
+NO_IDS_YET: Final = (10, 11)
+"""They have a place for a topic id, but cannot answer a question that is asked by it."""
 
 
 def handle(
     broker: Broker, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
+    if call.version in NO_IDS_YET and _asks_by_id(request.topics or ()):
+        return MetadataResponse(cluster_id=None, topics=[_refused(topic) for topic in request.topics or ()])
+    if _asks_for_all(request, call) and len(broker.image.topics_by_name) > FEW_TOPICS:
+        return _everything(broker, request, call)
     if broker.suspicions:
         return _once_settled(broker, request, call)
     return _handle(broker, request, call)
@@ -67,10 +75,36 @@ def _led_by(answer: MetadataResponse, brokers: Container[int]) -> list[MetadataR
     return [row for topic in answer.topics for row in topic.partitions if row.leader_id in brokers]
 
 
+async def _everything(broker: Broker, request: MetadataRequest, call: Call) -> MetadataResponse:
+    """In slices, and from what was encoded before. A leader that was lost a moment ago is waited for."""
+    if broker.suspicions:
+        await broker.suspicions.settled()
+        if broker.suspicions:
+            return await _once_settled(broker, request, call)
+    operations = request.include_topic_authorized_operations
+
+    def describe(topic: TopicImage) -> MetadataResponseTopic:
+        row = _known(broker, topic, with_partitions=False)
+        if operations:
+            row.topic_authorized_operations = ON_TOPIC
+        return row
+
+    rows = await broker.metadata_rows.all(
+        call.version, operations, describe, lambda topic, index: _partition(broker, topic, index)
+    )
+    answer = _answer(broker, call, request, [])
+    answer.topics = cast("list[MetadataResponseTopic]", rows)
+    return answer
+
+
+def _asks_for_all(request: MetadataRequest, call: Call) -> bool:
+    return request.topics is None or (call.version == 0 and not request.topics)
+
+
 def _handle(
     broker: Broker, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    if request.topics is None or (call.version == 0 and not request.topics):
+    if request.topics is None or _asks_for_all(request, call):
         known = broker.image.topics_by_name.values()
         return _answer(broker, call, request, [_known(broker, topic) for topic in known])
     if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
@@ -145,6 +179,16 @@ def _by_id(broker: Broker, asked: MetadataRequestTopic) -> MetadataResponseTopic
     return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
 
 
+def _asks_by_id(asked: Iterable[MetadataRequestTopic]) -> bool:
+    return any(topic.name is None or topic.topic_id != NO_TOPIC_ID for topic in asked)
+
+
+def _refused(asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    return MetadataResponseTopic(
+        error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id
+    )
+
+
 def _unknown(name: str, errors: dict[str, ErrorCode] | None) -> MetadataResponseTopic:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not is_topic_name(name):
@@ -154,12 +198,14 @@ def _unknown(name: str, errors: dict[str, ErrorCode] | None) -> MetadataResponse
     return MetadataResponseTopic(error_code=code, name=name, topic_id=NO_TOPIC_ID)
 
 
-def _known(broker: Broker, topic: TopicImage) -> MetadataResponseTopic:
+def _known(broker: Broker, topic: TopicImage, *, with_partitions: bool = True) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[_partition(broker, topic, index) for index in range(len(topic))],
+        partitions=[
+            _partition(broker, topic, index) for index in range(len(topic) if with_partitions else 0)
+        ],
     )
 
 

@@ -21,9 +21,11 @@ from headrace.broker.errors import code_of, text_of
 from headrace.broker.held_produce import HeldProduce
 from headrace.broker.leader_endpoints import endpoints_of
 from headrace.broker.promise import Promise
+from headrace.broker.requests.partition_limit import most_elements
 from headrace.broker.transactions.unverified_produce import Refusals, verify_partitions
 from headrace.core.errors import (
     CorruptBatch,
+    DiskFull,
     HeadraceError,
     InvalidRecord,
     InvalidRequiredAcks,
@@ -58,6 +60,8 @@ from headrace.protocol.produce_codec import (
     Topic,
     encode_acknowledgement,
     encode_produce_response,
+    names_partition_twice,
+    once_each,
     parse_any,
     parse_one,
 )
@@ -125,7 +129,10 @@ def serve(
 def _serve_many(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
 ) -> Answer:
-    request = parse_any(frame, at, version, len(frame))
+    request = parse_any(frame, at, version, len(frame), most_elements(broker, len(frame)))
+    if names_partition_twice(request):
+        error = InvalidRecord("a produce request holds exactly one batch for each partition")
+        return _refuse_all(broker, version, correlation_id, once_each(request), connection, error)
     if request.transactional_id is None:
         return _carry_out(broker, version, correlation_id, frame, request, connection, NO_REFUSALS)
     try:
@@ -156,7 +163,7 @@ def _go_on(
     try:
         answer = _carry_out(broker, version, correlation_id, frame, request, connection, verified.result())
     except Exception as error:  # nobody else would hear of it: the request is not on the stack any more
-        broker.log.warning("connection closed", peer=connection.peer_host, error=repr(error))
+        broker.peer_log.warning("connection closed", connection.peer_host, error=repr(error))
         connection.close()
         return
     if isinstance(answer, Pending):
@@ -266,6 +273,8 @@ def _acknowledged(index: int, result: AppendResult) -> PartitionResult:
 def _refusal(broker: Broker, topic: str, index: int, version: int, error: HeadraceError) -> PartitionResult:
     code = code_of(error)
     _count_failure(broker, topic, version, code)
+    if isinstance(error, DiskFull):
+        broker.metrics.refused_by_full_disks += 1
     current_leader = None
     if isinstance(error, NotLeader) and version >= FIRST_WITH_LEADER:
         image = broker.image.topic(topic)
@@ -325,6 +334,8 @@ def _append(
         raise TransactionalIdNotAuthorized("a transactional batch in a request without a transactional id")
     if version < FIRST_WITH_ZSTD and attributes & 7 == Compression.ZSTD:
         raise UnsupportedCompression("zstd needs Produce 7 or later")
+    if partition.log.directory.is_full:
+        raise DiskFull(f"the log directory of {topic}-{index} is full")
     if broker.refused_batches:
         broker.refused_batches.check(partition, header, broker.monotonic_ms())
     result = partition.append(records, header, acks=acks, now_ms=now_ms)

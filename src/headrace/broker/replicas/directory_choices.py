@@ -14,6 +14,7 @@ from uuid import UUID
 from headrace.broker.replicas.host import ReplicaHost
 from headrace.controller.topic_image import UNASSIGNED_DIRECTORY
 from headrace.core.errors import HeadraceError
+from headrace.core.tasks import spawn
 from headrace.protocol.messages.assign_replicas_to_dirs_request import (
     AssignReplicasToDirsRequest,
     DirectoryData,
@@ -43,7 +44,7 @@ class DirectoryChoices:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = self._host.loop.create_task(self._run(), name="directory choices")
+        self._task = spawn("directory choices", self._run(), self._host.loop)
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -15,8 +15,9 @@ from headrace.broker.replicas.fetch_requests import NUDGE, encoder_of, ignore, l
 from headrace.broker.replicas.fetch_session import FetchSession, Followed
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.broker.replicas.resting import Resting
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import DiskFull, HeadraceError
 from headrace.core.ports_network import Link, PeerRefused, PeerReset, PeerSilent, PeerUnavailable
+from headrace.core.tasks import spawn
 from headrace.network.direct_link import DirectLink
 from headrace.protocol.limits import ProtocolError
 from headrace.protocol.replica_fetch_codec import (
@@ -73,7 +74,7 @@ class ReplicaFetcher:
     # --- what the manager calls -------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._task = self._host.loop.create_task(self._run(), name=f"fetcher of broker {self.leader_id}")
+        self._task = spawn(f"fetcher of broker {self.leader_id}", self._run(), self._host.loop)
         self._watchdog = self._host.loop.call_later(WATCH_SECONDS, self._watch)
 
     async def stop(self) -> None:
@@ -322,15 +323,20 @@ class ReplicaFetcher:
             outcome = one.partition.on_fetched(sent, data, now_ms)
         except HeadraceError as error:
             # A failed directory, or a log that was deleted: the metadata or the operator will say more.
-            self._host.log.warning(
-                "cannot follow", partition=str(one.partition.topic_partition), error=str(error)
-            )
+            if not isinstance(error, DiskFull):  # which is said once for the directory
+                self._host.log.warning(
+                    "cannot follow", partition=str(one.partition.topic_partition), error=str(error)
+                )
             self._rest_after_failure(one)
             return False
         if outcome >= FetchOutcome.WAIT_FOR_METADATA:
             self._rest_after_failure(one)
             return False
         one.failures = 0
+        if outcome == FetchOutcome.TRUNCATING:
+            self._session.remove(one)  # it is followed anew when that is done
+            self._host.truncations.begin(one.partition)
+            return False
         self._session.touch(one)
         return outcome == FetchOutcome.APPENDED
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
     from headrace.metrics.registry import BrokerMetrics
     from headrace.replication.following import FetchOutcome, FetchPosition
+    from headrace.replication.replica import Role
 
 A = TypeVar("A", bound=Message)
 
@@ -38,7 +39,10 @@ class FollowingPartition(Follower, Protocol):
     def isr(self) -> tuple[int, ...]: ...
     @property
     def must_sync_before_ack(self) -> bool: ...
+    @property
+    def role(self) -> Role: ...
     def on_fetched(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> FetchOutcome: ...
+    def on_truncated(self, now: float, now_ms: int) -> None: ...
 
 
 class LeadingPartition(Protocol):
@@ -63,6 +67,10 @@ class Flushes(Protocol):
     def flush(
         self, log: PartitionLog, then: Callable[[HeadraceError | None], None] | None = None
     ) -> None: ...
+
+
+class Truncates(Protocol):
+    def begin(self, partition: FollowingPartition) -> None: ...
 
 
 class Channel(Protocol):
@@ -92,6 +100,8 @@ class ReplicaHost(Protocol):
     def image(self) -> MetadataImage: ...
     @property
     def flusher(self) -> Flushes: ...
+    @property
+    def truncations(self) -> Truncates: ...
     @property
     def channel(self) -> Channel: ...
     @property

@@ -17,6 +17,7 @@ from headrace.broker.replicas.host import LeadingPartition, ReplicaHost
 from headrace.broker.replicas.resting import Resting
 from headrace.core.errors import HeadraceError, NotController
 from headrace.core.ports_network import PeerRefused
+from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.alter_partition_request import (
     AlterPartitionRequest,
@@ -74,8 +75,8 @@ class IsrChanges:
     def start(self) -> None:
         loop = self._host.loop
         self._tasks = [
-            loop.create_task(self._send_all(), name="ISR changes"),
-            loop.create_task(self._look_for_laggards(), name="laggards"),
+            spawn("ISR changes", self._send_all(), loop),
+            spawn("laggards", self._look_for_laggards(), loop),
         ]
 
     async def stop(self) -> None:

@@ -12,6 +12,7 @@ from headrace.broker.replicas.fetcher import ReplicaFetcher
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.broker.replicas.isr_changes import IsrChanges
 from headrace.broker.replicas.throttle import ReplicationThrottles
+from headrace.core.tasks import spawn
 
 FetcherKey = tuple[int, int]
 """The leader, and which of the links to it: `num.replica.fetchers` share the partitions among them."""
@@ -102,6 +103,6 @@ class ReplicaManager:
 
     def _end(self, key: FetcherKey) -> None:
         fetcher = self._fetchers.pop(key)
-        task = self._host.loop.create_task(fetcher.stop())
+        task = spawn(f"the end of the fetcher of broker {key[0]}", fetcher.stop(), self._host.loop)
         self._ending[task] = None
         task.add_done_callback(lambda done: self._ending.pop(done, None))

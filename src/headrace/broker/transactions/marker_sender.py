@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.peer_link import PeerLink
 from headrace.broker.transactions.pending_markers import MarkerPlace
+from headrace.core.tasks import report, spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.write_txn_markers_request import (
     WritableTxnMarker,
@@ -41,9 +42,7 @@ class MarkerSender:
     def add(self, place: MarkerPlace) -> None:
         self._waiting[place] = None
         if self._task is None:
-            self._task = self._broker.loop.create_task(
-                self._run(), name=f"markers for broker {self._broker_id}"
-            )
+            self._task = spawn(f"markers for broker {self._broker_id}", self._run(), self._broker.loop)
 
     def stop(self) -> None:
         if self._task is not None:
@@ -71,7 +70,10 @@ class MarkerSender:
             codes = {}
         for place in places:
             code = codes.get((place.producer_id, place.topic, place.index), ErrorCode.NETWORK_EXCEPTION)
-            self._on_result(place, code)
+            try:
+                self._on_result(place, code)
+            except Exception as error:  # of this one: the others have an answer to hear of
+                report(f"a marker for {place.topic}-{place.index}", error)
 
     async def _ask(self, request: WriteTxnMarkersRequest) -> dict[tuple[int, str, int], ErrorCode]:
         link = await self._peer.open()

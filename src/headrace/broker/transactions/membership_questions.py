@@ -17,6 +17,7 @@ from headrace.broker.transactions.joining import Codes as Joined
 from headrace.broker.transactions.joining import join
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
+from headrace.core.tasks import report, spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
@@ -78,9 +79,7 @@ class CoordinatorQuestions:
     def add(self, question: Question) -> None:
         self._waiting.append(question)
         if self._task is None:
-            self._task = self._broker.loop.create_task(
-                self._run(), name=f"transactions of broker {self._broker_id}"
-            )
+            self._task = spawn(f"transactions of broker {self._broker_id}", self._run(), self._broker.loop)
 
     def stop(self) -> None:
         if self._task is not None:
@@ -104,19 +103,24 @@ class CoordinatorQuestions:
                         version=VERSION,
                         timeout=REQUEST_SECONDS,
                     )
+                    tell(sent, response)
                 except HeadraceError as error:
-                    self._peer.close()
+                    self._give_up(sent)
                     self._broker.log.info(
                         "a coordinator was not asked", broker=self._broker_id, error=str(error)
                     )
-                    for question in sent:
-                        question.answer(ErrorCode.NETWORK_EXCEPTION)
-                else:
-                    tell(sent, response)
+                except Exception as error:  # those who wait behind these have a right to be asked for
+                    self._give_up(sent)
+                    report(f"asking broker {self._broker_id} about transactions", error)
         finally:
             self._task = None
             for question in sent:
                 question.answer(ErrorCode.NETWORK_EXCEPTION)  # cancelled: nobody will hear more
+
+    def _give_up(self, sent: list[Question]) -> None:
+        self._peer.close()
+        for question in sent:
+            question.answer(ErrorCode.NETWORK_EXCEPTION)
 
     def _take(self) -> list[Question]:
         """What can go into one request, where a transactional id stands once."""

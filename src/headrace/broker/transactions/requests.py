@@ -12,6 +12,7 @@ from headrace.broker.errors import code_of
 from headrace.broker.promise import Promise
 from headrace.coordinators.shard import Operation
 from headrace.core.errors import ConcurrentTransactions
+from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.ending import NeedsProducerId
 from headrace.transactions.shard import TransactionShard
@@ -105,7 +106,11 @@ class TransactionRequests:
         if decided.error is not None:
             answer.reject(decided.error)
         elif isinstance(decided.result(), NeedsProducerId):
-            fetching = self._broker.loop.create_task(self._ask_with_id(transactional_id, operation, answer))
+            fetching = spawn(
+                f"a producer id for {transactional_id}",
+                self._ask_with_id(transactional_id, operation, answer),
+                self._broker.loop,
+            )
             self._fetching[fetching] = None
             fetching.add_done_callback(lambda done: self._fetching.pop(done, None))
         else:

@@ -22,7 +22,11 @@ COMMIT_SECONDS: Final = 30.0
 def transaction_terms(broker: Broker, on_effect: OnEffect) -> Terms[TransactionShard]:
     def make(timers: Timers, _index: int, _epoch: int) -> TransactionShard:
         return TransactionShard(
-            timers, settings_of(broker.config), lambda: finalised_version(broker), broker.clock.wall_ms
+            timers,
+            settings_of(broker.config),
+            lambda: finalised_version(broker),
+            broker.clock.wall_ms,
+            broker.memory.transactions,
         )
 
     return Terms(TRANSACTION_KINDS, make, on_effect, Compression.NONE, COMMIT_SECONDS)

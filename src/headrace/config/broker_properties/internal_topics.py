@@ -17,7 +17,8 @@ class InternalTopicProperties:
     offsets_topic_replication_factor = int16(
         "offsets.topic.replication.factor",
         3,
-        "Replicas of the topic that holds the groups' offsets; with fewer brokers, as many as there are.",
+        "Replicas of the topic that holds the groups' offsets, which is created when so many brokers are"
+        " alive; in a cluster of fewer registered brokers, as many as those.",
         at_least=1,
     )
     offsets_topic_segment_bytes = int32(
@@ -54,7 +55,8 @@ class InternalTopicProperties:
     transaction_state_log_replication_factor = int16(
         "transaction.state.log.replication.factor",
         3,
-        "Replicas of the topic that holds the state of transactions, or as many as there are brokers.",
+        "Replicas of the topic that holds the state of transactions, which is created when so many"
+        " brokers are alive; in a cluster of fewer registered brokers, as many as those.",
         at_least=1,
     )
     transaction_state_log_segment_bytes = int32(

@@ -118,8 +118,8 @@ class NetworkProperties:
     queued_max_request_bytes = int64(
         "queued.max.request.bytes",
         -1,
-        "Bytes of requests in memory at once; reading pauses above it. -1 sets no limit beside the limit of "
-        "each connection.",
+        "Bytes of requests that have arrived in part, over all connections. Above it large requests wait for "
+        "their turn. -1 takes 40 % of headrace.peer.memory.bytes, and room for one largest request at least.",
     )
     queued_max_requests = int32(
         "queued.max.requests",

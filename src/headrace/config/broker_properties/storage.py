@@ -30,7 +30,8 @@ class StorageProperties:
     num_recovery_threads_per_data_dir = int32(
         "num.recovery.threads.per.data.dir",
         2,
-        "Threads per directory that check logs after an unclean stop and close them at shutdown.",
+        "Threads per directory that check logs after an unclean stop and close them at shutdown. The check"
+        " comes before the metadata is read and goes by the file; what is set at run time holds at shutdown.",
         at_least=1,
         update=UpdateMode.CLUSTER_WIDE,
     )
@@ -144,6 +145,27 @@ class StorageProperties:
         86_400_000,
         "How long a partition remembers an idempotent producer that is silent.",
         at_least=1,
+        update=UpdateMode.CLUSTER_WIDE,
+    )
+    headrace_log_scrub_bytes_per_second = int64(
+        "headrace.log.scrub.bytes.per.second",
+        4 * 1024 * 1024,
+        "How fast the scrub reads sealed segments, to find damage that nobody reads. 0 turns it off.",
+        at_least=0,
+        update=UpdateMode.CLUSTER_WIDE,
+    )
+    headrace_log_scrub_interval_ms = int64(
+        "headrace.log.scrub.interval.ms",
+        7 * 24 * 3_600_000,
+        "From the beginning of one pass of the scrub over all sealed segments to that of the next.",
+        at_least=1,
+        update=UpdateMode.CLUSTER_WIDE,
+    )
+    headrace_log_dir_min_free_bytes = optional_int64(
+        "headrace.log.dir.min.free.bytes",
+        "While a log directory has less room than this, producers are told to try again; all else goes on. "
+        "If not set: a twentieth of the file system, 10 GiB at most. 0 refuses only what does not fit.",
+        at_least=0,
         update=UpdateMode.CLUSTER_WIDE,
     )
     log_dir_failure_timeout_ms = int64(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from typing import Any, Final
 
 from kazoo.client import KazooClient
@@ -36,19 +37,28 @@ def new_client(address: ZooKeeperAddress, timeout_ms: int) -> Any:
 
 
 class _Client(KazooClient):  # type: ignore[misc]  # kazoo has no types
-    """Remembers what the server granted, which kazoo uses for its own timeouts and does not tell."""
+    """Remembers what the server granted, which kazoo uses for its own timeouts and does not tell, and when a
+    server was last heard of: the state of a session says it late, or not while somebody keeps asking."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.granted_timeout_ms: int | None = None
-        connect = self._connection._connect
+        self.heard_at = time.monotonic()
+        connect, read = self._connection._connect, self._connection._read_socket
 
         def connect_and_note(*where: Any) -> Any:
             read_timeout_ms, connect_timeout_ms = connect(*where)
             self._note(round(read_timeout_ms * 3 / 2))  # kazoo lets a reading take two thirds of what it has
+            self.heard_at = time.monotonic()
             return read_timeout_ms, connect_timeout_ms
 
+        def read_and_note(timeout: float) -> Any:
+            response = read(timeout)
+            self.heard_at = time.monotonic()
+            return response
+
         self._connection._connect = connect_and_note
+        self._connection._read_socket = read_and_note
 
     def _note(self, granted_ms: int) -> None:
         if granted_ms < self._session_timeout and granted_ms != self.granted_timeout_ms:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from headrace.coordination.ensemble.paths import Paths
 from headrace.coordination.ensemble.requests import (
@@ -21,12 +23,16 @@ from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import CoordinationUnavailable, Member
 
 _ATTEMPTS = 10
+_MOST: Final = 2**31 - 1
+_LOG: Final = logging.getLogger("headrace.zookeeper")
 
 
 class Members:
     def __init__(self, session: Session, paths: Paths) -> None:
         self._session = session
         self._paths = paths
+        self._strange: set[str] = set()
+        """Names of nodes among the members that are no broker ids: said once."""
 
     async def register(self, broker_id: BrokerId, description: bytes) -> BrokerEpoch:
         """Make the node, in place of one that an earlier session, or this one, left: one write."""
@@ -81,7 +87,7 @@ class Members:
         names, base = await self._session.ask_latest(
             children(self._paths.members), get(self._paths.epoch_base)
         )
-        ids = sorted(BrokerId(int(name)) for name in names)
+        ids = sorted(self._ids_of(names))
         # The same server answers, so nothing older than the list is seen; what went meanwhile is None.
         answers = await self._session.ask(*(get(self._paths.member(broker_id)) for broker_id in ids))
         members: dict[BrokerId, Member] = {}
@@ -90,6 +96,16 @@ class Members:
                 epoch = BrokerEpoch(node.created + _number(stored(base)))
                 members[broker_id] = Member(broker_id, epoch, node.data)
         return members
+
+    def _ids_of(self, names: Iterable[str]) -> list[BrokerId]:
+        """Whoever else writes here, the brokers are found."""
+        numbers = {name: int(name) for name in names if name.isascii() and name.isdigit()}
+        ids = {name: number for name, number in numbers.items() if str(number) == name and number <= _MOST}
+        strange = set(names) - ids.keys()
+        for name in sorted(strange - self._strange):
+            _LOG.warning("%s/%s in ZooKeeper is no broker id and is passed over", self._paths.members, name)
+        self._strange = strange
+        return [BrokerId(number) for number in ids.values()]
 
     async def _look(self, broker_id: BrokerId, *, latest: bool = True) -> tuple[Stored | None, int]:
         ask = self._session.ask_latest if latest else self._session.ask

@@ -49,5 +49,6 @@ class Paths:
 
 
 def sequences_of(names: list[str]) -> list[int]:
-    """The children of the log, in order."""
-    return sorted(int(name) for name in names)
+    """The children of the log, in order. What has another name is none of its batches: nobody reads it, and
+    a batch that is missed is found by the gap that it leaves."""
+    return sorted(int(name) for name in names if len(name) == _DIGITS and name.isascii() and name.isdigit())

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -39,6 +40,7 @@ from headrace.coordination.ensemble.requests import (
     stored,
 )
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
+from headrace.core.tasks import report
 
 T = TypeVar("T")
 
@@ -91,6 +93,11 @@ class Session:
         """
         granted = None if self._client is None else self._client.granted_timeout_ms
         return self._wanted_timeout_ms if granted is None else min(granted, self._wanted_timeout_ms)
+
+    @property
+    def silent_seconds(self) -> float:
+        """Since the servers were last heard of. They answer pings at least every third of a session."""
+        return 0.0 if self._client is None else time.monotonic() - self._client.heard_at
 
     def watch(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
         self._watchers.append(changed)
@@ -192,7 +199,10 @@ class Session:
                 if not future.done():
                     future.set_exception(ConnectionBroken("the connection to ZooKeeper broke"))
         for changed in tuple(self._watchers) if tell else ():
-            changed(state)
+            try:
+                changed(state)
+            except Exception as error:  # the others, and the futures behind them, hear of it all the same
+                report("a listener of the ZooKeeper session", error)
 
     # --- requests ----------------------------------------------------------------------------------------
 

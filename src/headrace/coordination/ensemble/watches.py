@@ -14,6 +14,7 @@ from typing import Any
 from headrace.coordination.ensemble.requests import Request
 from headrace.coordination.ensemble.session import Session, is_change
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
+from headrace.core.tasks import report
 
 Hint = Callable[[], None]
 _AGAIN_SECONDS = 0.5
@@ -61,7 +62,10 @@ class LastingWatch:
                 self._loop.call_later(_AGAIN_SECONDS, self._set)
             return
         for changed in tuple(self._listeners):
-            changed()
+            try:
+                changed()
+            except Exception as error:
+                report("a listener of a ZooKeeper watch", error)
 
     def _fired_in_thread(self, event: Any) -> None:
         if is_change(event) and self._loop is not None:

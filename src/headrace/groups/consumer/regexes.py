@@ -1,8 +1,11 @@
 """Subscribed patterns: which topics they match, and when that is looked up again.
 
-A new pattern is looked up at once, in the heartbeat that brings it. All patterns of a group are looked up
-again when topics may have changed, but not more often than every ten seconds, and now and then without a
-change.
+A new pattern is looked up with the heartbeat that brings it. All patterns of a group are looked up again when
+topics may have changed, but not more often than every ten seconds, and now and then without a change.
+
+In a broker names are matched elsewhere, not on the loop (broker/coordinators/pattern_resolver.py): the
+operation stops with `Unresolved`, and is asked for again when the answer is known. What is looked up again
+stays as it is until then.
 """
 
 from __future__ import annotations
@@ -11,11 +14,11 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from headrace.coordinators.decision import CoordinatorRecord
-from headrace.core.errors import InvalidRegularExpression
+from headrace.core.errors import HeadraceError, InvalidRegularExpression
 from headrace.groups.consumer import records
 from headrace.groups.consumer.group import ConsumerGroup
 from headrace.groups.consumer.member import ConsumerMember
-from headrace.groups.consumer.regex.pattern import compile_pattern
+from headrace.groups.consumer.regular_expressions import compile_pattern
 from headrace.groups.consumer.resolved_regex import ResolvedRegex
 from headrace.groups.topics_view import TopicsView
 
@@ -31,28 +34,56 @@ class RegexUpdate(NamedTuple):
     """The topics of the group may be others now."""
 
 
+class Unresolved(HeadraceError):
+    """Which topics a new pattern matches must be found out first."""
+
+    def __init__(self, regex: str) -> None:
+        super().__init__(f"the topics of `{regex}` are being looked up")
+        self.regex = regex
+
+
+class Matched(NamedTuple):
+    topics: frozenset[str]
+    version: int
+    """Of the metadata whose names were matched."""
+
+
 class TopicPatterns:
-    """Looks patterns up, and remembers the answers while the metadata stays the same."""
+    """Remembers what patterns match while the metadata stays the same."""
 
-    __slots__ = ("_found", "_topics", "_version")
+    __slots__ = ("_found", "_is_elsewhere", "_news", "topics", "wanted")
 
-    def __init__(self, topics: TopicsView) -> None:
-        self._topics = topics
-        self._version = -1
-        self._found: dict[str, frozenset[str]] = {}
+    def __init__(self, topics: TopicsView, *, elsewhere: bool = False) -> None:
+        """`elsewhere`: names are matched by somebody else, who calls `learn`."""
+        self.topics = topics
+        self.wanted: dict[str, None] = {}
+        """Patterns that are to be looked up again."""
+        self._is_elsewhere = elsewhere
+        self._found: dict[str, Matched] = {}
+        self._news: set[str] = set()
+        """Found a moment ago: good for one question, even if the metadata has moved on meanwhile."""
 
-    def matching(self, regex: str) -> frozenset[str]:
-        """Raises InvalidRegularExpression. Whole names match, as in Kafka."""
-        if self._version != self._topics.version or len(self._found) >= _KEPT_LOOKUPS:
-            self._version = self._topics.version
+    def learn(self, regex: str, matched: Matched) -> None:
+        if len(self._found) >= _KEPT_LOOKUPS:
             self._found.clear()
-        found = self._found.get(regex)
-        if found is None:
-            pattern = compile_pattern(regex)
-            found = self._found[regex] = frozenset(
-                name for name in self._topics.names() if pattern.matches(name)
-            )
-        return found
+            self._news.clear()
+        self._found[regex] = matched
+        self._news.add(regex)
+        self.wanted.pop(regex, None)
+
+    def _matching(self, regex: str) -> Matched | None:
+        """None while somebody else is to find it out. Raises InvalidRegularExpression."""
+        known = self._found.get(regex)
+        if known is not None and (known.version == self.topics.version or regex in self._news):
+            self._news.discard(regex)
+            return known
+        if self._is_elsewhere:
+            return None
+        pattern = compile_pattern(regex)
+        names = frozenset(name for name in self.topics.names() if pattern.matches(name))
+        matched = Matched(names, self.topics.version)
+        self.learn(regex, matched)
+        return matched
 
     def update(
         self,
@@ -80,8 +111,8 @@ class TopicPatterns:
             refreshed = [self._look_up(group, regex, resolved, written, now_ms) for regex in list(resolved)]
             if any(refreshed):
                 changed = True
-            else:
-                group.regexes_version = self._topics.version
+            elif None not in refreshed:
+                group.regexes_version = self.topics.version
                 group.regexes_checked_ms = now_ms
         return RegexUpdate(resolved, written, changed)
 
@@ -92,19 +123,24 @@ class TopicPatterns:
         resolved: dict[str, ResolvedRegex],
         written: list[CoordinatorRecord],
         now_ms: int,
-    ) -> bool:
-        """Whether the topics are others than before. Only then they are written down."""
+    ) -> bool | None:
+        """Whether the topics are others than before. Only then they are written down. None: not known yet."""
         before = resolved.get(regex)
         try:
-            topics = self.matching(regex)
+            matched = self._matching(regex)
         except InvalidRegularExpression:
             if before is None:
                 raise
             # Another version of the broker took it. The group must live on all the same.
-            topics = frozenset()
-        if before is not None and before.topics == topics:
+            matched = Matched(frozenset(), self.topics.version)
+        if matched is None:
+            if before is None:
+                raise Unresolved(regex)
+            self.wanted[regex] = None
+            return None
+        if before is not None and before.topics == matched.topics:
             return False
-        resolved[regex] = ResolvedRegex(topics, self._topics.version, now_ms)
+        resolved[regex] = ResolvedRegex(matched.topics, matched.version, now_ms)
         written.append(records.resolved(group.group_id, regex, resolved[regex]))
         return True
 
@@ -114,7 +150,7 @@ class TopicPatterns:
         waited_ms = now_ms - group.regexes_checked_ms
         if waited_ms < 0:
             return True
-        if group.regexes_version != self._topics.version:
+        if group.regexes_version != self.topics.version:
             return waited_ms > _LEAST_INTERVAL_MS
         return waited_ms > refresh_interval_ms
 

@@ -14,7 +14,7 @@ from headrace.groups.topics_view import TopicsView
 class TopicLookups:
     __slots__ = ("hashes", "patterns", "topics")
 
-    def __init__(self, topics: TopicsView) -> None:
+    def __init__(self, topics: TopicsView, *, patterns_elsewhere: bool = False) -> None:
         self.topics = topics
         self.hashes = TopicHashes(topics)
-        self.patterns = TopicPatterns(topics)
+        self.patterns = TopicPatterns(topics, elsewhere=patterns_elsewhere)

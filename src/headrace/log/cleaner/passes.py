@@ -17,6 +17,7 @@ from headrace.log.cleaner.job import CleanedGroup, CleaningJob, PassEnd, SourceS
 from headrace.log.cleaner.key_map import KeyMap
 from headrace.log.cleaner.rewrite import Pace, Rewriter
 from headrace.log.cleaner.transactions import MetTransactions
+from headrace.log.index_file import WrongIndex
 from headrace.log.offset_index import OffsetIndex
 from headrace.protocol.batch import BatchHeader, check
 
@@ -114,6 +115,6 @@ class _Mapping:
             found = scan.find_batch(
                 file, position, source.size, self._job.first_dirty, source.base_offset, expected
             )
-        except (FileNotFoundError, scan.WrongIndex, CorruptLog):
+        except (FileNotFoundError, WrongIndex, CorruptLog):
             return 0
         return source.size if found is None else found.position

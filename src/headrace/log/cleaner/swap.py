@@ -16,9 +16,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import CorruptLog
-from headrace.log import files
+from headrace.log import files, manifest
 from headrace.log.cleaner.job import CleanedGroup
 from headrace.log.cleaner.segment_writer import cleaned_path
+from headrace.log.manifest import Sealed
 from headrace.log.segment import Segment
 
 if TYPE_CHECKING:
@@ -30,12 +31,13 @@ LOG_LAST: Final = (files.TXN_INDEX, files.TIME_INDEX, files.INDEX, files.LOG)
 class SwapTicket:
     """The state of a log when a pass began. Whatever changed its segments since makes the pass void."""
 
-    __slots__ = ("log", "sources", "truncations")
+    __slots__ = ("_announced", "log", "sources", "truncations")
 
     def __init__(self, log: PartitionLog, sources: tuple[Segment, ...]) -> None:
         self.log = log
         self.sources = sources
         self.truncations = log.truncations
+        self._announced: dict[CleanedGroup, Sealed] = {}
 
     @property
     def is_valid(self) -> bool:
@@ -66,11 +68,42 @@ class SwapTicket:
                 return place
         return -1
 
+    def announce(self, cleaned: CleanedGroup) -> None:
+        """After `holds` said yes: tell the manifest what may be in the place of the group, after a crash.
+
+        May run in a thread, and is durable when it returns.
+        """
+        log = self.log
+        path = cleaned_path(log.path, cleaned.base_offset, files.LOG)
+        try:
+            file = log.directory.disk.open(path)
+            try:
+                sample = manifest.fingerprint(file, cleaned.size)
+            finally:
+                file.close()
+            sealed = Sealed(cleaned.base_offset, self._end(cleaned), cleaned.size, sample)
+            log.manifest.announce(sealed)
+            log.manifest.save()
+        except FileNotFoundError:
+            return  # the log is gone, or `swap` says what is missing
+        except OSError as error:
+            raise log.directory.fail(error, f"swap a cleaned segment of {log.topic_partition}") from error
+        self._announced[cleaned] = sealed
+
+    def _end(self, cleaned: CleanedGroup) -> int:
+        """Where the segment behind the group begins."""
+        last = self._sources(cleaned)[-1]
+        following = next((each for each in self.log.segments if each.base_offset > last.base_offset), last)
+        return following.base_offset
+
     def swap(self, cleaned: CleanedGroup, now_ms: int) -> None:
         """After `holds` said yes, without anything in between. StorageError: the directory is offline."""
         log, group = self.log, self._sources(cleaned)
+        if cleaned not in self._announced:
+            self.announce(cleaned)
         try:
             _swap(log, self._place(group), group, cleaned, now_ms)
+            log.manifest.swapped(self._announced[cleaned])
         except OSError as error:
             raise log.directory.fail(error, f"swap a cleaned segment of {log.topic_partition}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 
@@ -17,16 +17,39 @@ _KEPT: Final = 20
 
 @dataclass(frozen=True)
 class Batch:
-    """Records are counted by offsets: markers of transactions and compacted records count as well."""
+    """Records are counted by offsets: markers of transactions and compacted records count as well.
+
+    Rows and dead letters are what the batch wrote; unknown (None) of one that another process wrote.
+    """
 
     number: int
     records: int
     began_ms: int
     duration_ms: int
+    rows: int | None = None
+    dead_letters: int | None = None
 
     @property
     def ended_ms(self) -> int:
         return self.began_ms + self.duration_ms
+
+
+@dataclass
+class New:
+    """Of all batches of one run, also of those that are not kept."""
+
+    batches: int = 0
+    records: int = 0
+    rows: int = 0
+    dead_letters: int = 0
+    commonest_reason: str | None = None
+    """Why most dead letters of the topic are some. Looked up at the end of a run that has new ones."""
+
+    def add(self, batch: Batch) -> None:
+        self.batches += 1
+        self.records += batch.records
+        self.rows += batch.rows or 0
+        self.dead_letters += batch.dead_letters or 0
 
 
 @dataclass
@@ -37,12 +60,15 @@ class Done:
     table: str
     batches: list[Batch] = field(default_factory=list)
     error: str | None = None
+    new: New = field(default_factory=New, compare=False)
+    """What this run has done so far. Not kept: the next run has its own."""
 
     def add(self, batch: Batch) -> bool:
         """Whether it is news. A batch without records is none."""
         if not batch.records or (self.batches and self.batches[-1].number >= batch.number):
             return False
         self.batches = [*self.batches, batch][-_KEPT:]
+        self.new.add(batch)
         return True
 
     def rate(self) -> float | None:
@@ -58,7 +84,9 @@ def file_of(state: str) -> str:
 
 
 def store(files: Files, state: str, done: Done) -> None:
-    files.replace(file_of(state), json.dumps(asdict(done)))
+    kept = asdict(done)
+    del kept["new"]
+    files.replace(file_of(state), json.dumps(kept))
 
 
 def fetch(files: Files, state: str) -> Done | None:
@@ -70,7 +98,16 @@ def fetch(files: Files, state: str) -> Done | None:
     return Done(**document)
 
 
-def batch_of(progress: StreamingQueryProgress, checkpoint: Checkpoint) -> Batch:
+class Written(NamedTuple):
+    """What a batch put into its tables."""
+
+    rows: int
+    dead_letters: int
+
+
+def batch_of(
+    progress: StreamingQueryProgress, checkpoint: Checkpoint, written: Written | None = None
+) -> Batch:
     """From Spark's progress of a query with one source. It does not say where the first batch begins."""
     told = json.loads(progress.json)
     source = told["sources"][0]
@@ -79,7 +116,11 @@ def batch_of(progress: StreamingQueryProgress, checkpoint: Checkpoint) -> Batch:
     records = sum(offset - first.get(partition, 0) for partition, offset in end.items())
     began = datetime.fromisoformat(told["timestamp"].replace("Z", "+00:00"))
     return Batch(
-        told["batchId"], records, int(began.timestamp() * 1000), told["durationMs"].get("triggerExecution", 0)
+        told["batchId"],
+        records,
+        int(began.timestamp() * 1000),
+        told["durationMs"].get("triggerExecution", 0),
+        *(written or ()),
     )
 
 

@@ -14,6 +14,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes
 from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
+from headrace.spark.jvm import require_kafka
 from headrace.spark.kafka_client import cause, is_gone, topic_id
 
 _PATIENCE_MS: Final = 15_000
@@ -25,12 +26,13 @@ class BrokersUnreachable(HeadraceError):
 
 
 def _client(spark: SparkSession, kafka: Mapping[str, str]) -> Any:
+    admin_class = require_kafka(spark, "the pipeline")
     jvm: Any = spark._jvm
     properties = jvm.java.util.Properties()
     for name, value in kafka.items():
         properties.put(name, value)
     try:
-        return jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+        return admin_class.create(properties)
     except Py4JJavaError as error:
         raise BrokersUnreachable(f"{kafka['bootstrap.servers']}: {cause(error)[1]}; check [kafka]") from None
 

@@ -79,10 +79,15 @@ def _delivered(table: Table, letters: DataFrame) -> DataFrame:
 
 
 def _judged(left: DataFrame, before: int) -> Replayed:
-    reasons = left.groupBy(shaping.REASON).count().orderBy(sf.col("count").desc(), shaping.REASON).limit(10)
     remaining = left.count()
-    return Replayed(
-        before - remaining,
-        remaining,
-        {str(row[shaping.REASON]): int(row["count"]) for row in reasons.collect()},
-    )
+    return Replayed(before - remaining, remaining, _counted_reasons(left))
+
+
+def reasons(letters: DataFrame, topic: str) -> dict[str, int]:
+    """Of the letters of a topic, the most frequent first."""
+    return _counted_reasons(letters.filter(sf.col(columns.TOPIC) == topic))
+
+
+def _counted_reasons(letters: DataFrame) -> dict[str, int]:
+    counts = letters.groupBy(shaping.REASON).count().orderBy(sf.col("count").desc(), shaping.REASON).limit(10)
+    return {str(row[shaping.REASON]): int(row["count"]) for row in counts.collect()}

@@ -17,22 +17,25 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from headrace.core.errors import HeadraceError
+from headrace.spark.jvm import require_kafka
 from headrace.spark.lake import batches, broker, locks, maintenance
 from headrace.spark.lake.batch_errors import told_to_spark
-from headrace.spark.lake.batches import Done
+from headrace.spark.lake.batches import Done, Written
 from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig
+from headrace.spark.lake.dead_letters import reasons
 from headrace.spark.lake.failures import explain, short
 from headrace.spark.lake.files import files_for
 from headrace.spark.lake.identity import same_topic
 from headrace.spark.lake.loader import TopicLoader
 from headrace.spark.lake.plan import PlanRefused, Route, missing, reader_options, routes
 from headrace.spark.lake.resume import starting_offsets
+from headrace.spark.lake.tables.opening import open_table
 
 _LOOK_SECONDS: Final = 0.5
 #: A load of seconds should not wait half a second for its end to be seen.
@@ -59,6 +62,10 @@ class Loading:
     try_at: float = 0.0
     look_at: float = 0.0
     finished: bool = False
+    written: dict[int, Written] = field(default_factory=dict)
+    """Of batches that Spark has not told of yet; their loader fills it."""
+    shown: int = 0
+    """The most that was told to be loaded: a batch's next job begins with no task done."""
 
 
 @dataclass
@@ -104,13 +111,13 @@ class Lake:
         reader = self.spark.readStream.format("kafka").options(
             **reader_options(self.config, route.topic, starting)
         )
+        loader = TopicLoader(self.config, route, checkpoint, check_topic)
+        topic.written = loader.written
         writer = (
             reader.load()
             .writeStream.queryName(f"lake {route.topic}")
             .option("checkpointLocation", route.checkpoint)
-            .foreachBatch(
-                told_to_spark(TopicLoader(self.config, route, checkpoint, check_topic), lambda: self.stopping)
-            )
+            .foreachBatch(told_to_spark(loader, lambda: self.stopping))
         )
         topic.query = self.begin(writer)
 
@@ -164,7 +171,8 @@ class Lake:
         checkpoint = Checkpoint(self.files, topic.route.checkpoint)
         for progress in query.recentProgress:
             if not topic.done.batches or progress.batchId > topic.done.batches[-1].number:
-                news |= topic.done.add(batches.batch_of(progress, checkpoint))
+                written = topic.written.pop(progress.batchId, None)
+                news |= topic.done.add(batches.batch_of(progress, checkpoint, written))
         if news:
             topic.failures = 0
             topic.done.error = None
@@ -193,6 +201,16 @@ class Lake:
         topic.finished = self.once
         topic.try_at = time.monotonic() + min(_FIRST_PAUSE * 2 ** (topic.failures - 1), _LONGEST_PAUSE)
         batches.store(self.files, topic.route.state, topic.done)
+
+    def look_into_dead_letters(self) -> None:
+        """At the end of a run: most people want to know why, and look no further."""
+        for topic in self.loading.values():
+            if topic.done.new.dead_letters:
+                found = reasons(self.dead_letters_of(topic), topic.route.topic)
+                topic.done.new.commonest_reason = next(iter(found), None)
+
+    def dead_letters_of(self, topic: Loading) -> DataFrame:
+        return open_table(self.spark, self.config, topic.route.dead_letters).read()
 
     @property
     def routes(self) -> list[Route]:
@@ -230,6 +248,7 @@ def run(
     """Load until `stop` is set, or with `once` what there is now. `told` is called again and again
     meanwhile.
     """
+    require_kafka(spark, "the lake")
     stopping = threading.Event() if stop is None else stop
     with locks.held(config.state, "run", spark):
         lake = Lake(spark, config, once)
@@ -241,6 +260,7 @@ def run(
         if once and not stopping.is_set():
             upkeep.look(lake.routes)
             upkeep.wait()
+    lake.look_into_dead_letters()
     if once:
         judge(lake)
     return [topic.done for topic in lake.loading.values()]

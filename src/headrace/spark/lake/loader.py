@@ -20,10 +20,12 @@ import threading
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sf
 
 from headrace.core.errors import HeadraceError
 from headrace.spark import columns
 from headrace.spark.lake import locks, shaping
+from headrace.spark.lake.batches import Written
 from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.plan import Route
@@ -53,6 +55,8 @@ class TopicLoader:
         self.route = route
         self.checkpoint = checkpoint
         self.check_topic = check_topic
+        self.written: dict[int, Written] = {}
+        """What the last batches put into the tables, by their numbers; whoever notes it takes it out."""
         self._first = True
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
@@ -76,12 +80,16 @@ class TopicLoader:
             if repeated:
                 self._dead_of_repetition(judged, commit, table, dead)
                 return
-        if shaped.typed is None:
-            table.append(shaping.good_rows(judged, shaped, following), commit)
-            return
         observed = Observation()
+        if shaped.typed is None:
+            rows = shaping.good_rows(judged, shaped, following)
+            table.append(rows.observe(observed, sf.count("*").alias("rows")), commit)
+            self.written[commit.batch] = Written(counted(observed, table)["rows"], 0)
+            return
         table.append(shaping.counted_rows(judged, shaped, following, observed), commit)
-        if _problems(observed, table):
+        counts = counted(observed, table)
+        self.written[commit.batch] = Written(counts["rows"], counts["problems"])
+        if counts["problems"]:
             dead.create(shaping.dead_letter_schema(frame))
             dead.recover(commit.writer)
             dead.append(shaping.dead_letters(judged), commit)
@@ -126,10 +134,10 @@ def prepare(table: Table, shaped: shaping.Shaped) -> Following:
         return following
 
 
-def _problems(observed: Observation, table: Table) -> int:
+def counted(observed: Observation, table: Table) -> dict[str, int]:
     """Known once the write is over. It never is where the table skipped the write: then another made it."""
-    found: list[int] = []
-    waiting = threading.Thread(target=lambda: found.append(int(observed.get["problems"])), daemon=True)
+    found: list[dict[str, int]] = []
+    waiting = threading.Thread(target=lambda: found.append(observed.get), daemon=True)
     waiting.start()
     waiting.join(_OBSERVED_SECONDS)
     if not found:

@@ -12,7 +12,7 @@ from headrace.spark.lake.job import Lake, Loading
 class TopicProgress(NamedTuple):
     topic: str
     loaded: int
-    """Since this process began to look, by offsets; of the running batch as many as its tasks that ended."""
+    """By this run, by offsets; of the running batch as many as its tasks that ended. It never falls."""
     total: int | None
     rate: float | None
     state: str
@@ -25,7 +25,7 @@ def progress(lake: Lake, *, within_batch: bool = True) -> list[TopicProgress]:
 
 def _of(lake: Lake, topic: Loading, within_batch: bool) -> TopicProgress:
     done = topic.done
-    loaded = sum(batch.records for batch in done.batches)
+    before = loaded = done.new.records
     total: int | None = None
     state = "waiting"
     if topic.finished:
@@ -40,7 +40,9 @@ def _of(lake: Lake, topic: Loading, within_batch: bool) -> TopicProgress:
             loaded, total = loaded + int(batch * fraction), loaded + batch
         last = topic.query.lastProgress
         if last is not None:
-            total = max(total or 0, sum(batch.records for batch in done.batches) + records_ahead(last))
+            total = max(total or 0, before + records_ahead(last))
+    # Each job of a batch begins with no task done.
+    topic.shown = loaded = max(loaded, topic.shown)
     return TopicProgress(topic.route.topic, loaded, total, done.rate(), state)
 
 

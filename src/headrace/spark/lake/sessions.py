@@ -16,7 +16,11 @@ def session_for(
     chosen = master or given.pop("master", None)
     jar_directory = given.pop("jars", None)
     warehouse = given.pop("warehouse", None)
-    extra = {"spark.ui.showConsoleProgress": "false"}
+    extra = {
+        "spark.ui.showConsoleProgress": "false",
+        # Delta reads its own log in so many tasks, 50 by default, for each commit of each table.
+        "spark.databricks.delta.snapshotPartitions": "4",
+    }
     if config.format == "iceberg" and config.location is not None and config.catalog == ICEBERG_CATALOG:
         extra[f"spark.sql.catalog.{ICEBERG_CATALOG}.warehouse"] = config.location
     made = session(

@@ -115,14 +115,16 @@ def table_columns(shaped: Shaped, following: Following) -> list[Column]:
 
 
 def counted_rows(judged: DataFrame, shaped: Shaped, following: Following, observed: Observation) -> DataFrame:
-    """The same, and `observed` gets to know how many others there were, as `problems`.
+    """The same, and `observed` gets to know how many there were, as `rows`, and how many others, as
+    `problems`.
 
     Spark moves nothing past a count, so the columns are chosen before it: what passes by is no wider than a
     row of the table, and has no reason in it.
     """
     bad = sf.col(_BAD)
     chosen = judged.select(*table_columns(shaped, following), sf.col(PROBLEM).isNotNull().alias(_BAD))
-    return chosen.observe(observed, sf.count_if(bad).alias("problems")).filter(~bad).drop(_BAD)
+    counts = (sf.count_if(~bad).alias("rows"), sf.count_if(bad).alias("problems"))
+    return chosen.observe(observed, *counts).filter(~bad).drop(_BAD)
 
 
 # --- dead letters -------------------------------------------------------------------------------------------

@@ -53,9 +53,10 @@ def lengths_of(column: Any) -> Integers:
 def encode_headers(column: Any) -> Any:
     """A list of (key, value) in each row, into what a record ends with."""
     rows = len(column)
-    lists = column.fill_null([]) if column.null_count else column
-    counts: Integers = pc.list_value_length(lists).to_numpy().astype(np.int64)
-    entries = lists.flatten()
+    # A null is a list without entries: `flatten` has none of it either. Filling nulls costs 2 us a row.
+    lengths = pc.fill_null(pc.list_value_length(column), 0)
+    counts: Integers = lengths.to_numpy().astype(np.int64)
+    entries = column.flatten()
     keys, values = pc.struct_field(entries, 0), pc.struct_field(entries, 1)
     keys = keys.cast(pa.binary())
     if keys.null_count:

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes
 from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
+from headrace.spark.jvm import require_classic, require_kafka
 from headrace.spark.kafka_client import cause, is_gone, topic_id
 from headrace.spark.lake.checkpoint import Offsets
 from headrace.spark.source.options import SourceRefused, Wish
@@ -32,12 +33,8 @@ class Brokers:
     """One client; close it. Safe to use from several threads, as Kafka's client is."""
 
     def __init__(self, spark: SparkSession, wish: Wish) -> None:
-        if not hasattr(spark, "_jvm"):
-            raise SourceRefused(
-                "this session is one of Spark Connect. The source works in Spark's own process: "
-                "use a classic session, as headrace.spark.session() makes it"
-            )
-        self._jvm: Any = spark._jvm
+        self._jvm: Any = require_classic(spark, "the source")
+        self._admin_class = require_kafka(spark, "the source")
         self._wish = wish
         # Looked up once: each part of such a name is a question to Java.
         self._partition_class = self._class("org.apache.kafka.common.TopicPartition")
@@ -53,7 +50,7 @@ class Brokers:
         for name, value in self._wish.client.items():
             properties.put(name, value)
         try:
-            return self._jvm.org.apache.kafka.clients.admin.AdminClient.create(properties)
+            return self._admin_class.create(properties)
         except Py4JJavaError as error:
             raise self._failed("be asked", error) from None
 

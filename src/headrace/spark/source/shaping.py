@@ -17,7 +17,13 @@ from headrace.spark.source.options import Undecodable
 def shape(
     frame: DataFrame, decoding: Decoding | None, *, undecodable: Undecodable, keep_value: bool
 ) -> DataFrame:
-    """Fields are named as the lake names them: one that is called like a column before it gets `value_`."""
+    """Fields are named as the lake names them: one that is called like a column before it gets `value_`.
+
+    A record without headers has an empty list of them. The connector gives null, for which Spark's way to
+    Arrow takes a time that grows with the square of a batch.
+    """
+    none = sf.array().cast(frame.schema[columns.HEADERS].dataType)
+    frame = frame.withColumn(columns.HEADERS, sf.coalesce(sf.col(columns.HEADERS), none))
     if decoding is None or decoding.format is Format.BYTES:
         return frame.select(*columns.RECORD_COLUMNS, columns.VALUE)
     kept = [*columns.RECORD_COLUMNS, *([columns.VALUE] if keep_value else [])]

@@ -10,8 +10,9 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from headrace.spark.jvm import require_kafka
 from headrace.spark.lake import broker, locks
 from headrace.spark.lake.batch_errors import told_to_spark
 from headrace.spark.lake.batches import Done
@@ -68,12 +69,16 @@ class Tables(Lake):
             self.config, spec, topic.route, start.first_step, self.files, check, start.behind
         )
         self.behind[spec.name] = loader.behind
+        topic.written = loader.written
         topic.query = self.begin(
             reader.load()
             .writeStream.queryName(f"table {spec.name}")
             .option("checkpointLocation", topic.route.checkpoint)
             .foreachBatch(told_to_spark(loader, lambda: self.stopping))
         )
+
+    def dead_letters_of(self, topic: Loading) -> DataFrame:
+        return self._opened(self.specs[topic.route.table]).dead.read()
 
     def explain(self, text: str, route: Route) -> str:
         if is_loss(text) and self.config.on_data_loss == "stop":
@@ -101,10 +106,12 @@ def run(
     told: Callable[[Tables], None] = lambda _: None,
 ) -> list[Done]:
     """Keep tables up until `stop` is set, or with `once` bring them to where the topics end now."""
+    require_kafka(spark, "a table")
     stopping = threading.Event() if stop is None else stop
     with locks.held(config.store.state, "run", spark, part="table"):
         tables = Tables(spark, config.store, once, specs={spec.name: spec for spec in config.tables})
         attend(tables, stopping, told, lambda: None)
+    tables.look_into_dead_letters()
     if once and not stopping.is_set():
         judge(tables)
         judge_views(tables.behind)

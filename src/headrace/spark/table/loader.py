@@ -21,13 +21,15 @@ import logging
 import time
 from collections.abc import Callable
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as sf
 
 from headrace.core.errors import HeadraceError
 from headrace.spark import columns
+from headrace.spark.lake.batches import Written
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.files import Files
-from headrace.spark.lake.loader import prepare
+from headrace.spark.lake.loader import counted, prepare
 from headrace.spark.lake.plan import Route
 from headrace.spark.lake.table_schema import follow
 from headrace.spark.lake.tables.table import Commit
@@ -75,13 +77,15 @@ class TableLoader:
         self.files = files
         self.check_topic = check_topic
         self.behind = {} if behind is None else behind
+        self.written: dict[int, Written] = {}
+        """What the last batches changed, by their numbers; whoever notes it takes it out."""
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         opened = Opened(frame.sparkSession, self.store, self.spec)
-        self.load(frame, self.first_step + batch, opened)
+        self.written[batch] = self.load(frame, self.first_step + batch, opened)
         Upkeep(self.store.maintenance, self.files).look(opened)
 
-    def load(self, frame: DataFrame, step: int, opened: Opened) -> None:
+    def load(self, frame: DataFrame, step: int, opened: Opened) -> Written:
         last = last_step(opened.main)
         if last > step:
             raise StepTaken(
@@ -99,12 +103,14 @@ class TableLoader:
             counts = changes.count(rows)
             # Only now: the records are read, and an id never comes back. So they are all of the topic.
             self.check_topic()
+            letters = 0
             if counts.bad and last_step(opened.dead) < step:
-                add_letters(changes.dead_letters(judged), opened.dead, commit(step))
+                letters = add_letters(changes.dead_letters(judged), opened.dead, commit(step))
             if counts.upserts or counts.deletes:
                 self._apply(changes.good(rows), step, opened)
         done = LastStep(step, time.time_ns() // 1_000_000, *counts)
         steps.store(self.files, self.route.state, done)
+        return Written(counts.upserts + counts.deletes, letters)
 
     def _apply(self, changed: DataFrame, step: int, opened: Opened) -> None:
         spec = self.spec
@@ -145,12 +151,15 @@ class TableLoader:
             self.behind[view.name] = str(error)
 
 
-def add_letters(letters: DataFrame, dead: KeyedTable, noted: Commit) -> None:
-    """Those that are not there: a rebuild that was cut off may have written some already."""
+def add_letters(letters: DataFrame, dead: KeyedTable, noted: Commit) -> int:
+    """Those that are not there: a rebuild that was cut off may have written some already. How many."""
     if dead.schema() is None:
         dead.create(letters.schema)
     there = dead.read().select(*columns.IDENTITY)
-    dead.append(letters.join(there, list(columns.IDENTITY), "left_anti").select(*letters.columns), noted)
+    new = letters.join(there, list(columns.IDENTITY), "left_anti").select(*letters.columns)
+    observed = Observation()
+    dead.append(new.observe(observed, sf.count("*").alias("letters")), noted)
+    return counted(observed, dead)["letters"]
 
 
 def _follow(table: KeyedTable, rows: DataFrame) -> None:

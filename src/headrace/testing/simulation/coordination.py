@@ -258,6 +258,14 @@ class SimulatedCoordination:
     def watch_session(self, changed: Callable[[SessionState], None]) -> Callable[[], None]:
         return _watch(self._session_watchers, changed)
 
+    @property
+    def silent_seconds(self) -> float:
+        """Not counted: only the page and the report of a real broker tell it."""
+        return 0.0
+
+    async def probe(self) -> None:
+        await self._ask(lambda: None)
+
     async def start(self) -> None:
         waited = 0.0
         while not self._reaches:

@@ -123,6 +123,7 @@ class SimulatedConnection:
         "_serving",
         "_slots",
         "closed",
+        "is_link",
         "listener",
         "on_close",
         "peer_host",
@@ -134,6 +135,7 @@ class SimulatedConnection:
         self.listener = listener
         self.peer_host = link.host
         self.closed = False
+        self.is_link = False
         self.on_close: Callable[[], None] | None = None
         self._backlog: deque[bytes] = deque()
         self._slots: deque[Pending] = deque()

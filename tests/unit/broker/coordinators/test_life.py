@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 
 import pytest
 
 from headrace.broker.coordinators import loading
 from headrace.coordinators.codec import encode
 from headrace.coordinators.decision import CoordinatorRecord
-from headrace.core.errors import CoordinatorNotAvailable, NotCoordinator
+from headrace.core.errors import CoordinatorLoading, CoordinatorNotAvailable, HeadraceError, NotCoordinator
 from headrace.protocol.batch import check, read_header
 from headrace.protocol.records import NewRecord, encode_batch
 from headrace.protocol.stored.transaction_log_key import TransactionLogKey
+from headrace.testing.disk import SimulatedFile
 from tests.unit.broker.coordinators.counters import Counters, add, counted, get, park
 from tests.unit.log.material import NOW
 from tests.unit.replication.replicas import LOCAL, row
@@ -180,3 +182,61 @@ async def test_a_partition_that_goes_away_takes_its_shard_with_it() -> None:
     with pytest.raises(NotCoordinator):
         await counters.coordinator.ask("key", get("a"))
     await asyncio.sleep(0.01)
+
+
+class Unreadable:
+    """The disk beneath a partition, in its reads of records."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+        self.error: Exception | None = error
+        pread = SimulatedFile.pread
+
+        def read(file: SimulatedFile, length: int, position: int) -> bytes:
+            if self.error is not None and length > 16:
+                raise self.error
+            return pread(file, length, position)
+
+        monkeypatch.setattr(SimulatedFile, "pread", read)
+
+
+async def refusal_of(counters: Counters) -> Exception:
+    """What whoever asks is told once it is clear that this is no ordinary loading."""
+    for _ in range(10_000):
+        try:
+            await counters.coordinator.ask("key", get("a"))
+        except CoordinatorLoading:
+            await asyncio.sleep(0)
+        except HeadraceError as error:
+            return error
+    raise AssertionError("it is loading for ever")
+
+
+async def test_fault_36_an_error_of_the_disk_while_it_loads_takes_the_directory_offline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    counters = Counters()
+    await counters.loaded()
+    await counters.coordinator.ask("key", add("a"))
+    counters.follow()
+    Unreadable(monkeypatch, OSError(errno.EIO, "Input/output error"))
+    counters.lead()
+    refused = await refusal_of(counters)
+    assert isinstance(refused, CoordinatorNotAvailable)
+    assert "Input/output error" in str(refused)
+    assert counters.partition.log.directory.failure is not None
+    assert counters.logged == ["internal topic cannot be read"]
+
+
+async def test_what_cannot_be_read_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "RELOAD_SECONDS", 0.0)
+    counters = Counters()
+    await counters.loaded()
+    await counters.coordinator.ask("key", add("a"))
+    counters.follow()
+    disk = Unreadable(monkeypatch, RuntimeError("a defect"))
+    counters.lead()
+    assert isinstance(await refusal_of(counters), CoordinatorNotAvailable)
+    disk.error = None
+    shard = await counters.loaded()
+    assert shard.numbers == {"a": 1}
+    assert set(counters.logged) == {"internal topic cannot be read"}

@@ -41,7 +41,7 @@ def follow(partition: Partition, epoch: int = 0) -> Partition:
 
 @asynccontextmanager
 async def managed(host: Host) -> AsyncIterator[ReplicaManager]:
-    manager = ReplicaManager(host)
+    manager = host.replicas = ReplicaManager(host)
     manager.start()
     try:
         yield manager

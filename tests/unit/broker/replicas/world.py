@@ -10,6 +10,7 @@ from uuid import UUID
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wanted import FetchKey, Wanted
+from headrace.broker.truncations import Truncations
 from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
 from headrace.controller.image import MetadataImage
@@ -255,6 +256,9 @@ class HeldFlusher:
         assert then is not None
         self.asked.append((log, then))
 
+    def on_truncated(self, log: PartitionLog) -> None:
+        """What is left of it waits for the next flush."""
+
     def finish(self, error: HeadraceError | None = None) -> None:
         asked, self.asked = self.asked, []
         for log, then in asked:
@@ -322,6 +326,9 @@ class Host:
         self.channel: Any = Channel()
         self.suspicions: Any = Watchful()
         self.partitions: Iterable[Any] = []
+        itself: Any = self
+        self.truncations = Truncations(itself, None)
+        self.replicas: Any = None
         self.addresses: dict[int, tuple[str, int]] = {LEADER: ("leader", 9092)}
 
     def address_of(self, broker_id: int) -> tuple[str, int] | None:

@@ -257,6 +257,7 @@ def test_damage_ends_the_pass_with_the_files_as_they_are(byte: int) -> None:
     log.roll(NOW)
     disk = log.directory.disk
     assert isinstance(disk, SimulatedDisk)
+    log.flush()
     disk.flip(log.segments[0].path(files.LOG), byte * 8)
     before = disk.files("/data")
     with pytest.raises(CorruptLog, match="offset"):

@@ -13,13 +13,16 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from headrace.spark.decoding.evolution import WidenColumn
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.table_schema import Following, statements
 from headrace.spark.lake.tables.appends import Appends
 from headrace.spark.lake.tables.matching import same_record
 from headrace.spark.lake.tables.table import Commit, Upkeep
 
-_PROPERTIES: Final = {"delta.enableTypeWidening": "true"}
+_WIDENING: Final = "delta.enableTypeWidening"
+"""Set when a column is first widened: readers that do not know it refuse a table that has it, widened or
+not, and those are all but Spark's own."""
 _APPENDS: Final = Appends()
 
 
@@ -50,11 +53,17 @@ class DeltaTable:
 
     def create(self, schema: StructType) -> None:
         empty = self.spark.createDataFrame([], schema)
-        empty.write.format("delta").options(**_PROPERTIES).mode("ignore").save(self.path)
+        empty.write.format("delta").mode("ignore").save(self.path)
 
     def change(self, following: Following) -> None:
+        if any(isinstance(change, WidenColumn) for change in following.changes) and not self._widens():
+            self.spark.sql(f"ALTER TABLE {self._sql} SET TBLPROPERTIES ('{_WIDENING}' = 'true')")
         for statement in statements(self._sql, following.changes):
             self.spark.sql(statement)
+
+    def _widens(self) -> bool:
+        found = self._snapshot().metadata().configuration().get(_WIDENING)
+        return bool(found.isDefined() and found.get() == "true")
 
     def last(self, writer: str) -> int:
         found = self._snapshot().transactions().get(writer)

@@ -39,12 +39,7 @@ class KeyedDeltaTable(DeltaTable):
     def replace(self, rows: DataFrame, step: int) -> None:
         # One that has the step already is made anew within it. Delta would skip the number as a repetition.
         numbered = last_step(self) < step
-        writer = (
-            rows.write.format("delta")
-            .mode("overwrite")
-            .option("overwriteSchema", "true")
-            .option("delta.enableTypeWidening", "true")
-        )
+        writer = rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true")
         if numbered:
             writer = writer.option("txnAppId", WRITER).option("txnVersion", str(step))
         with _noted(rows.sparkSession, step, numbered=numbered):

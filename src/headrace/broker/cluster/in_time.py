@@ -1,0 +1,59 @@
+"""What the controller decides for a client, unless ZooKeeper keeps it from deciding.
+
+A commit waits for as long as ZooKeeper does not answer, and its client would hear nothing but its own
+time-out. So the client is told why. What has begun may still be committed later: RequestTimedOut says no more
+than that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from headrace.core.errors import RequestTimedOut
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+
+T = TypeVar("T")
+
+LOOK_SECONDS: Final = 5.0
+
+
+async def in_time(broker: Broker, decision: Awaitable[T]) -> T:
+    """Raises RequestTimedOut, with the reason, once ZooKeeper is known not to answer."""
+    reachability = broker.reachability
+    if reachability is None:
+        return await decision
+    loop = broker.loop
+    problem = ""
+    timer: asyncio.TimerHandle | None = None
+
+    def look() -> None:
+        nonlocal problem, timer
+        problem = reachability.noticed or ""
+        if problem:
+            limit.reschedule(loop.time())
+        else:
+            timer = loop.call_later(LOOK_SECONDS, look)
+
+    try:
+        async with asyncio.timeout(None) as limit:
+            timer = loop.call_later(LOOK_SECONDS, look)
+            return await decision
+    except TimeoutError:
+        raise RequestTimedOut(f"the controller cannot reach ZooKeeper: {problem}") from None
+    finally:
+        if timer is not None:
+            timer.cancel()
+
+
+async def each_in_time(
+    broker: Broker, decision: Awaitable[list[T]], refuse: Callable[[RequestTimedOut], list[T]]
+) -> list[T]:
+    """The same for a request about many things: each of them is refused."""
+    try:
+        return await in_time(broker, decision)
+    except RequestTimedOut as error:
+        return refuse(error)

@@ -1,0 +1,74 @@
+"""Fetches of what is not in memory: threads bring it, verified, and then the fetch is read again.
+
+Whoever wants the same range shares one read of the disk. What a thread finds damaged is told to `Integrity`
+before anybody reads again, so that nobody is given it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING
+
+from headrace.broker.fetch.reading import ColdPart
+from headrace.core.tasks import report
+from headrace.log.read_ahead import ReadAhead
+from headrace.log.segment import Segment
+from headrace.metrics.scrub import ScrubMetrics
+
+if TYPE_CHECKING:
+    from headrace.broker.integrity import Integrity
+
+Then = Callable[[], None]
+
+
+class ColdReads:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, threads: Executor, integrity: Integrity, counts: ScrubMetrics
+    ) -> None:
+        self._loop = loop
+        self._threads = threads
+        self._integrity = integrity
+        self._counts = counts
+        self._running: dict[tuple[Segment, int, bool], list[Then]] = {}
+
+    def bring(self, parts: Sequence[ColdPart], then: Then) -> None:
+        """Call `then` on the loop when all of them have been brought, or could not be."""
+        missing = len(parts)
+
+        def one_is_there() -> None:
+            nonlocal missing
+            missing -= 1
+            if not missing:
+                then()
+
+        for part in parts:
+            self._bring(part, one_is_there)
+
+    def _bring(self, part: ColdPart, then: Then) -> None:
+        partition, (segment, offset) = part.partition, (part.read.segment, part.read.offset)
+        key = (segment, offset, part.read.transactions)
+        waiting = self._running.get(key)
+        if waiting is not None:
+            waiting.append(then)
+            return
+        self._running[key] = [then]
+        self._counts.cold_reads += 1
+        ticket = ReadAhead(
+            partition.log, segment, offset, part.max_bytes, transactions=part.read.transactions
+        )
+        future = self._loop.run_in_executor(self._threads, ticket.run)
+
+        def on_done(done: asyncio.Future[None]) -> None:
+            try:
+                self._integrity.on_read_ahead(partition, ticket, done.exception())
+            except Exception as error:
+                report(f"a cold read of {partition.topic_partition}", error)
+            for each in self._running.pop(key):
+                try:
+                    each()
+                except Exception as error:  # those behind it wait too
+                    report(f"a fetch of {partition.topic_partition}", error)
+
+        future.add_done_callback(on_done)

@@ -1,0 +1,199 @@
+"""The scrub: reads every sealed segment once in a while, to find damage before somebody needs what it hit.
+
+One thread, one piece at a time, with a pause after each: so many bytes a second, and fewer while the event
+loop is late, because then the broker has more to do than to look after itself. A pass goes through the
+partitions by name. How far it is survives a restart, so that a broker that is restarted every day still comes
+to the end of a pass. Damage goes the way of all damage (`integrity.py`), of leaders and followers alike.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from headrace.core.tasks import report, spawn
+from headrace.log import scrub
+from headrace.log.scrub import Checkpoint, Cursor, SegmentScrub
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+    from headrace.replication.partition import Partition
+
+T = TypeVar("T")
+
+FIRST_PAUSE_SECONDS: Final = 60.0
+"""After a start there is enough to read."""
+LONGEST_SLEEP_SECONDS: Final = 10.0
+"""Settings may change meanwhile."""
+LATE_INTERVALS: Final = 4
+LATE_SECONDS: Final = 0.05
+LATE_FACTOR: Final = 4.0
+SAVED_EVERY_SECONDS: Final = 30.0
+
+
+class Scrubbing:
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._counts = broker.metrics.scrub
+        self._threads = ThreadPoolExecutor(1, "scrub")
+        self._task: asyncio.Task[None] | None = None
+        self._state = scrub.NEVER
+        self._saved_at = 0.0
+        broker.health.add("scrub.last.pass.ms", lambda: self._counts.last_pass_ms, _LAST_PASS)
+        broker.health.add("scrub.pass.percent", lambda: int(100 * self._counts.pass_progress), _PROGRESS)
+        broker.health.add("problem.damage", self._damage_problem, _UNMENDED)
+        broker.health.add("problem.scrub", self._overdue_problem, _OVERDUE)
+        broker.health.add("log.damage.found", lambda: self._counts.damage_found, _DAMAGE)
+
+    def start(self) -> None:
+        self._task = spawn("the scrub", self._run())
+
+    async def stop(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.wait([task])
+            await self._save()
+        self._threads.shutdown(wait=False)
+
+    # --- what it tells ---
+
+    def _damage_problem(self) -> str | None:
+        count = self._broker.integrity.count_unmended()
+        if not count:
+            return None
+        return (
+            f"{count} damaged ranges that no other replica has; `log segment damaged` in its log says where"
+        )
+
+    def _overdue_problem(self) -> str | None:
+        config, ended_ms = self._broker.config, self._counts.last_pass_ms
+        age_ms = self._broker.clock.wall_ms() - ended_ms
+        if (
+            not (ended_ms and config.headrace_log_scrub_bytes_per_second)
+            or age_ms < LATE_INTERVALS * config.headrace_log_scrub_interval_ms
+        ):
+            return None
+        return (
+            f"the last whole scrub ended {age_ms / 86_400_000:.1f} days ago;"
+            " raise headrace.log.scrub.bytes.per.second"
+        )
+
+    # --- when ---
+
+    async def _run(self) -> None:
+        broker = self._broker
+        self._state = await self._in_thread(scrub.load_checkpoint, broker.disk, self._directory())
+        self._counts.last_pass_ms = self._state.ended_ms
+        self._counts.pass_progress = 0.0 if self._state.cursor is not None else 1.0
+        interval = broker.config.headrace_log_scrub_interval_ms / 1000
+        await asyncio.sleep(min(FIRST_PAUSE_SECONDS, interval))
+        while True:
+            broker.integrity.consider_mending()
+            if broker.config.headrace_log_scrub_bytes_per_second and self._is_due():
+                try:
+                    await self._pass()
+                except Exception as error:
+                    report("a pass of the scrub", error)
+            await asyncio.sleep(self._until_next())
+
+    def _is_due(self) -> bool:
+        if self._state.cursor is not None:
+            return True
+        interval = self._broker.config.headrace_log_scrub_interval_ms
+        return self._broker.clock.wall_ms() - self._state.began_ms >= interval
+
+    def _until_next(self) -> float:
+        config = self._broker.config
+        return min(LONGEST_SLEEP_SECONDS, max(config.headrace_log_scrub_interval_ms / 1000, 0.1))
+
+    def _directory(self) -> str:
+        return self._broker.metadata_partition.log.directory.path
+
+    # --- a pass ---
+
+    async def _pass(self) -> None:
+        broker, now = self._broker, self._broker.clock.wall_ms()
+        cursor = self._state.cursor
+        if cursor is None:
+            self._state = Checkpoint(now, self._state.ended_ms, Cursor("", 0, 0))
+            cursor = Cursor("", 0, 0)
+        names = sorted(partition.topic_partition for partition in broker.partitions)
+        for count, name in enumerate(names):
+            if (name.topic, name.partition) < cursor[:2]:
+                continue
+            self._counts.pass_progress = count / len(names)
+            start = cursor.base_offset if (name.topic, name.partition) == cursor[:2] else 0
+            partition = broker.partitions.find(*name)
+            if partition is not None and not await self._scrub_log(partition, start):
+                return  # turned off meanwhile
+        ended = broker.clock.wall_ms()
+        self._state = Checkpoint(self._state.began_ms, ended, None)
+        self._counts.last_pass_ms, self._counts.pass_progress = ended, 1.0
+        broker.log.info("scrub completed", partitions=len(names), damage_found=self._counts.damage_found)
+        await self._save()
+
+    async def _scrub_log(self, partition: Partition, start: int) -> bool:
+        """False: the scrub was turned off."""
+        log = partition.log
+        at = start
+        while not log.closed and log.directory.is_online:
+            segment = next((each for each in log.segments[:-1] if each.base_offset >= at), None)
+            if segment is None:
+                break
+            self._state = self._state._replace(cursor=Cursor(*partition.topic_partition, segment.base_offset))
+            if not await self._scrub_segment(partition, SegmentScrub(log, segment)):
+                return False
+            at = segment.base_offset + 1
+        return True
+
+    async def _scrub_segment(self, partition: Partition, ticket: SegmentScrub) -> bool:
+        broker = self._broker
+        try:
+            while ticket.holds and not ticket.is_over:
+                rate = broker.config.headrace_log_scrub_bytes_per_second
+                if not rate:
+                    return False
+                try:
+                    size = await self._in_thread(ticket.run)
+                except OSError as error:
+                    if ticket.holds:
+                        broker.integrity.on_unreadable(partition, ticket.segment, error)
+                    return True
+                self._counts.bytes_read += size
+                if ticket.fault is not None and ticket.holds:
+                    await broker.integrity.look_at(partition, ticket.segment, ticket.fault.position)
+                await self._pause(size / rate)
+        finally:
+            ticket.close()
+        return True
+
+    async def _pause(self, seconds: float) -> None:
+        clock = self._broker.clock
+        until = clock.monotonic() + seconds
+        await asyncio.sleep(seconds)
+        late = clock.monotonic() - until
+        if late > LATE_SECONDS:
+            await asyncio.sleep(LATE_FACTOR * late)
+        if clock.monotonic() - self._saved_at > SAVED_EVERY_SECONDS:
+            await self._save()
+
+    async def _save(self) -> None:
+        broker = self._broker
+        self._saved_at = broker.clock.monotonic()
+        try:
+            await self._in_thread(scrub.save_checkpoint, broker.disk, self._directory(), self._state)
+        except OSError as error:
+            broker.log.warning("the scrub's checkpoint was not written", error=str(error))
+
+    async def _in_thread(self, call: Callable[..., T], *args: object) -> T:
+        return await self._broker.loop.run_in_executor(self._threads, call, *args)
+
+
+_LAST_PASS: Final = "when the scrub last came to the end of all sealed segments, in ms since 1970; 0: never"
+_PROGRESS: Final = "how much of the scrub's pass is done; 100 between two passes"
+_UNMENDED: Final = "damaged ranges that readers are refused, because no other replica was in sync"
+_OVERDUE: Final = "that the last whole pass of the scrub is long ago"
+_DAMAGE: Final = "damaged places found in segments since the start"

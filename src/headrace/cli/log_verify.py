@@ -1,0 +1,178 @@
+"""`headrace log verify`: what is wrong with the files of a log directory, and what to do next."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from headrace.cli.render import print_json
+from headrace.client.errors import ClientFailure
+from headrace.core.ids import TopicPartition
+from headrace.log import checkpoints, files
+from headrace.log.os_disk import OsDisk
+from headrace.log.verification import FETCH_ANEW, Finding, Verdict, verify_partition
+from headrace.log.wholeness import Claims
+
+Offsets = Mapping[TopicPartition, int]
+
+
+class _Directory(NamedTuple):
+    path: Path
+    partitions: dict[TopicPartition, Path]
+    recovery_points: Offsets
+    log_starts: Offsets
+    high_watermarks: Offsets
+    findings: tuple[Finding, ...]
+    """Of the directory itself."""
+
+
+def verify_directory(path: str, *, as_json: bool) -> int:
+    directory = _look(Path(path))
+    _require_stopped(directory.path)
+    size = sum(_size(folder) for folder in directory.partitions.values())
+    verdicts = []
+    with _progress(size) as on_read:
+        for partition, folder in sorted(directory.partitions.items()):
+            claims = Claims(
+                directory.recovery_points.get(partition, 0),
+                directory.log_starts.get(partition, 0),
+                directory.high_watermarks.get(partition, 0),
+            )
+            verdicts.append(verify_partition(OsDisk(), str(folder), partition, claims, on_read))
+    whole = all(verdict.is_whole for verdict in verdicts) and not any(
+        found.is_damage for found in directory.findings
+    )
+    if as_json:
+        print_json(_document(path, whole, directory.findings, verdicts))
+    else:
+        _print(path, whole, directory.findings, verdicts)
+    return int(not whole)
+
+
+def _look(path: Path) -> _Directory:
+    """The directory that holds the partition, if a partition's folder is given."""
+    path = path.resolve()
+    single = files.parse_directory(path.name)
+    if single is not None and not any(files.parse_directory(each.name) for each in path.iterdir()):
+        return _read(path.parent, {single: path}, only=True)
+    named = {each: files.parse_directory(each.name) for each in path.iterdir() if each.is_dir()}
+    found = {partition: each for each, partition in named.items() if partition is not None}
+    if not found:
+        raise ClientFailure(
+            f"{path} holds no partitions",
+            "name a log directory of a broker, or a folder in it, as DATA/orders-0",
+        )
+    return _read(path, found, only=False)
+
+
+def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> _Directory:
+    findings: list[Finding] = []
+    loaded = []
+    for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_START_OFFSETS, checkpoints.HIGH_WATERMARKS):
+        offsets: Offsets = {}
+        try:
+            offsets = checkpoints.parse_offsets((path / name).read_bytes())
+        except FileNotFoundError:
+            pass
+        except checkpoints.CorruptCheckpoint as error:
+            step = "nothing to do if the partitions below are whole: the broker writes it again"
+            findings.append(Finding(str(path / name), f"it cannot be read: {error}", step, is_damage=False))
+        loaded.append(offsets)
+    if not only:
+        findings += [
+            Finding(
+                str(path / str(partition)),
+                "the folder is missing",
+                FETCH_ANEW,
+                is_damage=True,
+            )
+            for partition, offset in sorted(loaded[0].items())
+            if offset > loaded[1].get(partition, 0) and partition not in partitions
+        ]
+    recovery_points, log_starts, high_watermarks = loaded
+    return _Directory(path, partitions, recovery_points, log_starts, high_watermarks, tuple(findings))
+
+
+def _require_stopped(path: Path) -> None:
+    """What a broker is writing looks torn."""
+    try:
+        descriptor = os.open(path / checkpoints.LOCK, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ClientFailure(
+            f"a broker uses {path}", "stop it first, or verify a copy that was made while it was stopped"
+        ) from None
+    finally:
+        os.close(descriptor)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob(f"*{files.LOG}"))
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; elsewhere nothing, so that a script's log stays clean."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("verifying"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("verifying", total=total)
+        yield lambda size: progress.advance(task, size)
+
+
+def _print(path: str, whole: bool, findings: tuple[Finding, ...], verdicts: list[Verdict]) -> None:
+    for found in findings:
+        _print_finding(found)
+    for verdict in verdicts:
+        state = "whole" if verdict.is_whole else "DAMAGED"
+        click.echo(
+            f"{verdict.partition}: {state}, offsets {verdict.log_start_offset} to {verdict.end_offset}, "
+            f"{verdict.segments} segments, {verdict.size} bytes"
+        )
+        for found in verdict.findings:
+            _print_finding(found)
+    damaged = sum(not verdict.is_whole for verdict in verdicts)
+    if whole:
+        click.echo(f"{path} is whole: {len(verdicts)} partitions")
+    else:
+        click.echo(f"{path} is damaged: {damaged} of {len(verdicts)} partitions are not whole", err=True)
+
+
+def _print_finding(found: Finding) -> None:
+    kind = "damage" if found.is_damage else "note"
+    click.echo(f"  {kind}: {found.path}: {found.problem}")
+    click.echo(f"  next: {found.next_step}")
+
+
+def _document(
+    path: str, whole: bool, findings: tuple[Finding, ...], verdicts: list[Verdict]
+) -> dict[str, Any]:
+    return {
+        "directory": path,
+        "whole": whole,
+        "findings": [found._asdict() for found in findings],
+        "partitions": [
+            {
+                **verdict._asdict(),
+                "partition": str(verdict.partition),
+                "whole": verdict.is_whole,
+                "findings": [found._asdict() for found in verdict.findings],
+            }
+            for verdict in verdicts
+        ],
+    }

@@ -1,0 +1,64 @@
+"""How each broker says that it is: its own figures, or that it does not answer at all.
+
+A broker that is registered may be gone all the same, as long as nobody could fence it. So each is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from headrace.client.cluster import Cluster
+from headrace.client.configs import ResourceType
+from headrace.client.errors import ApiMissing, ClientFailure
+from headrace.config.health import HEALTH
+from headrace.protocol.messages.describe_configs_request import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from headrace.protocol.messages.describe_configs_response import DescribeConfigsResponse
+
+
+class BrokerHealth(NamedTuple):
+    answers: bool
+    figures: Mapping[str, str] = {}
+    """By their names without the prefix; empty of a broker that is not a Headrace."""
+
+    @property
+    def reaches_zookeeper(self) -> bool | None:
+        """None where there is no ZooKeeper, or the broker does not say."""
+        told = self.figures.get("zookeeper.answers")
+        return None if told is None else told == "true"
+
+
+async def ask_brokers(cluster: Cluster, broker_ids: Iterable[int]) -> dict[int, BrokerHealth]:
+    """All at once, each within the time that a connection may take."""
+    wanted = list(broker_ids)
+    return dict(zip(wanted, await asyncio.gather(*(_ask(cluster, each) for each in wanted)), strict=True))
+
+
+async def _ask(cluster: Cluster, broker_id: int) -> BrokerHealth:
+    resource = DescribeConfigsResource(
+        resource_type=int(ResourceType.BROKER),
+        resource_name=str(broker_id),
+        configuration_keys=[HEALTH],
+    )
+    request = DescribeConfigsRequest(resources=[resource])
+    try:
+        async with asyncio.timeout(cluster.connect_timeout):
+            reply = await cluster.ask_broker(broker_id, request, DescribeConfigsResponse, at_most=4)
+    except ApiMissing:
+        return BrokerHealth(True)
+    except (ClientFailure, TimeoutError):
+        return BrokerHealth(False)
+    prefix = f"{HEALTH}."
+    return BrokerHealth(
+        True,
+        {
+            entry.name.removeprefix(prefix): entry.value or ""
+            for result in reply.results
+            for entry in result.configs
+            if entry.name.startswith(prefix)
+        },
+    )

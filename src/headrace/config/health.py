@@ -1,0 +1,18 @@
+"""The name under which a broker tells how it is, by DescribeConfigs.
+
+Whoever asks a Headrace broker for the setting `headrace.health` of itself gets a few figures, each named
+`headrace.health.<figure>`. Whoever asks for all settings, or asks another broker, gets none of them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+HEALTH: Final = "headrace.health"
+PROBLEM: Final = "problem."
+"""A figure whose name begins so is a sentence for operators, and told while it holds: `problem.scrub`."""
+
+
+def growth_of(directory: str) -> str:
+    """The figure that says by how many bytes a day the logs in a directory grow."""
+    return f"growth.{directory}"

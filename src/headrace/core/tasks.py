@@ -1,0 +1,41 @@
+"""What runs beside others fails alone and by its name: background tasks, and callbacks called in turn.
+
+A failure goes to the event loop's exception handler. A broker logs it there; a simulation fails, because a
+mistake of ours is one even where nobody else has to suffer from it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, Final, TypeVar
+
+T = TypeVar("T")
+
+_LOG: Final = logging.getLogger("headrace.failures")
+
+
+def report(name: str, error: BaseException) -> None:
+    """For mistakes of ours: whatever can be expected to happen is answered where it happens."""
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        _LOG.error("%s failed: %r", name, error, exc_info=error)
+        return
+    loop.call_exception_handler({"message": f"{name} failed: {error!r}", "exception": error})
+
+
+def spawn(
+    name: str, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None
+) -> asyncio.Task[T]:
+    """The one way to start a background task. If it raises, that is reported by name, whether or not anybody
+    awaits it. Keep the task: the event loop alone does not."""
+    task = (asyncio.get_running_loop() if loop is None else loop).create_task(coroutine, name=name)
+    task.add_done_callback(_on_done)
+    return task
+
+
+def _on_done(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        report(task.get_name(), error)

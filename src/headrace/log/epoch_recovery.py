@@ -1,0 +1,51 @@
+"""Whether the leader epochs that were read are true of the batches, and how they are told by them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.log import scan
+from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
+from headrace.log.segment import Segment
+from headrace.protocol.batch import HEADER_SIZE, read_header
+
+
+def agree(epochs: LeaderEpochs, segments: Sequence[Segment], start: int, end: int) -> bool:
+    """Whether the epochs that were read are true of the batches: the file has no checksum."""
+    entries = epochs.entries
+    if not entries:
+        return start == end
+    for epoch, begins in entries:
+        at = max(begins, start)
+        if at >= end:
+            return begins == end and (epoch, begins) == entries[-1]
+        if begins >= start and not _is_told(epochs, segments, at):
+            return False
+        if begins > start and _epoch_at(segments, begins - 1, exactly=True)[1] >= epoch:
+            return False
+    return _is_told(epochs, segments, start)
+
+
+def _is_told(epochs: LeaderEpochs, segments: Sequence[Segment], offset: int) -> bool:
+    """Whether the epochs know that of the first batch from `offset` on. Of an epoch whose batches were
+    all compacted away nothing but its entry is left, so it may be a later one."""
+    begins, epoch = _epoch_at(segments, offset)
+    return epoch == NO_EPOCH or epochs.epoch_of(max(begins, offset)) == epoch
+
+
+def _epoch_at(segments: Sequence[Segment], offset: int, *, exactly: bool = False) -> tuple[int, int]:
+    """(first offset, epoch) of the batch that holds `offset`, or else of the next one in its segment."""
+    segment = next((each for each in reversed(segments) if each.base_offset <= offset), segments[0])
+    found = segment.locate(offset) if segment.size else None
+    if found is None or (exactly and found.base_offset > offset):
+        return offset, NO_EPOCH
+    header = read_header(segment.file().pread(HEADER_SIZE, found.position))
+    return found.base_offset, header.leader_epoch
+
+
+def rebuild(epochs: LeaderEpochs, segments: Sequence[Segment]) -> None:
+    epochs.entries = []
+    for segment in segments:
+        for _, header in scan.headers(segment.file(), 0, segment.size):
+            epochs.note(header.leader_epoch, header.base_offset)
+    epochs.write()

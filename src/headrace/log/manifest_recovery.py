@@ -1,0 +1,44 @@
+"""The manifest when a log is opened: read, compared with whose it should be, and made anew from the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from headrace.core.ids import TopicPartition
+from headrace.core.ports import Disk
+from headrace.log import files, leftovers, manifest, wholeness
+from headrace.log.manifest import Contents, Sealed
+from headrace.log.segment import Segment
+
+
+def load(disk: Disk, folder: str, partition: TopicPartition) -> Contents | None:
+    """None if it is broken or was never written: then the batches must tell. CorruptLog if it is of another
+    log, whose files are probably here too."""
+    try:
+        known = manifest.load(disk, folder)
+    except manifest.CorruptManifest:
+        return None
+    if known is not None and known.partition != partition:
+        raise wholeness.of_another(folder, str(known.partition))
+    return known
+
+
+def finish_emptying(disk: Disk, folder: str) -> None:
+    """A truncation was about to drop everything, and said so."""
+    for base in leftovers.offsets_of(disk.list(folder), files.LOG):
+        for suffix in files.SEGMENT_SUFFIXES:
+            leftovers.remove(disk, f"{folder}/{files.numbered(base)}{suffix}")
+    disk.sync_dir(folder)
+
+
+def sealed_of(segments: Sequence[Segment], listed: Mapping[int, Sealed], start: int) -> tuple[Sealed, ...]:
+    """All that the next start is to find: what is listed already, and what was found whole besides."""
+    sealed = []
+    for place, segment in enumerate(segments[:-1]):
+        base, following, size = segment.base_offset, segments[place + 1].base_offset, segment.size
+        known = listed.get(base)
+        if known is None or (known.next_offset, known.size) != (following, size):
+            known = Sealed(base, following, size, manifest.fingerprint(segment.file(), size))
+        if following > start:
+            sealed.append(known)
+    return tuple(sealed)

@@ -1,0 +1,122 @@
+"""The proof that a log is whole, when it is opened: what it claims, compared with the files that are there.
+
+Nothing here changes a segment. Each `require_...` raises CorruptLog if the files are less than was promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.core.errors import CorruptLog
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
+from headrace.core.ports import Disk
+from headrace.log import checkpoints, files, leftovers, manifest_recovery, scan, sealed_segments, wholeness
+from headrace.log.manifest import Contents, Manifest, Sealed
+from headrace.log.segment import Segment
+from headrace.log.wholeness import Claims, Wholeness
+
+Epochs = Sequence[tuple[int, int]]
+"""(epoch, first offset) of each."""
+
+
+class Proof:
+    """`recovery_point` and `log_start_offset` are the highest that checkpoint or manifest have promised."""
+
+    def __init__(
+        self, disk: Disk, path: str, partition: TopicPartition, claims: Claims, rules: Wholeness
+    ) -> None:
+        self._disk = disk
+        self._path = path
+        self._partition = partition
+        self._claims = claims
+        self._rules = rules
+        self.topic_id = checkpoints.load_topic_id(disk, path)
+        self.recovery_point = claims.recovery_point
+        self.log_start_offset = claims.log_start_offset
+        self._known = manifest_recovery.load(disk, path, partition) if rules.manifest else None
+        self._listed: dict[int, Sealed] = {}
+        known = self._known
+        self.was_emptied = known is not None and known.emptied
+        """A truncation that was to drop everything was interrupted. Now it is done."""
+        if known is not None:
+            if known.topic_id != NO_TOPIC_ID:
+                self.topic_id = known.topic_id  # it has a checksum, partition.metadata has none
+            self.log_start_offset = max(self.log_start_offset, known.log_start_offset)
+            if known.sealed:  # it was synced before it was listed
+                self.recovery_point = max(self.recovery_point, known.sealed[-1].next_offset)
+            if known.emptied:
+                manifest_recovery.finish_emptying(disk, path)
+
+    def require_files(self, names: Sequence[str], epochs: Epochs | None) -> None:
+        """By their names and sizes. `epochs`: as they were read; None if they could not be."""
+        bases = leftovers.offsets_of(names, files.LOG)
+        if bases and bases[0] > self.log_start_offset and self._rules.first_segment:
+            self._require_first(bases, epochs)
+        if self._known is not None:
+            self._listed = sealed_segments.require_listed(self._disk, self._path, self._known, bases)
+
+    def _require_first(self, bases: Sequence[int], epochs: Epochs | None) -> None:
+        """The log begins after its start. Without a manifest the epochs may know better: retention cuts them
+        before it removes a file."""
+        if self._known is None:
+            if epochs and bases[0] <= epochs[0][1]:
+                return
+            if epochs == [] and len(bases) == 1 and self.recovery_point <= self.log_start_offset:
+                return  # cut to nothing, to go on there
+            if not self._claims.lost_nothing:
+                return
+        raise wholeness.missing_first(self._path, bases[0], self.log_start_offset)
+
+    def require_sealed(self, segments: Sequence[Segment], count: int) -> None:
+        """The first `count` segments are what was sealed, and the next one follows each of them."""
+        sealed_segments.require_whole(self._path, segments, count, self._rules, self._listed)
+
+    def require_nothing_promised(self, epochs: Epochs) -> None:
+        """There is no segment at all."""
+        if self.recovery_point > self.log_start_offset and self._rules.checkpoint_ahead:
+            raise CorruptLog(
+                f"{self._path} has no segment, but everything below offset {self.recovery_point} had been "
+                "synced; restore the files from a replica or a backup"
+            )
+        self.require_end(self.log_start_offset)
+        if self._claims.lost_nothing and epochs and self._rules.first_segment:
+            raise wholeness.missing_all(self._path)
+
+    def require_end(self, end: int) -> bool:
+        """After a stop that loses nothing, no checkpoint lies beyond the end. False: the recovery point lies
+        before it, because it is lost, or not of this log."""
+        if not self._rules.checkpoint_ahead:
+            return True
+        if self._claims.lost_nothing:
+            for what, promised in (
+                ("the recovery point", self.recovery_point),
+                ("the high watermark", self._claims.high_watermark),
+                ("the log start offset", self.log_start_offset),
+            ):
+                if promised > end:
+                    raise wholeness.missing_end(self._path, end, promised, what)
+        return self.recovery_point == end
+
+    def require_torn(self, segment: Segment, fault: scan.Fault, end: int, is_last: bool) -> None:
+        """Before what cannot be right is cut off: a process that is killed may leave half of its last batch
+        behind. It leaves no damage before that."""
+        if self._claims.lost_nothing and self._rules.gaps and not is_last:
+            raise CorruptLog(
+                f"{segment.path(files.LOG)}: position {fault.position}: {fault.reason}, and other segments "
+                "follow. The files are left as they are; restore them from a replica or a backup"
+            )
+        self.require_end(end)
+
+    def require_loss_of_power(self, end: int, following: int) -> None:
+        """Before segments are dropped that lie behind a gap: nothing else leaves one."""
+        if self._claims.lost_nothing and self._rules.gaps:
+            raise wholeness.missing_between(self._path, end, following)
+
+    def save_manifest(self, segments: Sequence[Segment], start: int) -> Manifest:
+        """As the log is now. It is written if that is news: an earlier release wrote none."""
+        sealed = manifest_recovery.sealed_of(segments, self._listed, start)
+        contents = Contents(self._partition, self.topic_id, start, sealed)
+        made = Manifest(self._disk, self._path, contents, self._known)
+        if sealed or start or self._known is not None:
+            made.save()
+        return made

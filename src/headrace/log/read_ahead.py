@@ -1,0 +1,255 @@
+"""Bringing a cold range into memory, in a thread, with every checksum verified on the way.
+
+Take, run, done: the ticket is made on the loop with all that the thread needs to know, `run` may go to a
+thread, and `done` says on the loop what was found, if the log is still the one that it was taken of.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from headrace.core.errors import CorruptBatch, CorruptLog
+from headrace.core.ports import File
+from headrace.log import files, scan
+from headrace.log.index_file import WrongIndex
+from headrace.log.read_state import Damage
+from headrace.protocol.batch import HEADER_SIZE, MAGIC, check, read_header
+
+if TYPE_CHECKING:
+    from headrace.log.partition_log import PartitionLog
+    from headrace.log.segment import Segment
+    from headrace.log.transaction_index import Loaded
+
+MAX_AHEAD_BYTES: Final = 4 * 1024 * 1024
+"""A reader that comes in order is read ahead of by as much as it has read, up to this."""
+MAX_RANGE_BYTES: Final = 8 * 1024 * 1024
+_SEARCHED_BYTES: Final = 64 * 1024
+MAGIC_AT: Final = 16
+_CANDIDATES: Final = 4096
+"""Index entries behind damage that are tried until a whole batch is found."""
+
+
+class ReadAhead:
+    __slots__ = (
+        "_file",
+        "_found",
+        "_index_is_wrong",
+        "_length",
+        "_loaded",
+        "_offset",
+        "_opened",
+        "_size",
+        "_start",
+        "_state",
+        "_unknown",
+        "_verified_to",
+        "_written",
+        "damages",
+        "log",
+        "segment",
+    )
+
+    def __init__(
+        self, log: PartitionLog, segment: Segment, offset: int, length: int, *, transactions: bool = False
+    ) -> None:
+        """Bring `length` bytes from the first batch on that reaches `offset`."""
+        self.log = log
+        self.segment = segment
+        self._offset = offset
+        self._length = min(length, MAX_RANGE_BYTES)
+        self._state = log.truncations
+        self._file = segment.open_file
+        self._size = segment.size
+        self._written = segment.index.written
+        self._start = segment.recent_position(offset) if offset > segment.base_offset else 0
+        if segment.reads is not None:
+            if self._start < 0:
+                known = segment.reads.position_of(offset)
+                self._start = -1 if known is None else known
+            if self._start >= 0:
+                self._length += min(segment.reads.run_before(self._start), MAX_AHEAD_BYTES)
+        self._unknown = [
+            each.transactions
+            for each in log.segments
+            if transactions and each.base_offset >= segment.base_offset and not each.transactions.is_known
+        ]
+        self._opened: File | None = None
+        self._index_is_wrong = False
+        self._found = -1
+        self._verified_to = -1
+        self._loaded: list[Loaded] = []
+        self.damages: list[Damage] = []
+
+    @classmethod
+    def at(cls, log: PartitionLog, segment: Segment, position: int) -> ReadAhead:
+        """The same from a batch on whose position is known."""
+        ticket = cls(log, segment, segment.base_offset, MAX_RANGE_BYTES)
+        ticket._start = position
+        return ticket
+
+    # --- in a thread ---
+
+    def run(self) -> None:
+        """OSError: the disk does not give it."""
+        file = self._file
+        if file is None:
+            file = self._opened = self.log.directory.disk.open(self.segment.path(files.LOG))
+        self._loaded = [index.loaded() for index in self._unknown]
+        self._verify(file, self._start if self._start >= 0 else self._near(file))
+
+    def _near(self, file: File) -> int:
+        """A batch at or before the wanted one: by the index or, if that is wrong, by walking there."""
+        segment = self.segment
+        try:
+            index = segment.index
+            place, relative, position = index.search_written(
+                self._offset - segment.base_offset, self._written
+            )
+            if place < 0:
+                return 0
+            first = file.pread(HEADER_SIZE, position)
+            if len(first) == HEADER_SIZE and read_header(first).last_offset == segment.base_offset + relative:
+                return position
+        except (WrongIndex, FileNotFoundError):
+            pass
+        self._index_is_wrong = True
+        return self._walk_near(file)
+
+    def _walk_near(self, file: File) -> int:
+        at, expected = 0, self.segment.base_offset
+        try:
+            for position, header in scan.headers(file, 0, self._size):
+                if header.base_offset < expected:
+                    raise CorruptLog(f"offset {header.base_offset} at position {position}")
+                if header.last_offset >= self._offset:
+                    return position
+                at, expected = position + header.size, header.next_offset
+        except CorruptLog as error:
+            # The index was right, and what it leads to is damaged.
+            self._index_is_wrong = False
+            return self._pass_over(file, at, expected, str(error))
+        self._found = self._size
+        return self._size
+
+    def _verify(self, file: File, begin: int) -> None:
+        """Walk to the batch that is wanted, from there over all that is wanted, and past damage before it."""
+        segment = self.segment
+        until, tried_again = self._size, -1
+        while begin < self._size:
+            walk = scan.CheckedWalk(
+                file, begin, self._size, segment.base_offset, highest=segment.highest_offset
+            )
+            for position, header, _ in walk:
+                if self._found < 0 and header.last_offset >= self._offset:
+                    if self.damages and header.base_offset > self._offset:
+                        self._found = self.damages[-1].position  # it was in what is damaged
+                        return
+                    self._found = position
+                    until = position + self._length
+                if position + header.size >= until:
+                    break
+            self._start, self._verified_to = begin, walk.position
+            fault = walk.fault
+            if fault is None:
+                break
+            if fault.position != tried_again and _is_whole(file, fault.position, self._size):
+                begin = tried_again = fault.position  # read once more before anything is believed
+                continue
+            lost = walk.next_offset if walk.position > begin else self._told_offset(file, begin)
+            begin = self._pass_over(file, fault.position, lost, fault.reason)
+            if self._found >= 0:
+                return
+        if self._found < 0:
+            self._found = self.damages[-1].position if self.damages else self._size
+
+    def _pass_over(self, file: File, position: int, offset: int, reason: str) -> int:
+        """Note damage; where a whole batch begins again."""
+        damage = Damage(position, self._next_whole(file, position), offset, reason)
+        self.damages.append(damage)
+        return damage.end
+
+    def _told_offset(self, file: File, position: int) -> int:
+        """The first offset of a damaged batch, if its header can still be believed."""
+        raw = file.pread(HEADER_SIZE, position)
+        if len(raw) == HEADER_SIZE:
+            header = read_header(raw)
+            if header.magic == MAGIC and self.segment.base_offset <= header.base_offset <= self._offset:
+                return header.base_offset
+        return self._offset
+
+    def _next_whole(self, file: File, position: int) -> int:
+        """Where the next batch is that is whole: behind the damaged one, close behind, or where the index
+        knows of one."""
+        raw = file.pread(HEADER_SIZE, position)
+        if len(raw) == HEADER_SIZE and _is_whole(file, position + read_header(raw).size, self._size):
+            return position + read_header(raw).size
+        near = min(position + _SEARCHED_BYTES, self._size - HEADER_SIZE)
+        window = file.pread(max(near - position, 0) + HEADER_SIZE, position)
+        at = window.find(MAGIC, MAGIC_AT + 1)
+        while at >= 0:
+            if _is_whole(file, position + at - MAGIC_AT, self._size):
+                return position + at - MAGIC_AT
+            at = window.find(MAGIC, at + 1)
+        return self._next_indexed(file, position)
+
+    def _next_indexed(self, file: File, position: int) -> int:
+        index = self.segment.index
+        try:
+            place = index.search_written(position, self._written, field=1)[0] + 1
+            for candidate in range(place, min(self._written, place + _CANDIDATES)):
+                at = index.entry(candidate)[1]
+                if at > position and _is_whole(file, at, self._size):
+                    return at
+        except (WrongIndex, FileNotFoundError):
+            pass
+        return self._size
+
+    # --- on the loop ---
+
+    @property
+    def holds(self) -> bool:
+        """Whether the log is still what this was taken of: otherwise what was found means nothing."""
+        log = self.log
+        return (
+            not log.closed
+            and log.truncations == self._state
+            and any(segment is self.segment for segment in log.segments)
+        )
+
+    def done(self) -> list[Damage]:
+        """Let the log know what was found. The damage that was not known."""
+        if not self.holds:
+            return []
+        segment = self.segment
+        if self._opened is not None:
+            segment.adopt_file(self._opened)
+        for loaded in self._loaded:
+            loaded.owner.take(loaded)
+        reads = segment.read_state()
+        if self._found >= 0:
+            reads.learn(self._offset, self._found)
+        if 0 <= self._start < self._verified_to:
+            reads.note_verified(self._start, self._verified_to)
+        known = [damage.position for damage in reads.damage]
+        return [damage for damage in self.damages if damage.position not in known]
+
+    @property
+    def index_is_wrong(self) -> bool:
+        return self._index_is_wrong
+
+
+def _is_whole(file: File, position: int, end: int) -> bool:
+    if position == end:
+        return True
+    raw = file.pread(HEADER_SIZE, position)
+    if (
+        len(raw) < HEADER_SIZE
+        or raw[MAGIC_AT] != MAGIC
+        or not HEADER_SIZE <= read_header(raw).size <= end - position
+    ):
+        return False
+    try:
+        check(file.pread(read_header(raw).size, position))
+    except CorruptBatch:
+        return False
+    return True

@@ -1,0 +1,223 @@
+"""Reads a log from end to end and says what is wrong with it. Changes nothing, and needs no broker.
+
+Every batch is checked with its checksum, its offsets and its neighbours; the manifest, the checkpoints and
+the indexes are compared with what was read. What is derived from the batches is no damage when it is broken:
+the broker makes it again at its next start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from headrace.core.errors import HeadraceError
+from headrace.core.ids import TopicPartition
+from headrace.core.ports import Disk
+from headrace.log import checkpoints, files, leftovers, manifest, producer_snapshot, scan, sealed_segments
+from headrace.log.index_verification import index_faults
+from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.manifest import Contents, CorruptManifest
+from headrace.log.segment import MAX_RELATIVE_OFFSET
+from headrace.log.wholeness import Claims
+
+FETCH_ANEW: Final = (
+    "in a cluster start the broker: it fetches this partition anew from another replica; alone, restore the"
+    " partition's folder from a backup"
+)
+AT_START: Final = "nothing to do: the broker puts it right at its next start"
+
+
+class Finding(NamedTuple):
+    path: str
+    problem: str
+    next_step: str
+    is_damage: bool
+
+
+class Verdict(NamedTuple):
+    partition: TopicPartition
+    path: str
+    log_start_offset: int
+    end_offset: int
+    segments: int
+    size: int
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_whole(self) -> bool:
+        return not any(found.is_damage for found in self.findings)
+
+
+class _Walked(NamedTuple):
+    """What a walk over one segment has found."""
+
+    end_offset: int
+    fault: scan.Fault | None
+    batches: Mapping[int, int]
+    """The last offset of the batch at each position."""
+    is_compacted: bool
+
+
+def verify_partition(
+    disk: Disk,
+    folder: str,
+    partition: TopicPartition,
+    claims: Claims,
+    on_read: Callable[[int], None] = lambda _: None,
+) -> Verdict:
+    """`on_read` is told how many bytes were read since it was told last."""
+    check = _Check(disk, folder, partition, claims, on_read)
+    findings = tuple(check.run())
+    return Verdict(
+        partition, folder, check.log_start, check.end, len(check.bases), sum(check.sizes.values()), findings
+    )
+
+
+class _Check:
+    def __init__(
+        self,
+        disk: Disk,
+        folder: str,
+        partition: TopicPartition,
+        claims: Claims,
+        on_read: Callable[[int], None],
+    ) -> None:
+        self._disk = disk
+        self._folder = folder
+        self._partition = partition
+        self._claims = claims
+        self._on_read = on_read
+        self._names = disk.list(folder)
+        self.bases = leftovers.offsets_of(self._names, files.LOG)
+        self.sizes = {base: disk.size(self._path(base)) for base in self.bases}
+        self.log_start = claims.log_start_offset
+        self.end = claims.log_start_offset
+
+    def _path(self, base: int, suffix: str = files.LOG) -> str:
+        return f"{self._folder}/{files.numbered(base)}{suffix}"
+
+    def run(self) -> Iterator[Finding]:
+        known, broken = self._manifest()
+        if broken is not None:
+            yield broken
+        if leftovers.has_swap(self._names):
+            yield _note(self._folder, "a compaction was interrupted")
+            known = None  # until that is finished other files may be there than it lists
+        if known is not None:
+            yield from self._compare(known)
+        yield from self._segments(known)
+        yield from self._ends()
+        yield from self._small_files()
+
+    def _manifest(self) -> tuple[Contents | None, Finding | None]:
+        path = f"{self._folder}/{manifest.NAME}"
+        try:
+            known = manifest.load(self._disk, self._folder)
+        except CorruptManifest as error:
+            return None, _note(path, f"the manifest is damaged: {error}")
+        if known is None and len(self.bases) > 1:
+            return None, _note(self._folder, "there is no manifest, as an earlier release leaves it")
+        return known, None
+
+    def _compare(self, known: Contents) -> Iterator[Finding]:
+        if known.partition != self._partition:
+            yield _damage(self._folder, f"the files are those of {known.partition}")
+        self.log_start = max(self.log_start, known.log_start_offset)
+        if known.emptied:
+            yield _note(self._folder, "a truncation of the whole log was interrupted")
+            return
+        for fault in sealed_segments.faults_of_listed(self._disk, self._folder, known, self.bases):
+            yield _damage(fault.path, fault.problem)
+
+    def _segments(self, known: Contents | None) -> Iterator[Finding]:
+        if self.bases and self.bases[0] > self.log_start:
+            yield _damage(
+                self._folder,
+                f"the first segment begins at offset {self.bases[0]}, the log at {self.log_start}: a segment"
+                " file is missing",
+            )
+        prints = {} if known is None else {each.base_offset: each for each in known.sealed}
+        for place, base in enumerate(self.bases):
+            path, following = self._path(base), self.bases[place + 1 : place + 2]
+            walked = self._walk(base)
+            self.end = walked.end_offset
+            if walked.fault is not None:
+                yield self._fault(path, walked, is_last=not following)
+            elif following and walked.end_offset != following[0] and not walked.is_compacted:
+                yield _damage(
+                    path, f"it ends at offset {walked.end_offset}, the next begins at {following[0]}"
+                )
+            sealed = prints.get(base)
+            if sealed is not None and sealed.size == self.sizes[base] and not self._is_the_file(base, sealed):
+                yield _damage(path, "its content is not what was sealed")
+            for problem in index_faults(self._disk, self._folder, base, walked.batches):
+                yield _note(problem.path, problem.problem)
+
+    def _is_the_file(self, base: int, sealed: manifest.Sealed) -> bool:
+        file = self._disk.open(self._path(base))
+        try:
+            return manifest.fingerprint(file, sealed.size) == sealed.fingerprint
+        finally:
+            file.close()
+
+    def _walk(self, base: int) -> _Walked:
+        file = self._disk.open(self._path(base))
+        batches: dict[int, int] = {}
+        is_compacted = False
+        try:
+            walk = scan.CheckedWalk(file, 0, self.sizes[base], base, highest=base + MAX_RELATIVE_OFFSET)
+            expected = base
+            for position, header, _ in walk:
+                batches[position] = header.last_offset
+                spans = header.next_offset - header.base_offset
+                is_compacted |= header.base_offset != expected or header.record_count != spans
+                expected = header.next_offset
+                self._on_read(header.size)
+        finally:
+            file.close()
+        return _Walked(walk.next_offset, walk.fault, batches, is_compacted)
+
+    def _fault(self, path: str, walked: _Walked, *, is_last: bool) -> Finding:
+        assert walked.fault is not None
+        where = f"position {walked.fault.position} (offset {walked.end_offset}): {walked.fault.reason}"
+        promised = max(self._claims.recovery_point, self._claims.high_watermark)
+        if is_last and walked.end_offset >= promised:
+            return _note(
+                path, f"{where}; it was never promised, as a stop in the middle of a write leaves it"
+            )
+        return _damage(path, where)
+
+    def _ends(self) -> Iterator[Finding]:
+        for what, promised in (
+            ("recovery point", self._claims.recovery_point),
+            ("high watermark", self._claims.high_watermark),
+            ("log start offset", self.log_start),
+        ):
+            if promised > self.end:
+                problem = f"the {what} is {promised}, but the log ends at offset {self.end}"
+                yield _damage(self._folder, problem)
+
+    def _small_files(self) -> Iterator[Finding]:
+        epochs = LeaderEpochs(self._disk, f"{self._folder}/{files.EPOCHS}")
+        if self._disk.exists(epochs.path) and not epochs.load():
+            yield _note(epochs.path, "it cannot be read")
+        metadata = f"{self._folder}/{files.PARTITION_METADATA}"
+        if self._disk.exists(metadata):
+            try:
+                checkpoints.parse_partition_metadata(files.read_all(self._disk, metadata))
+            except checkpoints.CorruptCheckpoint as error:
+                yield _note(metadata, str(error))
+        for offset in leftovers.offsets_of(self._names, files.SNAPSHOT):
+            path = self._path(offset, files.SNAPSHOT)
+            try:
+                list(producer_snapshot.decode(files.read_all(self._disk, path)))
+            except HeadraceError as error:
+                yield _note(path, str(error))
+
+
+def _damage(path: str, problem: str) -> Finding:
+    return Finding(path, problem, FETCH_ANEW, is_damage=True)
+
+
+def _note(path: str, problem: str) -> Finding:
+    return Finding(path, problem, AT_START, is_damage=False)

@@ -1,0 +1,73 @@
+"""A log directory that has too little room: producers are told to try again, and go on by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from headrace.broker import disk_space
+from headrace.testing.cluster import Cluster
+from tests.integration.real_client import admin, create, eventually, read
+
+FLOOR = "headrace.log.dir.min.free.bytes"
+MORE_THAN_ANY = str(1 << 60)
+RETRIES = 5
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    monkeypatch.setattr(disk_space, "POLL_SECONDS", 0.05)
+    with Cluster() as cluster:
+        create(cluster.bootstrap, "t", 1)
+        yield cluster
+
+
+def set_floor(cluster: Cluster, value: str) -> None:
+    entry = ConfigEntry(FLOOR, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+    client = admin(cluster.bootstrap)
+    for future in client.incremental_alter_configs([resource]).values():
+        future.result()
+    is_full = value == MORE_THAN_ANY
+    eventually(lambda: cluster.broker.logs.directories[0].is_full is is_full)
+
+
+def begin(bootstrap: str) -> Callable[[], object]:
+    told: list[object] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0})
+    for number in range(3):
+        producer.produce("t", b"%d" % number, on_delivery=lambda error, _: told.append(error))
+        producer.flush(0.1)
+
+    def finish() -> None:
+        assert producer.flush(60) == 0
+        assert told == [None] * 3
+
+    return finish
+
+
+def test_fault_35_a_producer_waits_until_there_is_room(cluster: Cluster) -> None:
+    set_floor(cluster, MORE_THAN_ANY)
+    finish = begin(cluster.bootstrap)
+    metrics = cluster.broker.metrics
+    eventually(lambda: metrics.refused_by_full_disks >= RETRIES)
+    assert cluster.broker.partitions.get("t", 0).log.end_offset == 0
+    assert cluster.broker.logs.directories[0].is_online
+    set_floor(cluster, "0")
+    finish()
+    assert [message.value() for message in read(cluster.bootstrap, "t", 3)] == [b"0", b"1", b"2"]
+
+
+def test_fault_35_what_is_not_a_clients_goes_on(cluster: Cluster) -> None:
+    """Topics are made and groups commit, on a disk that takes no more of a producer's records."""
+    set_floor(cluster, MORE_THAN_ANY)
+    create(cluster.bootstrap, "meanwhile", 2)
+    assert cluster.broker.partitions.find("meanwhile", 1) is not None
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
+    consumer.commit(offsets=[TopicPartition("t", 0, 0)], asynchronous=False)
+    (kept,) = consumer.committed([TopicPartition("t", 0)], timeout=30)
+    consumer.close()
+    assert kept.offset == 0

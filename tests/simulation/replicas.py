@@ -1,0 +1,97 @@
+"""What the invariants know of each partition: what is committed of it, and what each replica holds."""
+
+from __future__ import annotations
+
+from headrace.controller.topic_image import PartitionState
+from headrace.core.errors import CorruptBatch
+from headrace.log import files
+from headrace.log.partition_log import PartitionLog
+from headrace.protocol.batch import check
+from headrace.replication.partition import Partition
+from headrace.testing.disk import SimulatedDisk
+from headrace.testing.simulation.virtual_time import SimulationFailed
+from tests.simulation.mirror import Entry, Mirror, place_of
+
+Key = tuple[str, int]
+
+
+class InvariantBroken(SimulationFailed):
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(f"{name}: {detail}")
+        self.name = name
+
+
+class CommittedLog:
+    """One partition's committed batches, and who led it when."""
+
+    __slots__ = ("condemned", "end", "entries", "leaders", "row")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.end = 0
+        self.condemned = 0
+        """Below this, retention or DeleteRecords has decided that records may go."""
+        self.leaders: dict[int, str] = {}
+        """Leader epoch to the process that had it."""
+        self.row: PartitionState | None = None
+        """As the newest committed metadata has it."""
+
+
+class Replica:
+    """One partition at one broker process."""
+
+    __slots__ = (
+        "compared",
+        "high_watermark",
+        "is_damaged",
+        "leader_epoch",
+        "log_start",
+        "mirror",
+        "partition",
+        "seen",
+        "was_leader",
+    )
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.mirror = Mirror(partition.log)
+        self.seen: tuple[object, ...] = ()
+        self.high_watermark = partition.high_watermark
+        self.log_start = partition.log.log_start_offset
+        self.leader_epoch = -1
+        self.was_leader = False
+        self.is_damaged = False
+        """Its files were damaged, so it answers for nothing but its log start."""
+        self.compared = 0
+        """How many entries of the mirror are known to agree with the committed ones."""
+
+    def begin_anew(self) -> None:
+        """What was read of it while it was damaged is not what it holds."""
+        self.mirror = Mirror(self.partition.log)
+        self.compared = 0
+        self.is_damaged = False
+        self.seen = ()
+
+    @property
+    def is_readable(self) -> bool:
+        """Not while it is being truncated: nobody may read it then. It is looked at when that is done."""
+        return self.partition.log.is_open and self.partition.log.directory.failure is None
+
+
+def holds_all(disk: SimulatedDisk, log: PartitionLog, committed: CommittedLog) -> bool:
+    """Whether a log's files, as they are under their names, hold every committed record from its start on."""
+    start = log.log_start_offset
+    found: list[Entry] = []
+    try:
+        for path in disk.files(f"{log.path}/"):
+            if path.endswith(files.LOG):
+                data, position = disk.content(path), 0
+                while position < len(data):
+                    header = check(data, position)
+                    position += header.size
+                    if header.base_offset >= start:
+                        found.append(Entry.of(header))
+    except CorruptBatch:
+        return False
+    wanted = committed.entries[place_of(committed.entries, start) :]
+    return start <= committed.condemned and found[: len(wanted)] == wanted

@@ -1,0 +1,187 @@
+"""`headrace log verify` on the directory of a broker that is stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from click.testing import CliRunner, Result
+
+from headrace.cli.main import cli
+from headrace.core.ids import TopicPartition
+from headrace.log import checkpoints, manifest
+from headrace.log.directory_identity import DirectoryIdentity
+from headrace.log.manager import LogManager
+from headrace.log.os_disk import OsDisk
+from tests.unit.log.material import NOW, append, topic_config
+
+CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
+ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+RECORDS = 37
+
+
+def open_manager(path: Path) -> LogManager:
+    manager = LogManager(OsDisk(), [str(path)], DirectoryIdentity("c", 1), lambda _: CONFIG, new_uuid=uuid4)
+    manager.open_all(NOW)
+    return manager
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two partitions of several segments, stopped cleanly; one of them without its beginning."""
+    path = tmp_path / "data"
+    manager = open_manager(path)
+    for partition in (ORDERS, OTHER):
+        log = manager.create(partition, UUID(int=5), NOW)
+        for number in range(RECORDS):
+            append(log, b"%d:%02d" % (partition.partition, number), timestamp=NOW + number)
+        log.flush()
+    log.delete_records_before(13)
+    log.enforce_retention(NOW, RECORDS)
+    log.delete_expired_files(NOW + 10**9)
+    manager.shut_down(1, {ORDERS: RECORDS, OTHER: RECORDS})
+    return path
+
+
+def verify(*args: object) -> Result:
+    return CliRunner().invoke(cli, ["log", "verify", *map(str, args)])
+
+
+def verdict_of(path: Path, partition: TopicPartition = ORDERS) -> dict[str, Any]:
+    result = verify(path, "--json")
+    document = json.loads(result.stdout)
+    assert result.exit_code == int(not document["whole"])
+    (found,) = [each for each in document["partitions"] if each["partition"] == str(partition)]
+    return dict(found)
+
+
+def segments(directory: Path, partition: TopicPartition = ORDERS) -> list[Path]:
+    return sorted((directory / str(partition)).glob("*.log"))
+
+
+def snapshot(directory: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_a_whole_directory_is_whole_and_stays_as_it_is(directory: Path) -> None:
+    before = snapshot(directory)
+    result = verify(directory)
+    assert result.exit_code == 0, result.output
+    assert f"orders-0: whole, offsets 0 to {RECORDS}, 8 segments" in result.stdout
+    assert f"orders-1: whole, offsets 13 to {RECORDS}" in result.stdout
+    assert "is whole: 2 partitions" in result.stdout
+    assert "note" not in result.stdout
+    assert snapshot(directory) == before
+
+
+def test_a_single_partition_may_be_named(directory: Path) -> None:
+    result = verify(directory / "orders-1")
+    assert result.exit_code == 0, result.output
+    assert "orders-0" not in result.stdout
+
+
+Damage = Callable[[Path], None]
+
+
+def lower_the_end(directory: Path) -> None:
+    points = checkpoints.format_offsets({ORDERS: RECORDS + 5, OTHER: RECORDS})
+    (directory / checkpoints.RECOVERY_POINTS).write_bytes(points)
+
+
+def zero(path: Path, position: int) -> None:
+    with path.open("r+b") as file:
+        file.seek(position)
+        file.write(bytes(50))
+
+
+def swap(directory: Path) -> None:
+    shutil.copy(segments(directory, OTHER)[-2], segments(directory)[-2])
+
+
+DAMAGES: dict[str, tuple[Damage, str]] = {
+    "first missing": (lambda path: segments(path)[0].unlink(), "missing"),
+    "middle missing": (lambda path: segments(path)[3].unlink(), "missing"),
+    "last missing": (lambda path: segments(path)[-1].unlink(), "missing"),
+    "cut": (lambda path: os.truncate(segments(path)[2], 100), "bytes"),
+    "zeroed": (lambda path: zero(segments(path)[2], 100), "position"),
+    "swapped": (swap, "not what was sealed"),
+    "recovery point ahead": (lower_the_end, f"recovery point is {RECORDS + 5}"),
+}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_damage_is_told_with_what_to_do_next(directory: Path, kind: str) -> None:
+    strike, expected = DAMAGES[kind]
+    strike(directory)
+    before = snapshot(directory)
+    result = verify(directory)
+    assert result.exit_code == 1
+    assert "orders-0: DAMAGED" in result.stdout
+    assert "orders-1: whole" in result.stdout
+    assert expected in result.stdout
+    assert "next: in a cluster start the broker" in result.stdout
+    assert "1 of 2 partitions" in result.stderr
+    found = verdict_of(directory)
+    assert not found["whole"]
+    assert any(each["is_damage"] for each in found["findings"])
+    assert snapshot(directory) == before
+
+
+def test_the_broker_and_the_command_agree(directory: Path) -> None:
+    """Whatever the command calls damaged is quarantined, and the other way round."""
+    for kind, (strike, _) in DAMAGES.items():
+        copy = directory.with_name(kind.replace(" ", "-"))
+        shutil.copytree(directory, copy)
+        strike(copy)
+        manager = open_manager(copy)
+        manager.release()
+        assert ORDERS in manager.quarantined, kind
+        assert OTHER in manager.logs
+
+
+@pytest.mark.parametrize(
+    "suffix", [".index", ".timeindex", manifest.NAME, "leader-epoch-checkpoint", ".snapshot"]
+)
+def test_what_the_broker_makes_again_is_a_note(directory: Path, suffix: str) -> None:
+    for path in (directory / "orders-0").iterdir():
+        if path.name.endswith(suffix) and path.stat().st_size:
+            path.write_bytes(path.read_bytes()[:-1])
+    result = verify(directory)
+    assert result.exit_code == 0, result.output
+    assert "note" in result.stdout
+    assert "nothing to do" in result.stdout
+
+
+def test_half_of_a_last_write_is_a_note(directory: Path) -> None:
+    last = segments(directory)[-1]
+    last.write_bytes(last.read_bytes() + b"half of a batch")
+    assert verdict_of(directory)["whole"]
+
+
+def test_a_folder_that_is_missing_is_damage(directory: Path) -> None:
+    shutil.rmtree(directory / "orders-0")
+    result = verify(directory)
+    assert result.exit_code == 1
+    assert "the folder is missing" in result.stdout
+
+
+def test_a_running_broker_is_not_judged(directory: Path) -> None:
+    manager = open_manager(directory)
+    try:
+        result = verify(directory)
+    finally:
+        manager.release()
+    assert result.exit_code != 0
+    assert "stop it first" in result.output
+
+
+def test_a_directory_without_partitions_is_refused(tmp_path: Path) -> None:
+    result = verify(tmp_path)
+    assert result.exit_code != 0
+    assert "holds no partitions" in result.output

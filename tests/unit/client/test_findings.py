@@ -1,0 +1,116 @@
+"""What is said of a judged cluster, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from uuid import UUID
+
+from headrace.client import health
+from headrace.client.admin import PartitionState, TopicState
+from headrace.client.broker_health import BrokerHealth
+from headrace.client.findings import findings
+from headrace.client.health import BrokerView, ClusterView, Health, Observation
+from headrace.client.log_dirs import LogDirectory
+from headrace.config.health import growth_of
+
+REACHES = BrokerHealth(True, {"zookeeper.answers": "true", "zookeeper.servers": "zk:2181"})
+CUT_OFF = BrokerHealth(True, {"zookeeper.answers": "false", "zookeeper.servers": "zk:2181"})
+SILENT = BrokerHealth(False)
+
+
+def judged(brokers: Mapping[int, BrokerHealth], topics: list[TopicState] | None = None) -> Health:
+    views = [BrokerView(number, "h", 9090 + number, None, True) for number in brokers]
+    return health.judge(Observation(ClusterView("id", 1, views), topics or [], {}, {}, {}, brokers))
+
+
+def test_all_reach_zookeeper_or_there_is_none() -> None:
+    assert judged({1: REACHES, 2: REACHES}).verdict == "healthy"
+    assert judged({1: BrokerHealth(True)}).verdict == "healthy"
+    assert findings(judged({1: BrokerHealth(True)})) == []
+
+
+def test_no_broker_reaches_zookeeper() -> None:
+    seen = judged({1: CUT_OFF, 2: CUT_OFF, 3: CUT_OFF})
+    assert (seen.verdict, seen.is_frozen) == ("degraded", True)
+    (found,) = findings(seen)
+    assert found.headline.endswith("; do not restart brokers")
+    assert found.where == ["zk:2181"]
+
+
+def test_a_broker_that_does_not_answer_reaches_nothing_either() -> None:
+    seen = judged({1: CUT_OFF, 2: SILENT})
+    assert seen.is_frozen
+    assert [broker.state for broker in seen.view.brokers] == ["alive", "no answer"]
+    assert [found.headline for found in findings(seen)][1:] == ["1 registered, but not answering"]
+
+
+def test_some_do_not_reach_zookeeper_and_are_named() -> None:
+    seen = judged({1: REACHES, 2: CUT_OFF, 3: CUT_OFF})
+    assert (seen.verdict, seen.is_frozen) == ("degraded", False)
+    (found,) = findings(seen)
+    assert found.where == ["broker 2", "broker 3"]
+
+
+def test_nobody_answers_is_not_taken_for_a_fault_of_zookeeper() -> None:
+    seen = judged({1: SILENT, 2: SILENT})
+    assert not seen.is_frozen
+    assert seen.dead == [1, 2]
+
+
+def test_topics_of_users_are_named_before_internal_ones() -> None:
+    row = PartitionState(0, -1, 0, [1], [1], [])
+    topics = [
+        TopicState("__consumer_offsets", UUID(int=1), True, [row]),
+        TopicState("zebra", UUID(int=2), False, [row]),
+    ]
+    (found,) = findings(judged({1: REACHES}, topics))
+    assert found.where == ["zebra-0", "__consumer_offsets-0"]
+
+
+def directory(total: int, usable: int, *, failed: bool = False) -> LogDirectory:
+    return LogDirectory("/d", failed, total, usable, {})
+
+
+def headlines(seen: Health) -> list[str]:
+    return [f"{found.headline}: {', '.join(found.where)}" for found in findings(seen)]
+
+
+def test_a_directory_that_is_nearly_full_is_told_and_degrades_nothing() -> None:
+    seen = judged({1: REACHES})._replace(directories={1: [directory(100_000_000_000, 5_000_000_000)]})
+    assert headlines(seen) == ["1 log directories nearly full: broker 1 /d (5% or 5.0 GB free)"]
+    assert seen.verdict == "healthy"
+    assert findings(seen._replace(directories={1: [directory(100, 50)]})) == []
+    assert findings(seen._replace(directories={1: [directory(-1, -1)]})) == []  # an older broker
+
+
+def test_a_directory_that_grows_is_told_before_it_is_full() -> None:
+    growing = BrokerHealth(True, {growth_of("/d"): "10000000000"})
+    seen = judged({1: growing})._replace(directories={1: [directory(100_000_000_000, 50_000_000_000)]})
+    assert headlines(seen) == [
+        "1 log directories nearly full: broker 1 /d (50% or 50.0 GB free, full in 5.0 days)"
+    ]
+    shrinking = BrokerHealth(True, {growth_of("/d"): "-10000000000"})
+    assert findings(seen._replace(brokers={1: shrinking})) == []
+
+
+def test_an_offline_directory_and_what_brokers_say_in_words() -> None:
+    worried = BrokerHealth(True, {"problem.scrub": "3 segments are overdue"})
+    seen = judged({1: worried})._replace(directories={1: [directory(0, 0, failed=True)]})
+    assert headlines(seen) == [
+        "1 log directories offline: broker 1 /d",
+        "1 told by brokers: broker 1: 3 segments are overdue",
+    ]
+
+
+def test_an_internal_topic_with_fewer_replicas_than_configured() -> None:
+    views = [BrokerView(number, "h", 9090, None, True) for number in (1, 2, 3)]
+    row = PartitionState(0, 1, 0, [1], [1], [])
+    topics = [TopicState("__consumer_offsets", UUID(int=1), True, [row])]
+    seen = Observation(ClusterView("id", 1, views), topics, {}, {}, {})
+    assert health.judge(seen).verdict == "healthy"
+    thin = health.judge(seen._replace(factors={"__consumer_offsets": 3}))
+    assert thin.verdict == "degraded"
+    (found,) = findings(thin)
+    assert found.do == "headrace topic reassign __consumer_offsets --brokers 1,2,3 --replication-factor 3"
+    two = seen._replace(cluster=ClusterView("id", 1, views[:1]), factors={"__consumer_offsets": 3})
+    assert health.judge(two).verdict == "healthy", "with one broker one is all that there can be"

@@ -1,0 +1,95 @@
+"""Reading sealed segments to find damage: a piece at a time, and without a trace in the page cache."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from headrace.log import scrub
+from headrace.log.os_disk import OsDisk
+from headrace.log.scrub import Checkpoint, Cursor, SegmentScrub
+from headrace.testing.disk import SimulatedDisk
+from tests.unit.log.material import NOW, append, open_at, topic_config
+from tests.unit.network import cold_files
+
+ROOT = "/data"
+LARGE = topic_config(segment_bytes=3_000_000)
+
+
+def run(ticket: SegmentScrub) -> list[int]:
+    pieces = []
+    while ticket.holds and not ticket.is_over:
+        pieces.append(ticket.run())
+    ticket.close()
+    return pieces
+
+
+def test_a_segment_is_read_in_pieces() -> None:
+    log = open_at(SimulatedDisk(), ROOT, config=LARGE)
+    for _ in range(40):
+        append(log, os.urandom(100_000))
+    ticket = SegmentScrub(log, log.segments[0])
+    pieces = run(ticket)
+    assert len(pieces) > 1
+    assert sum(pieces) == log.segments[0].size
+    assert ticket.fault is None
+
+
+def test_damage_ends_it_and_is_named() -> None:
+    disk = SimulatedDisk()
+    log = open_at(disk, ROOT, config=LARGE)
+    for _ in range(40):
+        append(log, bytes(100_000))
+    found = log.segments[0].locate(12)
+    assert found is not None
+    disk.open(log.segments[0].path(".log")).pwrite(b"x", found.position + 5000)
+    ticket = SegmentScrub(log, log.segments[0])
+    run(ticket)
+    assert ticket.fault is not None
+    assert ticket.fault.position == found.position
+
+
+@pytest.mark.parametrize("how", ["deleted", "truncated", "closed"])
+def test_a_log_that_changes_meanwhile_ends_it(how: str) -> None:
+    log = open_at(SimulatedDisk(), ROOT, config=topic_config(segment_bytes=3_000_000, retention_bytes=1))
+    for _ in range(80):
+        append(log, bytes(100_000))
+    ticket = SegmentScrub(log, log.segments[0])
+    ticket.run()
+    if how == "deleted":
+        log.enforce_retention(NOW, log.end_offset)
+    elif how == "truncated":
+        log.truncate_to(70)
+    else:
+        log.close()
+    assert not ticket.holds
+
+
+def test_what_was_cold_is_cold_again_and_what_was_in_memory_stays(tmp_path: Path) -> None:
+    content = os.urandom(2_000_000)
+    path = cold_files.write(tmp_path, content)
+    file = OsDisk().open(str(path))
+    cold_files.drop_pages(tmp_path)
+    assert file.pread_passing(1_000_000, 0) == content[:1_000_000]
+    assert not file.is_resident(0, 1_000_000)
+    file.pread(1_000_000, 0)
+    assert file.pread_passing(1_000_000, 0) == content[:1_000_000]
+    assert file.is_resident(0, 1_000_000)
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "checkpoint", [scrub.NEVER, Checkpoint(5, 0, Cursor("a.b", 3, 77)), Checkpoint(5, 9, None)]
+)
+def test_how_far_it_is_survives(checkpoint: Checkpoint) -> None:
+    disk = SimulatedDisk()
+    disk.make_dirs(ROOT)
+    scrub.save_checkpoint(disk, ROOT, checkpoint)
+    assert scrub.load_checkpoint(disk, ROOT) == checkpoint
+
+
+@pytest.mark.parametrize("content", [b"", b"1\n2\n3\n4\n", b"0\nx\n", b"\xff\xfe", b"0\n1\n2\na b c\n"])
+def test_a_broken_checkpoint_is_as_good_as_none(content: bytes) -> None:
+    assert Checkpoint.parse(content) == scrub.NEVER

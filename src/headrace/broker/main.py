@@ -73,6 +73,7 @@ class RunningBroker:
         self._metrics: MetricsServer | None = None
         self._figures: Figures | None = None
         self._lag = LoopLag(self.broker.loop, self.broker.metrics.loop_lag)
+        self._lag.report_to(self.broker.health)
 
     async def start(self) -> ReadyInfo:
         await self.broker.start()

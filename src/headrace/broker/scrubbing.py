@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace.core.tasks import report, spawn
 from headrace.log import scrub
-from headrace.log.scrub import Checkpoint, Cursor, SegmentScrub
+from headrace.log.scrub import Checkpoint, Cursor, Round, SegmentScrub
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.core.ids import TopicPartition
     from headrace.replication.partition import Partition
 
 T = TypeVar("T")
@@ -31,6 +32,8 @@ LATE_INTERVALS: Final = 4
 LATE_SECONDS: Final = 0.05
 LATE_FACTOR: Final = 4.0
 SAVED_EVERY_SECONDS: Final = 30.0
+COUNTED_AT_ONCE: Final = 100
+"""Partitions in one turn of the loop."""
 
 
 class Scrubbing:
@@ -41,8 +44,9 @@ class Scrubbing:
         self._task: asyncio.Task[None] | None = None
         self._state = scrub.NEVER
         self._saved_at = 0.0
+        self._round = Round()
         broker.health.add("scrub.last.pass.ms", lambda: self._counts.last_pass_ms, _LAST_PASS)
-        broker.health.add("scrub.pass.percent", lambda: int(100 * self._counts.pass_progress), _PROGRESS)
+        broker.health.add("scrub.pass.percent", self._percent, _PROGRESS)
         broker.health.add("problem.damage", self._damage_problem, _UNMENDED)
         broker.health.add("problem.scrub", self._overdue_problem, _OVERDUE)
         broker.health.add("log.damage.found", lambda: self._counts.damage_found, _DAMAGE)
@@ -59,6 +63,10 @@ class Scrubbing:
         self._threads.shutdown(wait=False)
 
     # --- what it tells ---
+
+    def _percent(self) -> int | None:
+        is_on = self._broker.config.headrace_log_scrub_bytes_per_second
+        return int(100 * self._counts.pass_progress) if is_on else None
 
     def _damage_problem(self) -> str | None:
         count = self._broker.integrity.count_unmended()
@@ -121,23 +129,34 @@ class Scrubbing:
             self._state = Checkpoint(now, self._state.ended_ms, Cursor("", 0, 0))
             cursor = Cursor("", 0, 0)
         names = sorted(partition.topic_partition for partition in broker.partitions)
-        for count, name in enumerate(names):
-            if (name.topic, name.partition) < cursor[:2]:
-                continue
-            self._counts.pass_progress = count / len(names)
-            start = cursor.base_offset if (name.topic, name.partition) == cursor[:2] else 0
-            partition = broker.partitions.find(*name)
-            if partition is not None and not await self._scrub_log(partition, start):
-                return  # turned off meanwhile
+        sizes = await self._sealed_sizes(names)
+        self._round = Round(sum(sizes))
+        for name, size in zip(names, sizes, strict=True):
+            if (name.topic, name.partition) >= cursor[:2]:
+                start = cursor.base_offset if (name.topic, name.partition) == cursor[:2] else 0
+                partition = broker.partitions.find(*name)
+                if partition is not None and not await self._scrub_log(partition, start):
+                    return  # turned off meanwhile
+            self._round.end_log(size)
         ended = broker.clock.wall_ms()
         self._state = Checkpoint(self._state.began_ms, ended, None)
         self._counts.last_pass_ms, self._counts.pass_progress = ended, 1.0
         broker.log.info("scrub completed", partitions=len(names), damage_found=self._counts.damage_found)
         await self._save()
 
+    async def _sealed_sizes(self, names: list[TopicPartition]) -> list[int]:
+        sizes = []
+        for count, name in enumerate(names):
+            partition = self._broker.partitions.find(*name)
+            sizes.append(0 if partition is None else _sealed_bytes(partition))
+            if not count % COUNTED_AT_ONCE:
+                await asyncio.sleep(0)
+        return sizes
+
     async def _scrub_log(self, partition: Partition, start: int) -> bool:
         """False: the scrub was turned off."""
         log = partition.log
+        self._note_progress(_sealed_bytes(partition, start))
         at = start
         while not log.closed and log.directory.is_online:
             segment = next((each for each in log.segments[:-1] if each.base_offset >= at), None)
@@ -163,12 +182,17 @@ class Scrubbing:
                         broker.integrity.on_unreadable(partition, ticket.segment, error)
                     return True
                 self._counts.bytes_read += size
+                self._note_progress(size)
                 if ticket.fault is not None and ticket.holds:
                     await broker.integrity.look_at(partition, ticket.segment, ticket.fault.position)
                 await self._pause(size / rate)
         finally:
             ticket.close()
         return True
+
+    def _note_progress(self, verified: int) -> None:
+        self._round.note(verified)
+        self._counts.pass_progress = self._round.share
 
     async def _pause(self, seconds: float) -> None:
         clock = self._broker.clock
@@ -192,8 +216,16 @@ class Scrubbing:
         return await self._broker.loop.run_in_executor(self._threads, call, *args)
 
 
+def _sealed_bytes(partition: Partition, until: int | None = None) -> int:
+    """Of all sealed segments, or of those that begin before an offset."""
+    sealed = partition.log.segments[:-1]
+    return sum(each.size for each in sealed if until is None or each.base_offset < until)
+
+
 _LAST_PASS: Final = "when the scrub last came to the end of all sealed segments, in ms since 1970; 0: never"
-_PROGRESS: Final = "how much of the scrub's pass is done; 100 between two passes"
+_PROGRESS: Final = (
+    "how much of all sealed bytes the scrub's pass has verified; 100 between two; not told while off"
+)
 _UNMENDED: Final = "damaged ranges that readers are refused, because no other replica was in sync"
 _OVERDUE: Final = "that the last whole pass of the scrub is long ago"
 _DAMAGE: Final = "damaged places found in segments since the start"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from headrace.cli import scrub_column
 from headrace.cli.options import bootstrap_option, json_option, watch_options, with_cluster
 from headrace.cli.render import is_terminal, print_json, print_json_line, print_table
 from headrace.client import health
@@ -141,6 +142,7 @@ def document(seen: Health) -> dict[str, object]:
                 "leaders": seen.leaders[broker.broker_id],
                 "replicas": seen.replicas[broker.broker_id],
                 "directories": _directories(seen, broker.broker_id),
+                "scrub": scrub_column.document(seen.brokers.get(broker.broker_id)),
                 "figures": dict(told.figures) if (told := seen.brokers.get(broker.broker_id)) else {},
             }
             for broker in seen.view.brokers
@@ -223,6 +225,8 @@ def summary(seen: Health) -> str:
 
 
 def _rows(seen: Health) -> list[tuple[object, ...]]:
+    now_ms = int(time.time() * 1000)
+    is_scrubbed = scrub_column.is_told(seen)
     return [
         (
             broker.broker_id,
@@ -232,18 +236,21 @@ def _rows(seen: Health) -> list[tuple[object, ...]]:
             seen.leaders[broker.broker_id],
             seen.replicas[broker.broker_id],
             "controller" if broker.broker_id == seen.view.controller else "",
+            *((scrub_column.cell(seen.brokers.get(broker.broker_id), now_ms),) if is_scrubbed else ()),
         )
         for broker in seen.view.brokers
     ]
 
 
-_COLUMNS = ("BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "ROLE")
+def _columns(seen: Health) -> tuple[str, ...]:
+    known = ("BROKER", "ADDRESS", "RACK", "STATE", "LEADERS", "REPLICAS", "ROLE")
+    return (*known, "SCRUB") if scrub_column.is_told(seen) else known
 
 
 def _print_plain(seen: Health) -> None:
     for line in (summary(seen), *reason(seen)):
         click.echo(line)
-    print_table(_COLUMNS, _rows(seen))
+    print_table(_columns(seen), _rows(seen))
     for line in sentences(seen):
         click.echo(line)
 
@@ -258,7 +265,7 @@ def _drawing(seen: Health) -> RenderableType:
     head = Text(time.strftime("%H:%M:%S  "))
     head.append(summary(seen), colour)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for at, name in enumerate(_COLUMNS):
+    for at, name in enumerate(_columns(seen)):
         table.add_column(name, justify="right" if at in (0, 4, 5) else "left")
     for row in _rows(seen):
         style = "" if row[3] == "alive" else "red"

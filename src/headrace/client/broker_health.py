@@ -20,6 +20,17 @@ from headrace.protocol.messages.describe_configs_request import (
 from headrace.protocol.messages.describe_configs_response import DescribeConfigsResponse
 
 
+class ScrubState(NamedTuple):
+    """How far a broker is with looking for damage in what nobody reads."""
+
+    percent: int | None
+    """Of sealed bytes, in the round under way; 100 between two; None: the scrub is turned off."""
+    last_ended_ms: int
+    """When a round last came to its end, in milliseconds since 1970; 0: never."""
+    damage_found: int
+    """Damaged places, by readers and by the scrub, since the broker's start."""
+
+
 class BrokerHealth(NamedTuple):
     answers: bool
     figures: Mapping[str, str] = {}
@@ -30,6 +41,20 @@ class BrokerHealth(NamedTuple):
         """None where there is no ZooKeeper, or the broker does not say."""
         told = self.figures.get("zookeeper.answers")
         return None if told is None else told == "true"
+
+    @property
+    def scrub(self) -> ScrubState | None:
+        """None: the broker knows nothing of it."""
+        last = self.figures.get("scrub.last.pass.ms", "")
+        if not last.isdecimal():
+            return None
+        percent = self.figures.get("scrub.pass.percent", "")
+        found = self.figures.get("log.damage.found", "")
+        return ScrubState(
+            int(percent) if percent.isdecimal() else None,
+            int(last),
+            int(found) if found.isdecimal() else 0,
+        )
 
 
 async def ask_brokers(cluster: Cluster, broker_ids: Iterable[int]) -> dict[int, BrokerHealth]:

@@ -17,6 +17,7 @@ from headrace.core.ids import TopicPartition
 LITTLE_FREE: Final = 0.1
 """Of a directory's file system."""
 FULL_SOON_DAYS: Final = 7.0
+UNMENDED: Final = f"{PROBLEM}damage"
 
 
 class Finding(NamedTuple):
@@ -161,6 +162,20 @@ def _problems(seen: Health) -> Finding | None:
     return _brokers("told by brokers", said, "")
 
 
+def _damaged(seen: Health) -> Finding | None:
+    """What was mended. Of what was not the broker itself speaks, and one line is enough."""
+    found = [
+        f"broker {number} ({each.scrub.damage_found} places)"
+        for number, each in seen.brokers.items()
+        if each.scrub is not None and each.scrub.damage_found and UNMENDED not in each.figures
+    ]
+    return _brokers(
+        "with damaged files found since the start",
+        found,
+        "mended from other replicas; look at those disks (smartctl, dmesg) before it becomes more",
+    )
+
+
 def _thin(seen: Health) -> Finding | None:
     if not seen.thin:
         return None
@@ -210,6 +225,7 @@ _KINDS: Final[tuple[Callable[[Health], Finding | None], ...]] = (
     _at_min_isr,
     _nearly_full,
     _problems,
+    _damaged,
     _thin,
     _moving,
     _not_preferred,

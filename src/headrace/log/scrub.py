@@ -71,6 +71,33 @@ def save_checkpoint(disk: Disk, directory: str, checkpoint: Checkpoint) -> None:
     files.replace(disk, f"{directory}/{CHECKPOINT}", checkpoint.encode(), sync=False)
 
 
+class Round:
+    """How much of all sealed bytes one pass has verified.
+
+    Logs grow, shrink and vanish meanwhile: the sum is that of the beginning, and whatever became of a log, it
+    is done when the pass has left it.
+    """
+
+    __slots__ = ("_in_log", "_left", "_total")
+
+    def __init__(self, total: int = 0) -> None:
+        self._total = total
+        self._left = 0
+        self._in_log = 0
+
+    def note(self, verified: int) -> None:
+        self._in_log += verified
+
+    def end_log(self, size: int) -> None:
+        """`size` is what the log had when the pass began."""
+        self._left += size
+        self._in_log = 0
+
+    @property
+    def share(self) -> float:
+        return min((self._left + self._in_log) / self._total, 1.0) if self._total else 0.0
+
+
 class SegmentScrub:
     """One pass over one segment. `position` says how far it is; `fault` ends it."""
 

@@ -15,4 +15,4 @@ class ScrubMetrics:
         self.last_pass_ms = 0
         """When the last pass over all sealed segments ended, in milliseconds since 1970; 0: never."""
         self.pass_progress = 0.0
-        """How much of the pass under way is done, from 0 to 1; 1 between two passes."""
+        """How much of all sealed bytes the pass under way has verified, from 0 to 1; 1 between two passes."""

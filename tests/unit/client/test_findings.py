@@ -114,3 +114,12 @@ def test_an_internal_topic_with_fewer_replicas_than_configured() -> None:
     assert found.do == "headrace topic reassign __consumer_offsets --brokers 1,2,3 --replication-factor 3"
     two = seen._replace(cluster=ClusterView("id", 1, views[:1]), factors={"__consumer_offsets": 3})
     assert health.judge(two).verdict == "healthy", "with one broker one is all that there can be"
+
+
+def test_damage_that_was_mended_is_told_once_with_what_to_look_at() -> None:
+    found = {"scrub.last.pass.ms": "1", "scrub.pass.percent": "100", "log.damage.found": "2"}
+    seen = judged({1: BrokerHealth(True, found), 2: BrokerHealth(True, {**found, "log.damage.found": "0"})})
+    assert headlines(seen) == ["1 with damaged files found since the start: broker 1 (2 places)"]
+    assert "smartctl" in findings(seen)[0].do
+    unmended = BrokerHealth(True, {**found, "problem.damage": "2 damaged ranges"})
+    assert headlines(judged({1: unmended})) == ["1 told by brokers: broker 1: 2 damaged ranges"]

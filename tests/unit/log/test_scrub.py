@@ -9,7 +9,7 @@ import pytest
 
 from headrace.log import scrub
 from headrace.log.os_disk import OsDisk
-from headrace.log.scrub import Checkpoint, Cursor, SegmentScrub
+from headrace.log.scrub import Checkpoint, Cursor, Round, SegmentScrub
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, append, open_at, topic_config
 from tests.unit.network import cold_files
@@ -93,3 +93,17 @@ def test_how_far_it_is_survives(checkpoint: Checkpoint) -> None:
 @pytest.mark.parametrize("content", [b"", b"1\n2\n3\n4\n", b"0\nx\n", b"\xff\xfe", b"0\n1\n2\na b c\n"])
 def test_a_broken_checkpoint_is_as_good_as_none(content: bytes) -> None:
     assert Checkpoint.parse(content) == scrub.NEVER
+
+
+def test_a_round_is_measured_by_bytes_whatever_becomes_of_a_log() -> None:
+    told = Round(1000)
+    assert told.share == 0
+    told.note(100)
+    assert told.share == 0.1
+    told.end_log(600)  # it was cut meanwhile: there was less to read
+    assert told.share == 0.6
+    told.note(900)  # it grew meanwhile
+    assert told.share == 1
+    told.end_log(400)
+    assert told.share == 1
+    assert Round(0).share == 0

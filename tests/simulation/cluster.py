@@ -108,9 +108,6 @@ class SimulatedHost:
         """Its disk was replaced, or could not be synced: what it held is gone though it was synced."""
         self.damaged: dict[tuple[str, int], None] = {}
         """Replicas whose files were damaged, until they are found whole."""
-        self.is_distrusted = False
-        """One of them was, and it is not yet in sync everywhere: a broker with a replica in quarantine leaves
-        every ISR when it registers."""
         self.before_start: Callable[[], None] | None = None
         """Happens to it while nothing runs, once."""
         self.boot = 0

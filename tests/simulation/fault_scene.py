@@ -64,9 +64,7 @@ class FaultScene:
             action()
 
     def may_lose_disk(self, host: SimulatedHost) -> bool:
-        return not any(
-            other.is_suspect or other.is_distrusted or other.damaged for other in self.others(host)
-        )
+        return not any(other.is_suspect or other.damaged for other in self.others(host))
 
     def may_lose_power(self, host: SimulatedHost) -> bool:
         """What is synced survives it, but nobody trusts a host that it happened to."""

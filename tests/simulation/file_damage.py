@@ -1,8 +1,8 @@
 """Files that are damaged: any file of any replica, while its broker is down or while it runs.
 
 What may be damaged is bounded by the promise: nothing acknowledged is lost while one whole replica in sync
-exists. So fewer brokers than min.insync.replicas are ever in doubt, and a replica that was damaged counts as
-whole again only when its files say so.
+exists. So of each partition fewer replicas than min.insync.replicas are ever in doubt, and one that was
+damaged counts as whole again only when its files say so.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class FileDamage:
         host = self._scene.victim()
         if host is None or host.process is None or not host.process.is_ready or host.before_start is not None:
             return None
-        if not self._may_damage(host):
+        if not any(self._may_damage(host, key) for key in self._hosted(host)):
             return None
         host.before_start = partial(self._damage, host, clean)
         if clean:
@@ -300,16 +300,18 @@ class FileDamage:
         """From now on this replica, or all of the host, is in doubt. False: it may not be."""
         if kind in DERIVED:
             return True
-        if not self._may_damage(host):
+        keys = self._hosted(host) if key is None else [key]
+        if not all(self._may_damage(host, each) for each in keys):
             return False
-        host.is_distrusted = True
-        hosted = [partition_of(path) for path in self._files(host)]
-        host.damaged.update(dict.fromkeys([key] if key is not None else [each for each in hosted if each]))
+        host.damaged.update(dict.fromkeys(keys))
         if key is None:
             host.is_suspect = host.is_emptied = True
         return True
 
-    def _may_damage(self, host: SimulatedHost) -> bool:
-        others = self._scene.others(host)
-        in_doubt = sum(bool(each.is_suspect or each.is_distrusted or each.damaged) for each in others)
+    def _hosted(self, host: SimulatedHost) -> list[Key]:
+        return sorted({key for path in self._files(host) if (key := partition_of(path)) is not None})
+
+    def _may_damage(self, host: SimulatedHost, key: Key) -> bool:
+        """Of each partition by itself: brokers that each lack another one still have all of them."""
+        in_doubt = sum(each.is_in_doubt(key) for each in self._scene.others(host))
         return in_doubt + 1 < self._scene.min_in_sync

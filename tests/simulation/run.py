@@ -194,10 +194,6 @@ class Run:
                 if self._invariants.is_whole(host, key):
                     del host.damaged[key]
                     self.cluster.tell(f"{key[0]}-{key[1]} at {host.name} is whole again")
-            if host.is_distrusted and not host.damaged and host.broker is not None:
-                mine = [row for row in rows if row is not None and host.broker_id in row.replicas]
-                is_known = self._invariants.is_registered(host.broker)
-                host.is_distrusted = not is_known or not all(host.broker_id in row.isr for row in mine)
             if host.disk.failed_syncs or host.disk.refuses_to_sync:
                 continue  # what it will lose is lost when it starts again
             if host.is_suspect and host.broker is not None and self._invariants.is_registered(host.broker):

@@ -6,11 +6,14 @@ HEADRACE_DAMAGE_SEEDS says how many; a failing one says how to replay it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
+from headrace.log import files
 from headrace.testing.disk import SimulatedDisk
+from tests.simulation.client import TOPIC
+from tests.simulation.cluster import SimulatedHost
 from tests.simulation.damage_seeds import FIRST_DAMAGED
 from tests.simulation.run import run_seed
 from tests.simulation.test_found_by_seeds import scene
@@ -56,3 +59,73 @@ def test_a_damaged_copy_of_the_metadata_is_fetched_anew(damage: Callable[[Simula
         host.stop()
         it.cluster.run_until(lambda: host.before_start is None, 10, "it has stopped, and starts again")
         it.cluster.run_until(it.is_whole, 30, "it is back and in sync")
+
+
+SMALL = {"internal.segment.bytes": "300"}
+"""Of the topic: some batches fill a segment."""
+OFTEN = {"log.flush.offset.checkpoint.interval.ms": "1000", "log.flush.scheduler.interval.ms": "500"}
+
+
+def damage_while_down(
+    host: SimulatedHost, key: tuple[str, int], damage: Callable[[SimulatedDisk], None]
+) -> None:
+    """It is killed, harmed, and started again later, by `start`."""
+    host.wanted = False
+    host.kill()
+    host.damaged[key] = None
+    damage(host.disk)
+
+
+def drop_first(partition: int) -> Callable[[SimulatedDisk], None]:
+    return lambda disk: disk.lose(f"/data/{TOPIC}-{partition}/{files.numbered(0)}.log")
+
+
+def drop_folder(partition: int) -> Callable[[SimulatedDisk], None]:
+    return lambda disk: disk.lose(f"/data/{TOPIC}-{partition}")
+
+
+@pytest.mark.parametrize("drop", [drop_first, drop_folder], ids=["a segment", "the folder"])
+def test_a_broker_with_a_damaged_replica_vouches_for_the_others(
+    drop: Callable[[int], Callable[[SimulatedDisk], None]],
+) -> None:
+    """It once was a stranger as a whole. Each of two brokers had lost another partition, so each partition
+    had one whole replica, and none had a leader."""
+    with scene(brokers=2, partitions=2, configs=SMALL, properties=OFTEN) as it:
+        it.write(20)
+        it.cluster.run_for(3)  # so that everything is checkpointed
+        for index, host in enumerate(it.cluster.hosts):
+            damage_while_down(host, (TOPIC, index), drop(index))
+        for host in it.cluster.hosts:
+            host.wanted = True
+            host.start()
+        it.cluster.run_until(it.is_whole, 40, "each has fetched from the other what it lacks")
+        it.write(10)
+        assert it.acknowledged() >= 40
+
+
+NEVER = {"log.flush.offset.checkpoint.interval.ms": "600000"}
+
+
+@pytest.mark.parametrize(
+    ("drop", "properties"),
+    [(drop_first, OFTEN), (drop_folder, OFTEN), (drop_folder, NEVER)],
+    ids=["a segment", "the folder", "a folder that no checkpoint knows"],
+)
+def test_a_damaged_replica_is_not_elected(
+    drop: Callable[[int], Callable[[SimulatedDisk], None]], properties: Mapping[str, str]
+) -> None:
+    """Nor before the whole one is back, with an empty log in the place of the folder."""
+    with scene(brokers=2, configs=SMALL, properties=properties) as it:
+        it.write(20)
+        it.cluster.run_for(3)
+        (follower,) = it.followers()
+        leader = it.cluster.hosts[it.row().leader - 1]
+        damage_while_down(follower, (TOPIC, 0), drop(0))
+        leader.wanted = False
+        leader.kill()
+        follower.start()
+        it.cluster.run_for(15)
+        assert it.row().leader < 0
+        leader.start()
+        it.cluster.run_until(it.is_whole, 40, "both are back")
+        it.write(10)

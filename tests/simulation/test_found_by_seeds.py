@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from headrace.broker.cluster.description import decode
@@ -13,26 +13,44 @@ from tests.simulation.client import TOPIC, SimulatedClient
 from tests.simulation.cluster import SimulatedCluster, SimulatedHost
 from tests.simulation.invariants import Invariants
 from tests.simulation.producer import SimulatedProducer
+from tests.simulation.switched_off import switched_off
 
 
 class Scene:
     """Three brokers, one partition on all of them, ten records in it, and every invariant watched."""
 
-    def __init__(self) -> None:
-        self.cluster = cluster = SimulatedCluster(1)
-        self._invariants = Invariants(cluster, min_in_sync=2)
+    def __init__(
+        self,
+        brokers: int = 3,
+        partitions: int = 1,
+        configs: Mapping[str, str] | None = None,
+        properties: Mapping[str, str] | None = None,
+        without: str | None = None,
+    ) -> None:
+        safeguards, controller_safeguards, wholeness = switched_off(without)
+        self.cluster = cluster = SimulatedCluster(
+            1,
+            brokers=brokers,
+            properties=properties,
+            safeguards=safeguards,
+            controller_safeguards=controller_safeguards,
+            wholeness=wholeness,
+        )
+        self.invariants = Invariants(cluster, min_in_sync=2)
+        self._partitions = partitions
         self._producers: list[SimulatedProducer] = []
         cluster.start()
         admin = SimulatedClient(cluster, "admin")
-        creation = admin.loop.create_task(admin.create_topic(1, 3, {"min.insync.replicas": "2"}))
+        wanted = {"min.insync.replicas": "2"} | dict(configs or {})
+        creation = admin.loop.create_task(admin.create_topic(partitions, brokers, wanted))
         cluster.run_until(creation.done, 30, "the topic exists")
         self.write(10)
-        cluster.run_until(lambda: self.in_sync() == 3, 30, "all of them have everything")
+        cluster.run_until(self.is_whole, 30, "all of them have everything")
 
     def write(self, count: int) -> None:
         number = len(self._producers) + 1
         producer = SimulatedProducer(
-            self.cluster, number, 1, History(), 0.01, self._invariants.on_acknowledged
+            self.cluster, number, self._partitions, History(), 0.01, self.invariants.on_acknowledged
         )
         self._producers.append(producer)
         self.cluster.run_until(lambda: producer.acknowledged >= count, 30, "the records are acknowledged")
@@ -42,13 +60,14 @@ class Scene:
     def acknowledged(self) -> int:
         return sum(producer.acknowledged for producer in self._producers)
 
-    def row(self) -> PartitionState:
+    def row(self, partition: int = 0) -> PartitionState:
         """As whoever has the newest metadata sees it."""
         newest = max(self.cluster.brokers(), key=lambda broker: broker.store.end)
-        return newest.image.topics_by_name[TOPIC].state(0)
+        return newest.image.topics_by_name[TOPIC].state(partition)
 
     def in_sync(self) -> int:
-        return len(self.row().isr)
+        """In the partition where the fewest are."""
+        return min(len(self.row(index).isr) for index in range(self._partitions))
 
     def followers(self) -> list[SimulatedHost]:
         return [host for host in self.cluster.hosts if host.broker_id != self.row().leader]
@@ -65,12 +84,18 @@ class Scene:
             return False
         brokers = self.cluster.brokers()
         ends = {broker.store.end for broker in brokers}
-        return self.in_sync() == 3 and ends == {self.cluster.ensemble.end}
+        return self.in_sync() == len(self.cluster.hosts) and ends == {self.cluster.ensemble.end}
 
 
 @contextmanager
-def scene() -> Iterator[Scene]:
-    made = Scene()
+def scene(
+    brokers: int = 3,
+    partitions: int = 1,
+    configs: Mapping[str, str] | None = None,
+    properties: Mapping[str, str] | None = None,
+    without: str | None = None,
+) -> Iterator[Scene]:
+    made = Scene(brokers, partitions, configs, properties, without)
     try:
         yield made
     finally:

@@ -63,16 +63,21 @@ class Hosting:
         for name, log in broker.logs.logs.items():
             topic = broker.image.topic(name.topic)
             known = (
-                topic is not None
-                and log.topic_id in (topic.topic_id, NO_TOPIC_ID)
-                and name.partition in topic
-                and broker.broker_id in topic.replicas(name.partition)
+                topic is not None and log.topic_id in (topic.topic_id, NO_TOPIC_ID) and self._is_replica(name)
             )
             if known or name == METADATA_PARTITION or not log.directory.is_online:
                 continue
             strays.append(name)
         for name, path in broker.logs.set_aside(strays):
             broker.log.warning("partition of no known replica set aside", partition=str(name), path=path)
+        for name in [each for each in broker.logs.quarantined if not self._is_replica(each)]:
+            self._set_damaged_aside(name)
+
+    def _is_replica(self, name: TopicPartition) -> bool:
+        topic = self._broker.image.topic(name.topic)
+        if topic is None or name.partition not in topic:
+            return False
+        return self._broker.broker_id in topic.replicas(name.partition)
 
     def _host_everything(self) -> None:
         broker = self._broker
@@ -229,14 +234,17 @@ class Hosting:
 
     def _make_room_for(self, topic: str) -> None:
         """Damaged logs of a topic that is gone must not be in the way of another of its name. They stay."""
+        for name in [name for name in self._broker.logs.quarantined if name.topic == topic]:
+            self._set_damaged_aside(name)
+
+    def _set_damaged_aside(self, name: TopicPartition) -> None:
         broker = self._broker
-        for name in [name for name in broker.logs.quarantined if name.topic == topic]:
-            try:
-                path = broker.logs.set_quarantined_aside(name)
-            except StorageError as error:
-                broker.log.error("a quarantined partition stays", partition=str(name), error=str(error))
-            else:
-                broker.log.warning("quarantined partition set aside", partition=str(name), path=path)
+        try:
+            path = broker.logs.set_quarantined_aside(name)
+        except StorageError as error:
+            broker.log.error("a quarantined partition stays", partition=str(name), error=str(error))
+        else:
+            broker.log.warning("quarantined partition set aside", partition=str(name), path=path)
 
     def _reconfigure_broker(self) -> None:
         self._follow_broker_config()

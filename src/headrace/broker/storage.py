@@ -94,7 +94,11 @@ def _open(
         wholeness=broker.world.wholeness,
     )
     now_ms = broker.clock.wall_ms()
-    high_watermarks = logs.open_all(now_ms, host_stayed_up=lambda path: _host_stayed_up(broker, path))
+    high_watermarks = logs.open_all(
+        now_ms,
+        host_stayed_up=lambda path: _host_stayed_up(broker, path),
+        expect_folders=not alone and broker.world.wholeness.folders,
+    )
     try:
         metadata_log = _metadata_log(broker, logs, now_ms, alone)
     except BaseException:

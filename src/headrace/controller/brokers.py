@@ -47,6 +47,9 @@ class BrokerDescription(NamedTuple):
     earlier_incarnations: tuple[UUID, ...] = ()
     """Those since which nothing was lost: a controller may have missed some of them, and knows the broker by
     one of these."""
+    lost: frozenset[tuple[str, int]] = frozenset()
+    """Replicas, by topic and partition, that are damaged or missing, though the rest is vouched for. By name:
+    what is left of a folder need not say which topic of that name it was."""
 
 
 def register(
@@ -121,6 +124,7 @@ def _losses(
             # A directory that died under the incarnation before is not trusted either, though it is back.
             same_place = all_kept if unassigned else not gone and directory in had
             whole = trusted and (same_place or not policy.safeguards.directory_identity)
+            whole = whole and (topic.name, partition) not in broker.lost
             if changes is None:
                 changes = PartitionChanges(policy, topic, unfit=me)
             record = changes.change(

@@ -119,6 +119,12 @@ class DirectoryCheckpoints:
             or partition in self.high_watermarks
         )
 
+    def expected(self, *, synced_only: bool) -> list[TopicPartition]:
+        """Logs of which a file says something, so that they were there; or of which something was synced."""
+        if synced_only:
+            return [partition for partition, at in self.recovery_points.items() if at > 0]
+        return list(dict.fromkeys((*self.recovery_points, *self.log_start_offsets, *self.high_watermarks)))
+
     def forget(self, partitions: Collection[TopicPartition]) -> None:
         """Logs of these names begin or end: nothing that was said of others holds for them."""
         self.note_gone(partitions)

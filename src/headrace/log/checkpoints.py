@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from headrace.core.errors import ServerError
@@ -105,17 +105,30 @@ def load_topic_id(disk: Disk, folder: str) -> UUID:
         return NO_TOPIC_ID
 
 
-def format_clean_shutdown(broker_epoch: int) -> bytes:
-    return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode()
+class CleanStop(NamedTuple):
+    broker_epoch: int = -1
+    """Of the broker that stopped cleanly; -1 where the file does not say."""
+    quarantined: frozenset[TopicPartition] = frozenset()
+    """Damaged logs, which were not closed: a clean start would not look for their damage again."""
 
 
-def parse_clean_shutdown(content: bytes) -> int:
-    """The epoch of the broker that stopped cleanly; -1 where the file does not say."""
+def format_clean_shutdown(broker_epoch: int, quarantined: Iterable[TopicPartition] = ()) -> bytes:
+    """As Kafka does, with a field of our own only if it says something."""
+    said: dict[str, object] = {"version": 0, "brokerEpoch": broker_epoch}
+    names = sorted(quarantined)
+    if names:
+        said["headraceQuarantined"] = names
+    return json.dumps(said, separators=(",", ":")).encode()
+
+
+def parse_clean_shutdown(content: bytes) -> CleanStop:
     try:
         found = json.loads(content)
-        return int(found["brokerEpoch"])
-    except (ValueError, KeyError, TypeError):
-        return -1
+        damaged = found.get("headraceQuarantined", ())
+        names = frozenset(TopicPartition(str(topic), int(index)) for topic, index in damaged)
+        return CleanStop(int(found["brokerEpoch"]), names)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return CleanStop()
 
 
 def format_properties(properties: Mapping[str, str]) -> bytes:

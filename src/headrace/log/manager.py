@@ -104,12 +104,14 @@ class LogManager:
         progress: Callable[[int, int], None] | None = None,
         *,
         host_stayed_up: Callable[[str], bool] = lambda _: False,
+        expect_folders: bool = False,
     ) -> dict[TopicPartition, int]:
         """Open, and where need be recover, every log; the high watermarks that were checkpointed.
 
         `host_stayed_up` says of the path of a directory that nothing can be lost that was written there.
+        `expect_folders`: a log that a checkpoint knows, and that has no folder, is damaged like any other.
         """
-        jobs, clean_epochs = [], []
+        jobs, clean_epochs, expected = [], [], []
         for directory in self.online():
             try:
                 clean = self._begin(directory)
@@ -117,13 +119,17 @@ class LogManager:
             except OSError as error:
                 directory.fail(error, "read it")
                 continue
-            clean_epochs.append(clean)
+            clean_epochs.append(None if clean is None else clean.broker_epoch)
             lost_nothing = clean is not None or host_stayed_up(directory.path)
-            jobs += self._jobs(directory, names, clean is not None, lost_nothing, now_ms)
+            jobs += self._jobs(directory, names, clean, lost_nothing, now_ms)
+            expected.append((self._checkpoints[directory.path], lost_nothing))
         if clean_epochs and all(epoch is not None for epoch in clean_epochs):
             self.broker_epoch_at_stop = max(epoch for epoch in clean_epochs if epoch is not None)
         self._run(jobs, progress)
         self._require_one_online()
+        if expect_folders and len(expected) == len(self.directories):
+            for saved, lost_nothing in expected:
+                self._quarantine_missing(saved, lost_nothing)
         watermarks: dict[TopicPartition, int] = {}
         for directory in self.online():
             saved = self._checkpoints[directory.path]
@@ -137,20 +143,32 @@ class LogManager:
                 directory.fail(error, "write its checkpoint")
         return watermarks
 
-    def _begin(self, directory: LogDirectory) -> int | None:
-        """Read the checkpoints. The broker epoch of a clean stop, or None; its file goes at once."""
+    def _quarantine_missing(self, saved: DirectoryCheckpoints, lost_nothing: bool) -> None:
+        """Not all that a checkpoint knows was made durable before a loss of power: what was synced was."""
+        for partition in saved.expected(synced_only=not lost_nothing):
+            if partition not in self.logs and partition not in self.quarantined:
+                path = f"{saved.directory.path}/{partition}"
+                self._quarantine(partition, CorruptLog(f"{path} is missing"), saved)
+
+    def _begin(self, directory: LogDirectory) -> checkpoints.CleanStop | None:
+        """Read the checkpoints. What a clean stop said, or None; its file goes at once."""
         self._checkpoints[directory.path].load()
         path = f"{directory.path}/{checkpoints.CLEAN_SHUTDOWN}"
         try:
-            epoch = checkpoints.parse_clean_shutdown(files.read_all(self.disk, path))
+            stop = checkpoints.parse_clean_shutdown(files.read_all(self.disk, path))
         except FileNotFoundError:
             return None
         self.disk.remove(path)
         self.disk.sync_dir(directory.path)
-        return epoch
+        return stop
 
     def _jobs(
-        self, directory: LogDirectory, names: Iterable[str], clean: bool, lost_nothing: bool, now_ms: int
+        self,
+        directory: LogDirectory,
+        names: Iterable[str],
+        clean: checkpoints.CleanStop | None,
+        lost_nothing: bool,
+        now_ms: int,
     ) -> list[Callable[[], None]]:
         jobs: list[Callable[[], None]] = []
         saved = self._checkpoints[directory.path]
@@ -163,7 +181,9 @@ class LogManager:
             if partition is None or not self.disk.is_dir(path):
                 continue
             claims = saved.claims_of(partition, lost_nothing)
-            jobs.append(partial(self._open_one, directory, path, partition, claims, clean, now_ms))
+            # What was damaged at a clean stop is looked at again: it may have been mended meanwhile.
+            is_clean = clean is not None and partition not in clean.quarantined
+            jobs.append(partial(self._open_one, directory, path, partition, claims, is_clean, now_ms))
         return jobs
 
     def _open_one(
@@ -290,15 +310,26 @@ class LogManager:
     def set_quarantined_aside(self, partition: TopicPartition) -> str:
         """Make room for a new log of a damaged partition: its files stay, under another name.
 
-        Raises StorageError if they are not found in exactly one working directory.
+        Raises StorageError if they are found in several working directories. An empty path: there are none.
         """
         places = [each for each in self.online() if self.disk.is_dir(f"{each.path}/{partition}")]
+        if not places:
+            self._forget_missing(partition)
+            return ""
         if len(places) != 1:
             raise StorageError(f"{partition} is in {len(places)} working directories: move it away by hand")
         path = self.removals.set_folder_aside(places[0], partition)
         self._checkpoints[places[0].path].kept.discard(partition)
         del self.quarantined[partition]
         return path
+
+    def _forget_missing(self, partition: TopicPartition) -> None:
+        for directory in self.online():
+            saved = self._checkpoints[directory.path]
+            saved.kept.discard(partition)
+            if saved.knows(partition):
+                self.removals.forget(directory, partition)
+        del self.quarantined[partition]
 
     def set_aside(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, str]]:
         """Stop serving partitions that nobody should have here, and keep their files: where they are now."""
@@ -346,10 +377,9 @@ class LogManager:
                 self._close(logs)
                 saved = self._checkpoints[directory.path]
                 saved.take(logs, high_watermarks).run()
-                if saved.kept:
-                    continue  # a clean start would not look for the damage again
                 path = f"{directory.path}/{checkpoints.CLEAN_SHUTDOWN}"
-                files.replace(self.disk, path, checkpoints.format_clean_shutdown(broker_epoch), sync=True)
+                said = checkpoints.format_clean_shutdown(broker_epoch, saved.kept)
+                files.replace(self.disk, path, said, sync=True)
             except StorageError:
                 continue  # offline, and said so; without the file the next start recovers it
             except OSError as error:

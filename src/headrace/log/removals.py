@@ -81,6 +81,10 @@ class Removals:
         self._make_durable(directory, [partition])
         return path
 
+    def forget(self, directory: LogDirectory, partition: TopicPartition) -> None:
+        """What was said of a log whose folder is not there any more."""
+        self._make_durable(directory, [partition])
+
     def _rename(self, logs: Iterable[PartitionLog], suffix: str) -> list[tuple[PartitionLog, str]]:
         moved: dict[LogDirectory, list[tuple[PartitionLog, str]]] = {}
         for log in logs:

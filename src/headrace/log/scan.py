@@ -91,8 +91,8 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHea
         at = position - window_at
         if at + HEADER_SIZE > len(window):
             window, window_at, at = file.pread(min(_WINDOW_BYTES, end - position), position), position, 0
-            if len(window) < HEADER_SIZE:
-                return
+            if len(window) < HEADER_SIZE:  # to end here would say that nothing lies between
+                raise CorruptLog(f"the segment ends at {window_at + len(window)}, {end} bytes were written")
         header = read_header(window, at)
         if not MIN_BATCH_LENGTH <= header[1] <= end - position - LOG_OVERHEAD:
             raise CorruptLog(f"batch length {header[1]} at position {position}")

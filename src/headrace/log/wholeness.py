@@ -9,7 +9,7 @@ Every switch of `Wholeness` is on, always. They exist so that a test can turn on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
 from headrace.core.errors import CorruptLog
@@ -29,12 +29,12 @@ class Wholeness:
     """Every sealed segment that the manifest lists is there, with its size and content."""
     start_before_files: bool = True
     """A log start is durable before the files below it go."""
+    folders: bool = True
+    """A replica whose folder is not there is lost, and not one that has nothing yet."""
 
 
 ALL_ON: Final = Wholeness()
-ALL_OFF: Final = Wholeness(
-    first_segment=False, gaps=False, checkpoint_ahead=False, manifest=False, start_before_files=False
-)
+ALL_OFF: Final = Wholeness(**{field.name: False for field in fields(Wholeness)})
 """For a log that another program wrote, and for a loss that a person has accepted."""
 
 

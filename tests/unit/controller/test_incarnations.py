@@ -51,6 +51,15 @@ def test_without_the_safeguard_a_leadership_is_resumed() -> None:
     assert row(cluster) == (0, (0, 1, 2), ())
 
 
+@pytest.mark.parametrize(("named", "eligible"), [(1, (0, 1)), (0, (0,))])
+def test_who_lost_one_replica_stays_eligible_for_the_others(named: int, eligible: tuple[int, ...]) -> None:
+    cluster = three()
+    cluster.fence(2)
+    cluster.do(cluster.machine.fence_brokers([0, 1]))
+    come_back(cluster, 1, lost=frozenset({("t", named)}))
+    assert row(cluster) == (-1, (), eligible)
+
+
 @pytest.mark.parametrize("stopped", ["clean", "same-boot"])
 def test_who_lost_nothing_stays_eligible(stopped: str) -> None:
     cluster = three()

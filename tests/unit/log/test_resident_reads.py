@@ -258,3 +258,20 @@ def test_verified_ranges_grow_together() -> None:
         reads.note_verified(1000 * number, 1000 * number + 10)
     assert reads.covers(99_000, 99_010)
     assert not reads.covers(0, 300), "only so many are remembered"
+
+
+def test_a_cut_segment_is_damage_and_not_the_end_of_its_records(disk: SimulatedDisk) -> None:
+    """The index leads behind the cut, so the thread walks there from the beginning. It once found nothing,
+    and readers went on with the next segment: a follower copied the gap."""
+    log = loaded(disk)
+    segment = log.segments[1]
+    path = segment.path(".log")
+    position = segment.position_of(segment.base_offset + 20)
+    disk.put(path, disk.content(path)[: position + 39])
+    offset = log.segments[2].base_offset - 1
+    with pytest.raises(ColdRead) as cold:
+        try_read(log, offset)
+    (damage,) = bring(log, cold.value)
+    segment.read_state().note_damage(damage)
+    with pytest.raises(StorageError, match="is damaged"):
+        try_read(log, offset)

@@ -112,9 +112,12 @@ def test_partition_metadata() -> None:
 
 
 def test_clean_shutdown_files() -> None:
-    assert checkpoints.parse_clean_shutdown(checkpoints.format_clean_shutdown(9)) == 9
+    assert checkpoints.parse_clean_shutdown(checkpoints.format_clean_shutdown(9)) == checkpoints.CleanStop(9)
+    damaged = frozenset({TopicPartition("orders", 3), TopicPartition("orders", 1)})
+    said = checkpoints.format_clean_shutdown(9, damaged)
+    assert checkpoints.parse_clean_shutdown(said) == checkpoints.CleanStop(9, damaged)
     for unknown in (b"", b"{}", b"[]", b"\xff"):
-        assert checkpoints.parse_clean_shutdown(unknown) == -1
+        assert checkpoints.parse_clean_shutdown(unknown) == checkpoints.CleanStop()
 
 
 def test_properties_are_read_as_java_writes_them() -> None:

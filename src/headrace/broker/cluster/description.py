@@ -42,6 +42,7 @@ def encode(broker: BrokerDescription) -> bytes:
             "previous_epoch": broker.previous_epoch,
             "stopped": broker.stopped,
             "earlier_incarnations": [str(each) for each in broker.earlier_incarnations],
+            "lost": sorted(broker.lost),
         }
     ).encode()
 
@@ -59,6 +60,7 @@ def decode(broker_id: BrokerId, node: bytes) -> BrokerDescription:
             previous_epoch=int(said["previous_epoch"]),
             stopped=said["stopped"],
             earlier_incarnations=tuple(UUID(text) for text in said.get("earlier_incarnations", ())),
+            lost=frozenset((str(topic), int(index)) for topic, index in said.get("lost", ())),
         )
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise CorruptLog(f"the node of broker {broker_id} cannot be read: {error!r}") from error

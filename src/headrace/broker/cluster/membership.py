@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.lost_replicas import find_lost
 from headrace.controller.brokers import BrokerDescription
 from headrace.core.errors import ConfigError
 from headrace.core.ids import BrokerEpoch
@@ -21,6 +22,10 @@ INCARNATIONS_KEPT: Final = 32
 """Incarnations that no controller has heard of are rare: one is enough for most, and a loop of starts that
 fail is not to fill the node."""
 
+
+MOST_LOST_CHARACTERS: Final = 200_000
+"""Of the names of lost replicas: a node of ZooKeeper holds a megabyte. With more of them nothing is vouched
+for."""
 
 _STRANGER_SESSIONS: Final = 2
 """How many session time-outs to wait for a node that nobody keeps alive to go."""
@@ -86,6 +91,10 @@ class Membership:
     def describe(self) -> BrokerDescription:
         broker = self._broker
         previous_epoch, earlier, stopped = self._previous()
+        hosts_nothing = not self._whole_since and broker.world.wholeness.folders
+        lost = find_lost(broker.image, broker.broker_id, broker.logs, hosts_nothing=hosts_nothing)
+        if sum(len(topic) for topic, _ in lost) > MOST_LOST_CHARACTERS:
+            previous_epoch, earlier, stopped, lost = -1, (), "unknown", frozenset()
         return BrokerDescription(
             broker_id=broker.broker_id,
             incarnation_id=self._incarnation,
@@ -96,6 +105,7 @@ class Membership:
             previous_epoch=previous_epoch,
             stopped=stopped,
             earlier_incarnations=earlier,
+            lost=lost,
         )
 
     def _previous(self) -> tuple[int, tuple[UUID, ...], Stopped]:
@@ -106,8 +116,6 @@ class Membership:
         three times while nobody was in office has lost no more than one that was started once.
         """
         broker = self._broker
-        if broker.logs.quarantined:
-            return -1, (), "unknown"  # what was promised below the damage cannot be vouched for
         if self._whole_since:
             return -1, self._whole_since, "same-boot"  # this very process: nothing was lost with the session
         remembered = description.recall(broker.disk, broker.config.data_directories)

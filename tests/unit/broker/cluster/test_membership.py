@@ -14,10 +14,11 @@ from headrace.broker.broker import Broker
 from headrace.broker.cluster import description
 from headrace.broker.cluster.membership import Membership
 from headrace.controller.brokers import BrokerDescription
-from headrace.controller.image import Endpoint
-from headrace.core.errors import ConfigError, HeadraceError
-from headrace.core.ids import BrokerEpoch, BrokerId
+from headrace.controller.image import Endpoint, MetadataImage
+from headrace.core.errors import ConfigError, CorruptLog, HeadraceError
+from headrace.core.ids import BrokerEpoch, BrokerId, TopicPartition
 from headrace.core.ports_coordination import Coordination, Member
+from headrace.log.wholeness import ALL_ON
 from headrace.testing.disk import SimulatedDisk
 
 
@@ -52,6 +53,7 @@ class Host:
         self.service = Service()
         self.boot_id = "boot"
         self.processes = 0
+        self.damaged: dict[TopicPartition, CorruptLog] = {}
 
     def start(self, uuid: int = 77) -> Membership:
         self.processes += 1
@@ -63,9 +65,12 @@ class Host:
             loop=asyncio.get_running_loop(),
             endpoints=(Endpoint("PLAINTEXT", "h", 1),),
             config=SimpleNamespace(broker_rack=None, data_directories=["/data"]),
-            logs=SimpleNamespace(online=lambda: [directory], quarantined={}, broker_epoch_at_stop=-1),
+            logs=SimpleNamespace(
+                online=lambda: [directory], logs={}, quarantined=self.damaged, broker_epoch_at_stop=-1
+            ),
+            image=MetadataImage(),
             supported_features={},
-            world=SimpleNamespace(boot_id=self.boot_id),
+            world=SimpleNamespace(boot_id=self.boot_id, wholeness=ALL_ON),
         )
         return Membership(cast(Broker, broker), cast(Coordination, self.service))
 
@@ -92,6 +97,24 @@ async def test_after_a_start_of_the_host_nothing_is_vouched_for() -> None:
     _, second, third = host.service.told
     assert second.stopped == "unknown"
     assert third.earlier_incarnations == (second.incarnation_id,)
+
+
+async def test_a_damaged_replica_is_named_and_the_rest_is_vouched_for() -> None:
+    host = Host()
+    await host.start().register()
+    host.damaged = {TopicPartition("t", 3): CorruptLog("a segment is missing")}
+    await host.start().register()
+    _, again = host.service.told
+    assert (again.stopped, again.lost) == ("same-boot", frozenset({("t", 3)}))
+
+
+async def test_with_more_lost_replicas_than_a_node_can_name_nothing_is_vouched_for() -> None:
+    host = Host()
+    await host.start().register()
+    host.damaged = {TopicPartition("t" * 200, index): CorruptLog("") for index in range(2000)}
+    await host.start().register()
+    _, again = host.service.told
+    assert (again.stopped, again.earlier_incarnations, again.lost) == ("unknown", (), frozenset())
 
 
 async def test_a_lost_session_loses_nothing() -> None:

@@ -38,6 +38,16 @@ def first_segment(bed: Testbed, broker: int) -> Path:
     return sorted(bed.partition_dir(broker, TOPIC).glob("*.log"))[0]
 
 
+def wait_sealed(bed: Testbed, broker: int) -> None:
+    """Until the first segment is synced and listed: what is not has nothing to be compared with."""
+    manifest = bed.partition_dir(broker, TOPIC) / "headrace.manifest"
+    eventually(lambda: manifest.exists() and b"\nsegment 0 " in manifest.read_bytes(), 90, "it is sealed")
+
+
+def asides(bed: Testbed, broker: int) -> list[Path]:
+    return list(bed.log_dir(broker).glob(f"{TOPIC}-0.*-stray"))
+
+
 def damage(path: Path, content: bytes, *, cold: bool) -> None:
     """In the middle of a file, and of the records of a batch."""
     at = path.stat().st_size // 2
@@ -84,7 +94,7 @@ Reading = Callable[[Testbed], list[bytes | None]]
 def test_fault_33_damage_that_consumers_read_is_given_to_nobody(
     make_bed: MakeBed, content: bytes, cold: bool, reading: Reading
 ) -> None:
-    """The damaged replica leads: whoever reads gets every record as it was written, from another one."""
+    """The damaged replica leads: whoever reads gets every record as it was written, once it is mended."""
     bed = make_bed()
     fill(bed)
     bed.cluster.terminate(1)
@@ -96,9 +106,10 @@ def test_fault_33_damage_that_consumers_read_is_given_to_nobody(
     eventually(lambda: bed.cluster.leader(TOPIC) == 1, 20, "the damaged replica leads")
     # Neither checks a checksum: what they are given they deliver.
     assert reading(bed) == VALUES
-    eventually(lambda: bed.cluster.leader(TOPIC) != 1, 30, "the damaged replica leads no more")
+    whole = first_segment(bed, 2).read_bytes()
+    eventually(lambda: first_segment(bed, 1).read_bytes() == whole, 30, "it is whole again")
     bed.cluster.wait_in_sync(TOPIC)
-    assert first_segment(bed, 1).read_bytes() == first_segment(bed, 2).read_bytes(), "it is whole again"
+    assert asides(bed, 1) == [], "the rest of it is where it was"
 
 
 @pytest.mark.parametrize("broker", [1, 3], ids=["leader", "follower"])
@@ -108,13 +119,25 @@ def test_fault_34_damage_that_nobody_reads_is_found_and_mended(make_bed: MakeBed
     fill(bed)
     elect_preferred(bed, TOPIC)
     eventually(lambda: bed.cluster.leader(TOPIC) == 1, 20, "the first replica leads")
+    wait_sealed(bed, broker)
     whole = first_segment(bed, 2).read_bytes()
     damage(first_segment(bed, broker), bytes(512), cold=True)
+    eventually(lambda: first_segment(bed, broker).read_bytes() == whole, 90, "it is found and mended")
+    bed.cluster.wait_in_sync(TOPIC)
+    assert asides(bed, broker) == [], "nothing else was fetched"
+    assert bed.cluster.leader(TOPIC) == 1, "a leader that mends itself leads on"
 
-    def is_mended() -> bool:
-        asides = list(bed.log_dir(broker).glob(f"{TOPIC}-0.*-stray"))
-        found = sorted(bed.log_dir(broker).glob(f"{TOPIC}-0/*.log"))
-        return bool(asides) and bool(found) and found[0].read_bytes() == whole
 
-    eventually(is_mended, 90, "the damage is found and mended")
+def test_fault_34_what_cannot_be_mended_alone_is_fetched_anew(make_bed: MakeBed) -> None:
+    """A file that is gone has no place to be mended in."""
+    bed = make_bed(properties={"headrace.log.scrub.interval.ms": "500"})
+    fill(bed)
+    path = first_segment(bed, 3)
+    whole = path.read_bytes()
+    path.unlink()
+
+    def is_back() -> bool:
+        return bool(asides(bed, 3)) and path.exists() and path.read_bytes() == whole
+
+    eventually(is_back, 90, "the replica is fetched anew")
     bed.cluster.wait_in_sync(TOPIC)

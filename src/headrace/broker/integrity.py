@@ -5,17 +5,20 @@ memory checks it on the way, and what it finds is given to nobody. It is also no
 the same records again and again, because it refuses what it gets, and by the scrub (`scrubbing.py`), which
 reads what nobody asks for. Whoever finds it has read the range twice before anything is believed.
 
-A damaged replica never leads and deletes nothing. If another broker leads the partition, the files are set
-aside and everything is fetched anew. If nobody else can, the partition stays where it is: the damaged range
-answers with an error, everything else is served.
+A damaged range is given to nobody, and nothing is deleted because of it. If another replica has it, it is
+mended from there (`mending.py`). Where that cannot be, the replica is given up: it leads no more, its files
+are set aside, and everything is fetched anew. If nobody else has it, the partition stays where it is: the
+damaged range answers with an error, everything else is served.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from headrace.broker.mending import Mending
 from headrace.broker.replicas.directory_choices import LOST
 from headrace.controller.topic_image import TopicImage
 from headrace.core.errors import CorruptLog, StorageError
@@ -47,6 +50,7 @@ def verify(part: FileRange) -> None:
 class Integrity:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._mending = Mending(broker)
         self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
         self._unmended: dict[Segment, Partition] = {}
         """Segments with damage that no other replica could mend when it was found."""
@@ -141,12 +145,14 @@ class Integrity:
             "offset": damage.offset,
             "reason": damage.reason,
         }
-        if self._is_elsewhere(partition):
-            self._broker.log.error("log segment damaged", **told)
-            self._give_up(partition, CorruptLog(f"{path}: position {damage.position}: {damage.reason}"))
-            return
         segment.read_state().note_damage(damage)
         self._unmended[segment] = partition
+        if self._is_elsewhere(partition):
+            self._broker.log.error("log segment damaged", **told)
+            error = CorruptLog(f"{path}: position {damage.position}: {damage.reason}")
+            if not self._mending.begin(partition, segment, partial(self._not_mended, partition, error)):
+                self._give_up(partition, error)
+            return
         self._broker.log.error(
             "log segment damaged; no other replica is in sync, the rest of the partition is served",
             **told,
@@ -154,24 +160,42 @@ class Integrity:
             next_step=NEXT_STEP,
         )
 
+    def _not_mended(self, partition: Partition, error: CorruptLog, why: str) -> None:
+        name = str(partition.topic_partition)
+        self._broker.log.warning("a damaged segment cannot be mended alone", partition=name, error=why)
+        if self._is_elsewhere(partition):
+            self._give_up(partition, error)
+
+    async def stop(self) -> None:
+        await self._mending.stop()
+
     def count_unmended(self) -> int:
         """Damaged ranges that readers are refused."""
-        kept = {
+        return sum(
+            len(segment.reads.damage)
+            for segment in self._still_unmended()
+            if segment.reads is not None and not self._mending.is_under_way(segment)
+        )
+
+    def _still_unmended(self) -> dict[Segment, Partition]:
+        self._unmended = {
             segment: partition
             for segment, partition in self._unmended.items()
-            if not partition.log.closed and segment in partition.log.segments and segment.reads is not None
+            if not partition.log.closed
+            and segment in partition.log.segments
+            and segment.reads is not None
+            and segment.reads.damage
         }
-        self._unmended = kept
-        return sum(len(segment.reads.damage) for segment in kept if segment.reads is not None)
+        return self._unmended
 
     def consider_mending(self) -> None:
         """Another replica may have come into sync since damage was found."""
-        for segment, partition in list(self._unmended.items()):
-            reads = segment.reads
-            if self._is_elsewhere(partition) and not partition.log.closed and reads is not None:
-                for damage in reads.damage[:1]:
-                    self._unmended.pop(segment, None)
-                    self.on_damage(partition, segment, damage)
+        for segment, partition in list(self._still_unmended().items()):
+            if self._mending.is_under_way(segment) or partition.log.closed or segment.reads is None:
+                continue
+            if self._is_elsewhere(partition):
+                self._unmended.pop(segment, None)
+                self.on_damage(partition, segment, segment.reads.damage[0])
 
     def _is_elsewhere(self, partition: Partition) -> bool:
         """Whether another broker has what is committed: it leads, or is alive and in the ISR, or eligible."""

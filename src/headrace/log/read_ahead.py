@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.core.errors import CorruptBatch, CorruptLog
+from headrace.core.errors import CorruptLog
 from headrace.core.ports import File
 from headrace.log import files, scan
+from headrace.log.damage_search import is_whole, next_whole
 from headrace.log.index_file import WrongIndex
 from headrace.log.read_state import Damage
-from headrace.protocol.batch import HEADER_SIZE, MAGIC, check, read_header
+from headrace.protocol.batch import HEADER_SIZE, MAGIC, read_header
 
 if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 MAX_AHEAD_BYTES: Final = 4 * 1024 * 1024
 """A reader that comes in order is read ahead of by as much as it has read, up to this."""
 MAX_RANGE_BYTES: Final = 8 * 1024 * 1024
-_SEARCHED_BYTES: Final = 64 * 1024
-MAGIC_AT: Final = 16
-_CANDIDATES: Final = 4096
-"""Index entries behind damage that are tried until a whole batch is found."""
 
 
 class ReadAhead:
@@ -128,6 +125,11 @@ class ReadAhead:
             # The index was right, and what it leads to is damaged.
             self._index_is_wrong = False
             return self._pass_over(file, at, expected, str(error))
+        if at < self._size:  # whoever took that for the end would lead readers past what is lost
+            self._index_is_wrong = False
+            return self._pass_over(
+                file, at, expected, f"the file ends at {at}, {self._size} bytes were written"
+            )
         self._found = self._size
         return self._size
 
@@ -137,7 +139,12 @@ class ReadAhead:
         until, tried_again = self._size, -1
         while begin < self._size:
             walk = scan.CheckedWalk(
-                file, begin, self._size, segment.base_offset, highest=segment.highest_offset
+                file,
+                begin,
+                self._size,
+                segment.base_offset,
+                highest=segment.highest_offset,
+                epoch_of=self.log.epochs.epoch_of,
             )
             for position, header, _ in walk:
                 if self._found < 0 and header.last_offset >= self._offset:
@@ -152,7 +159,7 @@ class ReadAhead:
             fault = walk.fault
             if fault is None:
                 break
-            if fault.position != tried_again and _is_whole(file, fault.position, self._size):
+            if fault.position != tried_again and is_whole(file, fault.position, self._size):
                 begin = tried_again = fault.position  # read once more before anything is believed
                 continue
             lost = walk.next_offset if walk.position > begin else self._told_offset(file, begin)
@@ -164,7 +171,12 @@ class ReadAhead:
 
     def _pass_over(self, file: File, position: int, offset: int, reason: str) -> int:
         """Note damage; where a whole batch begins again."""
-        damage = Damage(position, self._next_whole(file, position), offset, reason)
+        damage = Damage(
+            position,
+            next_whole(file, position, self._size, self.segment.index, self._written),
+            offset,
+            reason,
+        )
         self.damages.append(damage)
         return damage.end
 
@@ -176,33 +188,6 @@ class ReadAhead:
             if header.magic == MAGIC and self.segment.base_offset <= header.base_offset <= self._offset:
                 return header.base_offset
         return self._offset
-
-    def _next_whole(self, file: File, position: int) -> int:
-        """Where the next batch is that is whole: behind the damaged one, close behind, or where the index
-        knows of one."""
-        raw = file.pread(HEADER_SIZE, position)
-        if len(raw) == HEADER_SIZE and _is_whole(file, position + read_header(raw).size, self._size):
-            return position + read_header(raw).size
-        near = min(position + _SEARCHED_BYTES, self._size - HEADER_SIZE)
-        window = file.pread(max(near - position, 0) + HEADER_SIZE, position)
-        at = window.find(MAGIC, MAGIC_AT + 1)
-        while at >= 0:
-            if _is_whole(file, position + at - MAGIC_AT, self._size):
-                return position + at - MAGIC_AT
-            at = window.find(MAGIC, at + 1)
-        return self._next_indexed(file, position)
-
-    def _next_indexed(self, file: File, position: int) -> int:
-        index = self.segment.index
-        try:
-            place = index.search_written(position, self._written, field=1)[0] + 1
-            for candidate in range(place, min(self._written, place + _CANDIDATES)):
-                at = index.entry(candidate)[1]
-                if at > position and _is_whole(file, at, self._size):
-                    return at
-        except (WrongIndex, FileNotFoundError):
-            pass
-        return self._size
 
     # --- on the loop ---
 
@@ -236,20 +221,3 @@ class ReadAhead:
     @property
     def index_is_wrong(self) -> bool:
         return self._index_is_wrong
-
-
-def _is_whole(file: File, position: int, end: int) -> bool:
-    if position == end:
-        return True
-    raw = file.pread(HEADER_SIZE, position)
-    if (
-        len(raw) < HEADER_SIZE
-        or raw[MAGIC_AT] != MAGIC
-        or not HEADER_SIZE <= read_header(raw).size <= end - position
-    ):
-        return False
-    try:
-        check(file.pread(read_header(raw).size, position))
-    except CorruptBatch:
-        return False
-    return True

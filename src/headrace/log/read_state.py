@@ -118,8 +118,7 @@ class ReadState:
         for damage in self.damage:
             if damage.position <= position < damage.end:
                 raise StorageError(
-                    f"{path}: position {damage.position} (offset {damage.offset}) is damaged:"
-                    f" {damage.reason}; no other replica has it"
+                    f"{path}: position {damage.position} (offset {damage.offset}) is damaged: {damage.reason}"
                 )
             if position < damage.position < end:
                 return damage.position

@@ -6,13 +6,13 @@ recovery and for bytes that another program wrote.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
 from headrace.core.errors import CorruptBatch, CorruptLog
-from headrace.core.ports import File
+from headrace.core.ports import Buffer, File
 from headrace.log.index_file import WrongIndex
 from headrace.log.residency import NotResident
 from headrace.protocol.batch import (
@@ -100,6 +100,18 @@ def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHea
         position += header[1] + LOG_OVERHEAD
 
 
+def whole_batches(data: Buffer, offset: int) -> tuple[memoryview, int]:
+    """The batches at the beginning of `data` that are there to their ends, and the offset behind them.
+    Unchecked: of bytes that mean nothing it gives something, and ends."""
+    view, at = memoryview(data), 0
+    while len(view) - at >= HEADER_SIZE:
+        header = read_header(view, at)
+        if not MIN_BATCH_LENGTH <= header.size - LOG_OVERHEAD <= len(view) - at - LOG_OVERHEAD:
+            break
+        at, offset = at + header.size, header.next_offset
+    return view[:at], offset
+
+
 class Readable(Protocol):
     def pread(self, length: int, position: int) -> bytes: ...
 
@@ -120,7 +132,7 @@ class CheckedWalk:
     with it: if one jumps ahead and the next falls back, the jump is the fault. A jump of the very last batch,
     which no other can confirm, is a fault if it leads beyond `confirmed`, an end that is known otherwise, and
     is not one of the `jumps`, (base offset, next offset), that were noted. `epoch` is the one in which the
-    first batch should be; -1 if that is not known.
+    first batch should be; -1 if that is not known. `epoch_of` says that of any offset, where the log knows.
     Without `confirmed` the log is another program's: its jumps and epochs are as they are.
     """
 
@@ -128,6 +140,7 @@ class CheckedWalk:
         "_confirmed",
         "_end",
         "_epoch",
+        "_epoch_of",
         "_file",
         "_highest",
         "_noted",
@@ -147,8 +160,10 @@ class CheckedWalk:
         highest: int | None = None,
         epoch: int = -1,
         jumps: Collection[tuple[int, int]] = (),
+        epoch_of: Callable[[int], int] | None = None,
     ) -> None:
         self._file = file
+        self._epoch_of = epoch_of
         self._end = end
         self._confirmed = confirmed
         self._highest = highest
@@ -230,6 +245,11 @@ class CheckedWalk:
             if self._highest is not None and header.last_offset > self._highest:
                 self.fault = Fault(position, f"offset {header.last_offset} is too far from the first")
                 return
+            if self._epoch_of is not None:
+                known = self._epoch_of(header.base_offset)
+                if 0 <= known != header.leader_epoch:
+                    self.fault = Fault(position, f"leader epoch {header.leader_epoch} instead of {known}")
+                    return
             yield position, header, data[at : at + header.size]
             position += header.size
 

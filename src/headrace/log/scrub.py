@@ -135,7 +135,12 @@ class SegmentScrub:
             self._file = _Passing(self.log.directory.disk.open(self.segment.path(files.LOG)))
         begin = self.position
         walk = scan.CheckedWalk(
-            self._file, begin, self._size, self._next_offset, highest=self.segment.highest_offset
+            self._file,
+            begin,
+            self._size,
+            self._next_offset,
+            highest=self.segment.highest_offset,
+            epoch_of=self.log.epochs.epoch_of,
         )
         for _ in _until(walk, begin + PIECE_BYTES):
             pass

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 
 class ScrubMetrics:
-    __slots__ = ("bytes_read", "cold_reads", "damage_found", "last_pass_ms", "pass_progress")
+    __slots__ = ("bytes_read", "cold_reads", "damage_found", "last_pass_ms", "pass_progress", "ranges_mended")
 
     def __init__(self) -> None:
         self.bytes_read = 0
         self.damage_found = 0
         """Damaged places in segments, whoever found them: a reader or the scrub."""
+        self.ranges_mended = 0
+        """Of these, those that were put back from another replica without fetching the rest."""
         self.cold_reads = 0
         """Ranges that threads have read and verified for fetches."""
         self.last_pass_ms = 0

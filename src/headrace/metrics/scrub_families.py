@@ -13,6 +13,7 @@ def scrub_families(counted: ScrubMetrics) -> Iterator[Metric]:
     for name, count, text in (
         ("headrace_log_scrub_read_bytes", counted.bytes_read, "Bytes that the scrub has verified."),
         ("headrace_log_damage_found", counted.damage_found, "Damaged places found in segments."),
+        ("headrace_log_ranges_mended", counted.ranges_mended, "Damaged ranges put back from other replicas."),
         ("headrace_log_cold_reads", counted.cold_reads, "Ranges read and verified by threads for fetches."),
     ):
         yield CounterMetricFamily(name, text, value=count)

@@ -161,6 +161,25 @@ def test_damage_is_given_to_nobody_and_the_rest_is_served(disk: SimulatedDisk, z
     assert whole_batches(behind.file.pread(behind.length, behind.position))[0][0].base_offset == 22
 
 
+def test_nobody_is_led_past_what_a_shorter_file_has_lost(disk: SimulatedDisk) -> None:
+    """Its index points behind its end. That was once taken for a wrong index, and the end of the file for the
+    end of the segment: readers went on with the next one, and missed the records without a word."""
+    log = loaded(disk)
+    segment = log.segments[0]
+    path = segment.path(".log")
+    found = segment.locate(20)
+    assert found is not None
+    disk.put(path, disk.content(path)[: found.position])
+    for offset in (20, 21, log.segments[1].base_offset - 1):
+        with pytest.raises(ColdRead) as cold:
+            try_read(log, offset)
+        for each in bring(log, cold.value):
+            assert (each.position, each.end, each.offset) == (found.position, segment.size, 20)
+            segment.read_state().note_damage(each)
+        with pytest.raises(StorageError, match=r"offset 20.*is damaged"):
+            read(log, offset)
+
+
 def test_whoever_asks_a_third_time_gets_it_verified(disk: SimulatedDisk) -> None:
     log = loaded(disk)
     assert read(log, 20).length

@@ -107,3 +107,19 @@ def test_a_round_is_measured_by_bytes_whatever_becomes_of_a_log() -> None:
     told.end_log(400)
     assert told.share == 1
     assert Round(0).share == 0
+
+
+def test_a_leader_epoch_that_was_changed_is_damage_though_no_checksum_covers_it() -> None:
+    disk = SimulatedDisk()
+    log = open_at(disk, ROOT, config=topic_config(segment_bytes=3000))
+    for number in range(40):
+        append(log, bytes(200), leader_epoch=number // 10)
+    assert run(whole := SegmentScrub(log, log.segments[1]))
+    assert whole.fault is None
+    found = log.segments[1].locate(log.segments[1].base_offset + 3)
+    assert found is not None
+    disk.flip(log.segments[1].path(".log"), 8 * (found.position + 15))
+    run(ticket := SegmentScrub(log, log.segments[1]))
+    assert ticket.fault is not None
+    assert ticket.fault.position == found.position
+    assert "leader epoch" in ticket.fault.reason

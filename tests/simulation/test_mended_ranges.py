@@ -1,0 +1,88 @@
+"""Damage in a sealed segment is mended alone, of leaders and followers, in a simulated cluster."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulation.cluster import SimulatedHost
+from tests.simulation.test_found_by_seeds import Scene, scene
+
+SMALL_SEGMENTS = {"internal.segment.bytes": "400", "index.interval.bytes": "100"}
+SCRUBBED = {
+    "headrace.log.scrub.interval.ms": "500",
+    "log.flush.scheduler.interval.ms": "200",
+    "log.flush.offset.checkpoint.interval.ms": "500",
+}
+FIRST = "/data/t-0/00000000000000000000.log"
+
+
+def strays(host: SimulatedHost) -> list[str]:
+    return [path for path in host.disk.list("/data") if "stray" in path]
+
+
+def leader(it: Scene) -> SimulatedHost:
+    return it.cluster.hosts[it.row().leader - 1]
+
+
+def filled(it: Scene) -> bytes:
+    it.write(60)
+    it.cluster.run_until(lambda: it.in_sync() == 3, 30, "all of them have everything")
+    it.cluster.run_for(3.0)  # what is sealed is synced, and listed
+    content = leader(it).disk.content(FIRST)
+    assert all(host.disk.content(FIRST) == content for host in it.cluster.hosts)
+    return content
+
+
+@pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
+@pytest.mark.parametrize("way", ["flipped", "cut short", "emptied"])
+def test_only_what_is_lost_is_fetched(leads: bool, way: str) -> None:
+    """The rest of the replica stays where it is, it stays in sync, and a leader leads on."""
+    with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
+        whole = filled(it)
+        host = leader(it) if leads else it.followers()[0]
+        row = it.row()
+        harmed = {
+            "flipped": whole[:100] + bytes([whole[100] ^ 1]) + whole[101:],
+            "cut short": whole[: len(whole) // 2],
+            "emptied": b"",
+        }[way]
+        host.disk.put(FIRST, harmed)
+        broker = host.broker
+        assert broker is not None
+        it.cluster.run_until(lambda: broker.metrics.scrub.ranges_mended == 1, 60, "the range is mended")
+        assert host.disk.content(FIRST) == whole
+        it.cluster.run_for(5.0)
+        assert strays(host) == []
+        assert it.in_sync() == 3
+        assert (it.row().leader, it.row().leader_epoch) == (row.leader, row.leader_epoch)
+        assert broker.metrics.scrub.damage_found == 1
+        assert broker.integrity.count_unmended() == 0
+
+
+def test_a_missing_file_still_makes_the_replica_be_fetched_anew() -> None:
+    with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
+        whole = filled(it)
+        host = it.followers()[0]
+        host.disk.lose(FIRST)
+        it.cluster.run_until(lambda: bool(strays(host)), 60, "the replica is set aside")
+        it.cluster.run_until(
+            lambda: host.disk.exists(FIRST) and host.disk.content(FIRST) == whole and it.in_sync() == 3,
+            60,
+            "it is fetched anew",
+        )
+
+
+def test_what_the_source_has_lost_too_makes_the_replica_be_given_up() -> None:
+    """No replica that is asked has it: then the whole is fetched, from whoever leads."""
+    with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
+        whole = filled(it)
+        host = it.followers()[0]
+        for each in (host, leader(it)):
+            each.disk.put(FIRST, bytes(len(whole)))
+        it.cluster.run_until(
+            lambda: all(
+                each.disk.exists(FIRST) and each.disk.content(FIRST) == whole for each in it.cluster.hosts
+            ),
+            120,
+            "the third replica has it, and all get it",
+        )

@@ -9,6 +9,9 @@ from collections import OrderedDict
 from struct import Struct
 from typing import Final, NamedTuple
 
+from headrace.core.ports import FileRange
+from headrace.network.answer import Parts, Pending, bytes_in_memory
+
 MAX_ENTRIES: Final = 256
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 MAX_QUESTION_BYTES: Final = 4096
@@ -24,11 +27,12 @@ class Question(NamedTuple):
 
 
 class AnswerCache:
-    __slots__ = ("_answers", "_metadata_end")
+    __slots__ = ("_answers", "_clears", "_metadata_end")
 
     def __init__(self) -> None:
         self._answers: OrderedDict[Question, bytes] = OrderedDict()
         self._metadata_end = -1
+        self._clears = 0
 
     def get(self, question: Question, metadata_end: int, correlation_id: int) -> bytes | None:
         if metadata_end != self._metadata_end:
@@ -41,6 +45,7 @@ class AnswerCache:
         return b"".join((frame[:4], _CORRELATION.pack(correlation_id), memoryview(frame)[8:]))
 
     def clear(self) -> None:
+        self._clears += 1
         self._answers.clear()
 
     def put(self, question: Question, metadata_end: int, frame: bytes) -> None:
@@ -53,3 +58,22 @@ class AnswerCache:
         self._answers[question] = frame
         if len(self._answers) > MAX_ENTRIES:
             self._answers.popitem(last=False)
+
+    def kept_later(self, question: Question, metadata_end: int, answer: Pending) -> Pending:
+        """The same answer; its bytes are kept when they come, unless they may be outdated by then."""
+        clears = self._clears
+        passed_on = Pending(exclusive=answer.exclusive)
+        passed_on.on_abandon = answer.abandon
+
+        def on_complete() -> None:
+            parts = answer.parts or []
+            if clears == self._clears and bytes_in_memory(parts) <= MAX_ANSWER_BYTES:
+                self.put(question, metadata_end, _joined(parts))
+            passed_on.complete(parts)
+
+        answer.attach(on_complete)
+        return passed_on
+
+
+def _joined(parts: Parts) -> bytes:
+    return b"".join(part for part in parts if not isinstance(part, FileRange))

@@ -101,14 +101,16 @@ class Dispatcher:
     ) -> Answer:
         question = Question(header.api_version, connection.listener, bytes(frame[at:]))
         metadata_end = self._broker.store.end
-        known = None
-        if not self._broker.suspicions:
-            known = self._cache.get(question, metadata_end, header.correlation_id)
+        if self._broker.suspicions:
+            return self._serve(api, header, frame, at, connection)
+        known = self._cache.get(question, metadata_end, header.correlation_id)
         if known is not None:
             return [known]
         answer = self._serve(api, header, frame, at, connection)
         if isinstance(answer, list) and isinstance(answer[0], bytes):
             self._cache.put(question, metadata_end, answer[0])
+        elif isinstance(answer, Pending):
+            return self._cache.kept_later(question, metadata_end, answer)
         return answer
 
     def _serve(

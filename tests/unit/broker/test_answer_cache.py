@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from headrace.broker.answer_cache import MAX_ANSWER_BYTES, MAX_ENTRIES, AnswerCache, Question
+from headrace.network.answer import Pending
 
 FRAME = struct.pack(">ii", 9, 7) + b"topics"
 
@@ -56,3 +57,46 @@ def test_it_holds_a_bounded_number_of_bounded_answers() -> None:
     large = Question(9, "PLAINTEXT", b"large")
     cache.put(large, 5, bytes(MAX_ANSWER_BYTES + 1))
     assert cache.get(large, 5, 1) is None
+
+
+def test_an_answer_that_comes_later_is_kept_as_well() -> None:
+    """A thousand partitions are encoded in slices: each client that asked paid for it anew."""
+    cache = AnswerCache()
+    question = Question(9, "PLAINTEXT", b"all")
+    cache.get(question, 5, 1)
+    encoded = Pending()
+    answer = cache.kept_later(question, 5, encoded)
+    encoded.complete([FRAME[:8], FRAME[8:]])
+    assert answer.parts == [FRAME[:8], FRAME[8:]]
+    assert cache.get(question, 5, 42) == struct.pack(">ii", 9, 42) + b"topics"
+
+
+def test_an_answer_that_comes_after_a_change_is_not_kept() -> None:
+    cache = AnswerCache()
+    question = Question(9, "PLAINTEXT", b"all")
+    cache.get(question, 5, 1)
+    encoded = Pending()
+    answer = cache.kept_later(question, 5, encoded)
+    cache.get(question, 6, 1)
+    encoded.complete([FRAME])
+    assert answer.parts == [FRAME]
+    assert cache.get(question, 6, 1) is None
+
+
+def test_an_answer_that_comes_after_it_was_told_to_forget_is_not_kept() -> None:
+    cache = AnswerCache()
+    question = Question(9, "PLAINTEXT", b"all")
+    cache.get(question, 5, 1)
+    encoded = Pending()
+    cache.kept_later(question, 5, encoded)
+    cache.clear()
+    cache.get(question, 5, 1)
+    encoded.complete([FRAME])
+    assert cache.get(question, 5, 1) is None
+
+
+def test_whoever_gives_up_an_answer_ends_the_work_for_it() -> None:
+    cache = AnswerCache()
+    encoded = Pending()
+    cache.kept_later(Question(9, "PLAINTEXT", b"all"), 5, encoded).abandon()
+    assert encoded.abandoned

@@ -28,6 +28,7 @@ from tests.damage import ALONE, CUT, MISSING, OLDER, SWAPPED, harm
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import DATA, SimulatedHost
 from tests.simulation.fault_scene import QUICK, SLOW, FaultScene
+from tests.simulation.missed_damage import folder_is_missed, last_is_missed
 
 Key = tuple[str, int]
 
@@ -186,36 +187,46 @@ class FileDamage:
     # --- what is damaged ---
 
     def _damage(self, host: SimulatedHost, clean: bool) -> None:
-        """After a kill not to the end of a log: what no checkpoint knows of yet, nobody can miss."""
+        """After a kill not to what no checkpoint knows of yet: nobody can miss that."""
         for _ in range(self._random.choice((1, 1, 1, 2, 3))):
             paths = self._files(host)
             kinds: dict[str, list[str]] = {}
             for path in paths:
                 kinds.setdefault(kind_of(path, paths), []).append(path)
-            if not clean:
-                kinds.pop("last .log", None)
             drawn = [kind for kind in WEIGHTS if kind in kinds or kind in ("folder", "directory")]
             kind = self._random.choices(drawn, weights=[WEIGHTS[each] for each in drawn])[0]
             if kind == "directory":
-                self._restore(host, f"{DATA}/", None)
+                self._restore(host, f"{DATA}/", None, clean)
             elif kind == "folder":
-                self._damage_folder(host, paths)
+                self._damage_folder(host, paths, clean)
             else:
-                self._damage_file(host, self._random.choice(kinds[kind]), paths)
+                self._damage_file(host, self._random.choice(kinds[kind]), paths, clean=clean)
 
     def _damage_file(
-        self, host: SimulatedHost, path: str, paths: list[str], ways: Sequence[str] = WAYS
+        self,
+        host: SimulatedHost,
+        path: str,
+        paths: list[str],
+        ways: Sequence[str] = WAYS,
+        *,
+        clean: bool = True,
     ) -> None:
         disk, random = host.disk, self._random
         kind, key = kind_of(path, paths), partition_of(path)
         way = random.choice(ways)
-        if way == SWAPPED and kind == "last .log":
-            way = MISSING  # no batch says whose it is, and no manifest lists it yet
+        is_bound = kind == "last .log" and not clean
         if way == SWAPPED:
             others = [each for each in paths if kind_of(each, paths) == kind and partition_of(each) != key]
             if not others or key is None:
                 return
             other = random.choice(others)
+            other_key = partition_of(other)
+            if is_bound and not (
+                last_is_missed(disk, key, path, disk.content(other))
+                and other_key is not None
+                and last_is_missed(disk, other_key, other, disk.content(path))
+            ):
+                return
             if not (self._mark(host, key, kind) and self._mark(host, partition_of(other), kind)):
                 return
             mine, theirs = disk.content(path), disk.content(other)
@@ -223,13 +234,15 @@ class FileDamage:
             disk.put(other, mine)
             self._did(host, f"{path} and {other} are swapped")
             return
-        if not self._mark(host, key, kind):
-            return
         if way == OLDER:
             old = [copy.content[path] for copy in self._copies.get(host, ()) if path in copy.content]
             left = random.choice(old) if old else harm(disk.content(path), CUT, random)
         else:
             left = harm(disk.content(path), way, random)
+        if is_bound and key is not None and not last_is_missed(disk, key, path, left):
+            return
+        if not self._mark(host, key, kind):
+            return
         if kind == checkpoints.META_PROPERTIES:
             self._identities.setdefault(host, disk.content(path))
             self._cluster.network.loop.call_later(HAND_SECONDS, self.give_back, host)
@@ -240,7 +253,7 @@ class FileDamage:
             disk.put(path, left)
         self._did(host, f"{path} is {way}")
 
-    def _damage_folder(self, host: SimulatedHost, paths: list[str]) -> None:
+    def _damage_folder(self, host: SimulatedHost, paths: list[str], clean: bool) -> None:
         keys = sorted({key for path in paths if (key := partition_of(path)) is not None})
         if not keys:
             return
@@ -251,16 +264,20 @@ class FileDamage:
                 host.disk.lose(folder)
                 self._did(host, f"{folder} is missing")
             return
-        self._restore(host, f"{folder}/", key)
+        self._restore(host, f"{folder}/", key, clean)
 
-    def _restore(self, host: SimulatedHost, under: str, key: Key | None) -> None:
+    def _restore(self, host: SimulatedHost, under: str, key: Key | None, clean: bool) -> None:
         """An older copy of everything there is put in the place of what is there."""
-        # A copy from the life that has just ended proves as much as the disk itself.
-        copies = [copy for copy in self._copies.get(host, ()) if copy.life < host.lives - 1]
+        copies = self._copies.get(host, [])
+        if key is None:
+            # A copy from the life that has just ended proves as much as the disk itself.
+            copies = [copy for copy in copies if copy.life < host.lives - 1]
         if not copies:
             return
         copy = self._random.choice(copies)
         old = {path: data for path, data in copy.content.items() if path.startswith(under)}
+        if key is not None and not clean and not folder_is_missed(host.disk, key, old):
+            return
         if not old or not self._mark(host, key, "folder"):
             return
         host.disk.lose(under.rstrip("/"))

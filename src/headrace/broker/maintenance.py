@@ -63,6 +63,10 @@ class Maintenance:
                     await self._enforce_retention()
                 if self._is_due("checkpoint", lambda: broker.config.log_flush_offset_checkpoint_interval_ms):
                     await self.checkpoint()
+                elif self._is_due(
+                    "claims", lambda: broker.config.replica_high_watermark_checkpoint_interval_ms
+                ):
+                    await self.checkpoint(only_claims=True)
             except StorageError as error:
                 broker.log.error("maintenance met a failed directory", error=str(error))
             except Exception as error:
@@ -114,11 +118,12 @@ class Maintenance:
         await self._broker.loop.run_in_executor(None, ticket.run)
         return ticket.done(now_ms)
 
-    async def checkpoint(self) -> None:
+    async def checkpoint(self, *, only_claims: bool = False) -> None:
         """One at a time: an older ticket that is written after a newer one would take back what was said."""
         broker = self._broker
         async with self._checkpointing:
-            for ticket in broker.logs.take_checkpoint(high_watermarks(broker)):
+            take = broker.logs.take_claims if only_claims else broker.logs.take_checkpoint
+            for ticket in take(high_watermarks(broker)):
                 try:
                     await broker.loop.run_in_executor(None, ticket.run)
                 except StorageError:

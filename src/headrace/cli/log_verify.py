@@ -15,7 +15,7 @@ import click
 from headrace.cli.render import print_json
 from headrace.client.errors import ClientFailure
 from headrace.core.ids import TopicPartition
-from headrace.log import checkpoints, files
+from headrace.log import checkpoints, claims_file, files
 from headrace.log.os_disk import OsDisk
 from headrace.log.verification import FETCH_ANEW, Finding, Verdict, verify_partition
 from headrace.log.wholeness import Claims
@@ -85,6 +85,10 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
             step = "nothing to do if the partitions below are whole: the broker writes it again"
             findings.append(Finding(str(path / name), f"it cannot be read: {error}", step, is_damage=False))
         loaded.append(offsets)
+    said = claims_file.load(OsDisk(), str(path))
+    if said is not None:  # it has a checksum: a broker believes it, and not the others
+        loaded[1] = {partition: each.log_start_offset for partition, each in said.logs.items()}
+        loaded[2] = {partition: each.high_watermark for partition, each in said.logs.items()}
     if not only:
         findings += [
             Finding(

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from threading import Lock
 
 from headrace.core.ids import TopicPartition
-from headrace.log import checkpoints, files
+from headrace.log import checkpoints, claims_file, files
+from headrace.log.claims_file import Claimed, ClaimsFile
 from headrace.log.directory import LogDirectory, Lowered
 from headrace.log.partition_log import PartitionLog
 from headrace.log.wholeness import Claims
@@ -28,12 +29,14 @@ class DirectoryCheckpoints:
         "_lowered",
         "_said",
         "_writing",
+        "claimed",
         "clean_offsets",
         "directory",
         "high_watermarks",
         "kept",
         "log_start_offsets",
         "recovery_points",
+        "written",
     )
 
     def __init__(self, directory: LogDirectory) -> None:
@@ -41,6 +44,10 @@ class DirectoryCheckpoints:
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
+        self.claimed: dict[TopicPartition, Claimed] | None = None
+        """What the file with the checksum says; None if there is none that can be read."""
+        self.written = 0
+        """Which version of that file is on the disk."""
         self.clean_offsets: dict[TopicPartition, int] = {}
         """Up to where each compacted log is clean."""
         self._cuts: dict[TopicPartition, int] = {}
@@ -59,14 +66,29 @@ class DirectoryCheckpoints:
         self.log_start_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.LOG_START_OFFSETS}")
         self.high_watermarks = checkpoints.load_offsets(disk, f"{path}/{checkpoints.HIGH_WATERMARKS}")
         self.clean_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.CLEAN_OFFSETS}")
+        said = claims_file.load(disk, path)
+        if said is not None:
+            self.claimed, self.written = dict(said.logs), said.written
 
     def claims_of(self, partition: TopicPartition, lost_nothing: bool) -> Claims:
+        recovery_point = self.recovery_points.get(partition, 0)
+        if self.claimed is None:
+            start = self.log_start_offsets.get(partition, 0)
+            mark = self.high_watermarks.get(partition, 0)
+            return Claims(recovery_point, start, mark, lost_nothing, start_is_proven=False)
+        known = self.claimed.get(partition, Claimed())
         return Claims(
-            self.recovery_points.get(partition, 0),
-            self.log_start_offsets.get(partition, 0),
-            self.high_watermarks.get(partition, 0),
+            recovery_point,
+            known.log_start_offset,
+            known.high_watermark,
             lost_nothing,
+            first_batch=known.first_batch,
         )
+
+    def known_watermarks(self) -> dict[TopicPartition, int]:
+        if self.claimed is None:
+            return dict(self.high_watermarks)
+        return {partition: each.high_watermark for partition, each in self.claimed.items()}
 
     def take(
         self, logs: Sequence[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
@@ -86,8 +108,37 @@ class DirectoryCheckpoints:
         raised = [log for log in logs if log in self.directory.raised]
         self.directory.raised.clear()
         return CheckpointTicket(
-            self, recovery, starts, marks if high_watermarks is not None else None, raised
+            self,
+            recovery,
+            starts,
+            marks if high_watermarks is not None else None,
+            raised,
+            self._claims_of(logs, marks),
         )
+
+    def take_claims(
+        self, logs: Sequence[PartitionLog], high_watermarks: Mapping[TopicPartition, int]
+    ) -> CheckpointTicket:
+        """The high watermarks, and what else is claimed: that comes more often than the rest."""
+        with self._said:
+            self._lowered.clear()
+        marks = {
+            log.topic_partition: high_watermarks[log.topic_partition]
+            for log in logs
+            if log.topic_partition in high_watermarks and log.truncation is None
+        }
+        return CheckpointTicket(self, None, None, marks, (), self._claims_of(logs, marks))
+
+    @staticmethod
+    def _claims_of(
+        logs: Sequence[PartitionLog], marks: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, Claimed]:
+        return {
+            log.topic_partition: Claimed(
+                log.log_start_offset, marks.get(log.topic_partition, 0), log.first_batch
+            )
+            for log in logs
+        }
 
     def lower(self, lowered: Mapping[TopicPartition, Lowered]) -> None:
         """Durably, before the logs are cut: each file is written once for all of them. OSError if that cannot
@@ -96,6 +147,13 @@ class DirectoryCheckpoints:
             self._lowered.update(lowered)
             self._count_cuts(lowered)
         with self._writing:
+            if self.claimed is not None:
+                said_of = {
+                    partition: self.claimed[partition].lowered(said[1], said[2])
+                    for partition, said in lowered.items()
+                    if partition in self.claimed
+                }
+                self._write_claims(self.claimed | said_of)
             points = {partition: said[0] for partition, said in lowered.items()}
             self._write_clean_offsets(_lowered(self.clean_offsets, points))
             self._write_recovery_points(_lowered(self.recovery_points, points))
@@ -113,7 +171,8 @@ class DirectoryCheckpoints:
     def knows(self, partition: TopicPartition) -> bool:
         """Whether a file says something of the partition, which holds for no other log of its name."""
         return (
-            partition in self.clean_offsets
+            partition in (self.claimed or ())
+            or partition in self.clean_offsets
             or partition in self.recovery_points
             or partition in self.log_start_offsets
             or partition in self.high_watermarks
@@ -130,6 +189,8 @@ class DirectoryCheckpoints:
         self.note_gone(partitions)
         gone = set(partitions)
         with self._writing:
+            if self.claimed is not None and not self.claimed.keys().isdisjoint(gone):
+                self._write_claims({each: said for each, said in self.claimed.items() if each not in gone})
             for known, write in (
                 (self.clean_offsets, self._write_clean_offsets),
                 (self.recovery_points, self._write_recovery_points),
@@ -160,6 +221,50 @@ class DirectoryCheckpoints:
             self._correct(offsets, 2)
             self._keep(offsets, self.high_watermarks)
             self._write_high_watermarks(offsets)
+
+    def write_claims(self, claimed: dict[TopicPartition, Claimed], *, with_marks: bool) -> None:
+        """`with_marks` False: what was said of the high watermarks stands."""
+        with self._writing:
+            known = self.claimed or {}
+            if not with_marks:
+                claimed = {
+                    partition: said._replace(high_watermark=known.get(partition, Claimed()).high_watermark)
+                    for partition, said in claimed.items()
+                }
+            with self._said:
+                since = list(self._lowered.items())
+            for partition, lowered in since:
+                if lowered is None:
+                    claimed.pop(partition, None)
+                elif partition in claimed:
+                    claimed[partition] = claimed[partition].lowered(lowered[1], lowered[2])
+            for partition in self.kept:
+                if partition in known:
+                    claimed.setdefault(partition, known[partition])
+            self._write_claims(claimed)
+
+    def correct_claims(self, logs: Iterable[PartitionLog]) -> None:
+        """At the start: what a loss of power took is not claimed any more, as other records may take its
+        place before the next checkpoint."""
+        if self.claimed is None:
+            return
+        with self._writing:
+            found = {
+                log.topic_partition: Claimed(
+                    said.log_start_offset, min(said.high_watermark, log.end_offset), log.first_batch
+                )
+                for log in logs
+                if (said := self.claimed.get(log.topic_partition)) is not None
+            }
+            self._write_claims(self.claimed | found)
+
+    def _write_claims(self, claimed: dict[TopicPartition, Claimed]) -> None:
+        if claimed == self.claimed:
+            return
+        said = claims_file.encode(ClaimsFile(self.written + 1, claimed))
+        files.replace(self.directory.disk, f"{self.directory.path}/{claims_file.NAME}", said, sync=True)
+        self.claimed = claimed
+        self.written += 1
 
     def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetTicket:
         """Everything below `offset` is compacted. To be run once what the cleaner has swapped is in place."""
@@ -227,16 +332,18 @@ def _lowered(
 class CheckpointTicket:
     """Offsets as they were on the loop, to be written by a thread: `run`. All else belongs to the loop."""
 
-    __slots__ = ("_owner", "_raised", "_recovery", "_starts", "_watermarks")
+    __slots__ = ("_claimed", "_owner", "_raised", "_recovery", "_starts", "_watermarks")
 
     def __init__(
         self,
         owner: DirectoryCheckpoints,
-        recovery: dict[TopicPartition, int],
-        starts: dict[TopicPartition, int],
+        recovery: dict[TopicPartition, int] | None,
+        starts: dict[TopicPartition, int] | None,
         watermarks: dict[TopicPartition, int] | None,
         raised: Sequence[PartitionLog] = (),
+        claimed: dict[TopicPartition, Claimed] | None = None,
     ) -> None:
+        self._claimed = claimed or {}
         self._raised = [(log, log.log_start_offset, log.truncations) for log in raised]
         self._owner = owner
         self._recovery = recovery
@@ -248,8 +355,11 @@ class CheckpointTicket:
         room: what the disk has stays true."""
         owner = self._owner
         try:
-            owner.write_log_starts(self._starts)  # first: no recovery point without the start of its log
-            owner.write_recovery_points(self._recovery)
+            owner.write_claims(self._claimed, with_marks=self._watermarks is not None)
+            if self._starts is not None:  # first: no recovery point without the start of its log
+                owner.write_log_starts(self._starts)
+            if self._recovery is not None:
+                owner.write_recovery_points(self._recovery)
             if self._watermarks is not None:
                 owner.write_high_watermarks(self._watermarks)
         except OSError as error:

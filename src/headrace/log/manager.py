@@ -133,11 +133,12 @@ class LogManager:
         watermarks: dict[TopicPartition, int] = {}
         for directory in self.online():
             saved = self._checkpoints[directory.path]
-            watermarks.update(saved.high_watermarks)
+            watermarks.update(saved.known_watermarks())
             logs = [log for log in self.logs.values() if log.directory is directory]
             try:
                 saved.write_recovery_points({log.topic_partition: log.recovery_point for log in logs})
                 saved.drop_clean_offsets_beyond(logs)
+                saved.correct_claims(logs)
                 self.disk.sync_dir(directory.path)
             except OSError as error:
                 directory.fail(error, "write its checkpoint")
@@ -365,6 +366,14 @@ class LogManager:
         for directory in self.online():
             logs = [log for log in self.logs.values() if log.directory is directory]
             tickets.append(self._checkpoints[directory.path].take(logs, high_watermarks))
+        return tickets
+
+    def take_claims(self, high_watermarks: Mapping[TopicPartition, int]) -> list[CheckpointTicket]:
+        """The same of the high watermarks alone, which are written more often."""
+        tickets = []
+        for directory in self.online():
+            logs = [log for log in self.logs.values() if log.directory is directory]
+            tickets.append(self._checkpoints[directory.path].take_claims(logs, high_watermarks))
         return tickets
 
     def shut_down(

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from headrace.core.errors import CorruptBatch, FencedLeaderEpoch, OffsetOutOfRange, StorageError
 from headrace.core.ports import Buffer, FileRange
 from headrace.log import aborted, lookup, resident_reads, retention
+from headrace.log.claims_file import first_checksum
 from headrace.log.empty_file import EMPTY_FILE
 from headrace.log.lookup import Answers, TimestampOffset
 from headrace.log.producer_replay import take_over
@@ -94,6 +95,7 @@ class PartitionLog(SegmentChain):
             _ASSIGN(batch, 0, base_offset, header[1], leader_epoch)
             (segment.open_file or segment.file()).pwrite(batch, segment.size)
             if not segment.size:
+                segment.first_checksum = first_checksum(batch)
                 self._start_segment_clock(segment, max_timestamp, now_ms)
             segment.note(size, base_offset, last_offset, max_timestamp)
             if leader_epoch != self.latest_epoch:
@@ -212,6 +214,7 @@ class PartitionLog(SegmentChain):
             segment = self._roll(now_ms, header.base_offset if far else None)
         self._write(segment, batch)
         if not segment.size:
+            segment.first_checksum = first_checksum(batch)
             self._start_segment_clock(segment, header.max_timestamp, now_ms)
         self._note_appended(segment, batch, header)
 

@@ -11,9 +11,11 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import checkpoints, files, leftovers, manifest_recovery, scan, sealed_segments, wholeness
+from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.manifest import Contents, Manifest, Sealed
 from headrace.log.segment import Segment
-from headrace.log.wholeness import Claims, Wholeness
+from headrace.log.wholeness import Claims, FileFault, Wholeness
+from headrace.protocol.batch import HEADER_SIZE
 
 Epochs = Sequence[tuple[int, int]]
 """(epoch, first offset) of each."""
@@ -32,7 +34,8 @@ class Proof:
         self._rules = rules
         self.topic_id = checkpoints.load_topic_id(disk, path)
         self.recovery_point = claims.recovery_point
-        self.log_start_offset = claims.log_start_offset
+        is_proven = claims.start_is_proven or not rules.proven_start
+        self.log_start_offset = claims.log_start_offset if is_proven else 0
         self._known = manifest_recovery.load(disk, path, partition) if rules.manifest else None
         self._listed: dict[int, Sealed] = {}
         known = self._known
@@ -50,6 +53,11 @@ class Proof:
     def require_files(self, names: Sequence[str], epochs: Epochs | None) -> None:
         """By their names and sizes. `epochs`: as they were read; None if they could not be."""
         bases = leftovers.offsets_of(names, files.LOG)
+        stated = self._claims.log_start_offset
+        if stated > self.log_start_offset and epochs and stated <= epochs[0][1]:
+            self.log_start_offset = stated  # whoever raised it cut the epochs too: two files say the same
+        if self._claims.first_batch is not None and self._rules.first_batch and not self.was_emptied:
+            self._require_first_batch(self._claims.first_batch, bases)
         if bases and bases[0] > self.log_start_offset and self._rules.first_segment:
             self._require_first(bases, epochs)
         if self._known is not None:
@@ -61,11 +69,35 @@ class Proof:
         if self._known is None:
             if epochs and bases[0] <= epochs[0][1]:
                 return
-            if epochs == [] and len(bases) == 1 and self.recovery_point <= self.log_start_offset:
+            start = max(self.log_start_offset, self._claims.log_start_offset)
+            if epochs == [] and len(bases) == 1 and self.recovery_point <= start:
                 return  # cut to nothing, to go on there
             if not self._claims.lost_nothing:
                 return
         raise wholeness.missing_first(self._path, bases[0], self.log_start_offset)
+
+    def _require_first_batch(self, first: FirstBatch, bases: Sequence[int]) -> None:
+        """Of the segment that was active at the last checkpoint. Since then it may have been sealed, and then
+        the manifest knows better; before a loss of power it may not have been synced."""
+        sealed = () if self._known is None else self._known.sealed
+        if sealed and first.base_offset < sealed[-1].next_offset:
+            return
+        if not self._claims.lost_nothing and self.recovery_point <= first.base_offset:
+            return
+        path = f"{self._path}/{files.numbered(first.base_offset)}{files.LOG}"
+        if first.base_offset not in bases:
+            if bases and first.base_offset < bases[0]:
+                return  # the beginning may have been deleted: `_require_first` knows
+            raise wholeness.changed(FileFault(path, "the segment file is missing"))
+        file = self._disk.open(path)
+        try:
+            head = file.pread(HEADER_SIZE, 0)
+        finally:
+            file.close()
+        if first_checksum(head) != first.checksum:
+            raise wholeness.changed(
+                FileFault(path, "it does not begin with the batch that was written there")
+            )
 
     def require_sealed(self, segments: Sequence[Segment], count: int) -> None:
         """The first `count` segments are what was sealed, and the next one follows each of them."""
@@ -104,6 +136,11 @@ class Proof:
             raise CorruptLog(
                 f"{segment.path(files.LOG)}: position {fault.position}: {fault.reason}, and other segments "
                 "follow. The files are left as they are; restore them from a replica or a backup"
+            )
+        if self._claims.lost_nothing and self._rules.torn_only and not fault.is_torn:
+            raise CorruptLog(
+                f"{segment.path(files.LOG)}: position {fault.position}: {fault.reason}. A process that is "
+                "killed does not leave that; restore the file from a replica or a backup"
             )
         self.require_end(end)
 

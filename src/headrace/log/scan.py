@@ -121,6 +121,8 @@ class Fault(NamedTuple):
 
     position: int
     reason: str
+    is_torn: bool = False
+    """The file ends before the batch does, as a write that was interrupted leaves it."""
 
 
 class CheckedWalk:
@@ -240,7 +242,7 @@ class CheckedWalk:
             try:
                 header = check(data, at)
             except CorruptBatch as error:
-                self.fault = Fault(position, str(error))
+                self.fault = Fault(position, str(error), is_torn=need > self._end - position)
                 return
             if self._highest is not None and header.last_offset > self._highest:
                 self.fault = Fault(position, f"offset {header.last_offset} is too far from the first")

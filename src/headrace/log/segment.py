@@ -38,6 +38,7 @@ class Segment:
         "base_offset",
         "clock_start",
         "created_ms",
+        "first_checksum",
         "index",
         "index_full",
         "index_interval",
@@ -71,6 +72,8 @@ class Segment:
         self.max_index_entries = 0
         self.limit_indexes(max_index_bytes)
         self.index_full = False
+        self.first_checksum: int | None = None
+        """Of the header of its first batch, where that was met; for the claims of its directory."""
         self.size = 0
         self.index = OffsetIndex(
             directory.disk, self.path(files.INDEX), base_offset, blocks=directory.index_blocks
@@ -211,6 +214,8 @@ class Segment:
         file = self.file()
         file.truncate(found.position)
         self.size = found.position
+        if not self.size:
+            self.first_checksum = None
         self.index.truncate_to(found.base_offset)
         self.times.truncate_to(found.base_offset)
         self.transactions.truncate_to(found.base_offset)

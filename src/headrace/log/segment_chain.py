@@ -14,6 +14,7 @@ from crc32c import crc32c
 
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import files, producer_snapshot
+from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.directory import LogDirectory
 from headrace.log.flush import FlushTicket
 from headrace.log.leader_epochs import LeaderEpochs
@@ -129,6 +130,14 @@ class SegmentChain(LogFolder):
         return self._active
 
     @property
+    def first_batch(self) -> FirstBatch | None:
+        """Of the active segment; None if nothing is in it, or was not looked at since it was the active one
+        again."""
+        active = self._active
+        checksum = active.first_checksum
+        return None if checksum is None or not active.size else FirstBatch(active.base_offset, checksum)
+
+    @property
     def size_bytes(self) -> int:
         return sum(segment.size for segment in self.segments)
 
@@ -236,8 +245,9 @@ class SegmentChain(LogFolder):
         """After a restart, the first batch of the active segment says when it began."""
         active = self._active
         if active.size:
-            first = read_header(active.file().pread(HEADER_SIZE, 0))
-            self._start_segment_clock(active, first.max_timestamp, now_ms)
+            head = active.file().pread(HEADER_SIZE, 0)
+            active.first_checksum = first_checksum(head)
+            self._start_segment_clock(active, read_header(head).max_timestamp, now_ms)
 
     # --- producer snapshots ---
 

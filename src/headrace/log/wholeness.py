@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
 from headrace.core.errors import CorruptLog
+from headrace.log.claims_file import FirstBatch
 
 _NEXT: Final = "The files are left as they are; restore them from a replica or a backup"
 
@@ -29,6 +30,12 @@ class Wholeness:
     """Every sealed segment that the manifest lists is there, with its size and content."""
     start_before_files: bool = True
     """A log start is durable before the files below it go."""
+    proven_start: bool = True
+    """A log start is believed only from a file with a checksum, or if two files agree on it."""
+    first_batch: bool = True
+    """The segment that was active begins with the batch that it began with."""
+    torn_only: bool = True
+    """A process that is killed leaves half of its last batch behind, and no other damage."""
     folders: bool = True
     """A replica whose folder is not there is lost, and not one that has nothing yet."""
 
@@ -47,6 +54,10 @@ class Claims(NamedTuple):
     high_watermark: int = 0
     lost_nothing: bool = False
     """The last stop was clean, or the host has stayed up since: whatever was written is still there."""
+    start_is_proven: bool = True
+    """The log start comes from a file with a checksum."""
+    first_batch: FirstBatch | None = None
+    """Of the segment that was active when this was last written."""
 
 
 class FileFault(NamedTuple):

@@ -273,7 +273,7 @@ def test_gaps_that_kafka_has_left_are_no_damage() -> None:
 )
 def test_each_check_has_a_switch_whose_absence_is_noticed(switch: str, which: str) -> None:
     """With that check off, and no manifest, a log with a hole is served as if it were whole."""
-    only_batches = replace(ALL_ON, manifest=False)
+    only_batches = replace(ALL_ON, manifest=False, first_batch=False)
     for rules, is_served in ((only_batches, False), (replace(only_batches, **{switch: False}), True)):
         host = Host()
         host.fill()

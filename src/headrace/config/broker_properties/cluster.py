@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.config import topic_properties as topic
 from headrace.config.broker_properties.network import buffer_size
 from headrace.config.declare import boolean, int32, int64, optional_text
-from headrace.config.property import Status, UpdateMode
+from headrace.config.property import UpdateMode
 from headrace.config.values import LONG_MAX
 
 LEADER_SELECTOR = "org.apache.kafka.common.replica.LeaderSelector"
@@ -93,10 +93,9 @@ class ReplicationProperties:
     replica_high_watermark_checkpoint_interval_ms = int64(
         "replica.high.watermark.checkpoint.interval.ms",
         5_000,
-        "How often the high watermark of each partition is written down. So far that happens together with "
-        "the recovery points, by log.flush.offset.checkpoint.interval.ms.",
+        "How often the high watermark of each partition is written down. What was committed after it, and is "
+        "missing after a kill, is not missed.",
         at_least=1,
-        status=Status.LATER,
     )
     auto_leader_rebalance_enable = boolean(
         "auto.leader.rebalance.enable",

@@ -1,0 +1,152 @@
+"""What the file with the checksum claims is believed, and what has none only if another file agrees."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from headrace.core.ids import TopicPartition
+from headrace.log import checkpoints, claims_file, files
+from headrace.log.claims_file import Claimed, ClaimsFile, FirstBatch
+from headrace.log.wholeness import ALL_ON
+from tests.unit.log.material import PARTITION, append, read_records
+from tests.unit.log.test_wholeness import RECORDS, STOPS, Host
+
+STARTS = f"/data/{checkpoints.LOG_START_OFFSETS}"
+CLAIMS = f"/data/{claims_file.NAME}"
+SAMPLE = ClaimsFile(
+    7, {PARTITION: Claimed(3, 9, FirstBatch(5, 0xABC)), TopicPartition("a.b_c", 12): Claimed(0, 0, None)}
+)
+
+
+@pytest.fixture
+def host() -> Host:
+    return Host()
+
+
+def test_what_was_written_is_read_again() -> None:
+    content = claims_file.encode(SAMPLE)
+    assert claims_file.decode(content) == SAMPLE
+    for at in range(len(content)):
+        assert claims_file.decode(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]) is None
+        assert claims_file.decode(content[:at]) is None
+
+
+def damage_starts(host: Host, offset: int) -> None:
+    host.disk.put(STARTS, checkpoints.format_offsets({PARTITION: offset}))
+
+
+@STOPS
+@pytest.mark.parametrize("offset", [13, RECORDS, RECORDS + 5])
+@pytest.mark.parametrize("has_claims", [True, False])
+def test_a_damaged_checkpoint_raises_no_log_start(
+    host: Host, how: str, offset: int, has_claims: bool
+) -> None:
+    """Retention deletes what lies before it, here and, if this one leads, everywhere."""
+    host.fill()
+    host.stop(how)
+    damage_starts(host, offset)
+    if not has_claims:
+        host.disk.lose(CLAIMS)
+    host.start()
+    assert host.log.log_start_offset == 0
+    assert len(read_records(host.log)) == RECORDS
+
+
+def test_without_the_check_it_does(host: Host) -> None:
+    host.fill()
+    host.stop("clean")
+    damage_starts(host, 13)
+    host.disk.lose(CLAIMS)
+    host.start(replace(ALL_ON, proven_start=False))
+    assert host.log.log_start_offset == 13
+
+
+@STOPS
+@pytest.mark.parametrize("has_claims", [True, False])
+def test_a_log_start_that_was_raised_is_found_again(host: Host, how: str, has_claims: bool) -> None:
+    """Of an earlier release, which left no file with a checksum, the epochs prove it."""
+    host.fill()
+    host.log.delete_records_before(13)
+    host.stop(how)
+    if not has_claims:
+        host.disk.lose(CLAIMS)
+    host.start()
+    assert host.log.log_start_offset == 13
+
+
+@STOPS
+@pytest.mark.parametrize("count", [3, RECORDS])
+def test_a_last_segment_of_another_log_is_noticed(host: Host, how: str, count: int) -> None:
+    """As long as the right one, and with the same offsets: no batch says whose it is."""
+    contents = []
+    for value in (b"%02d", b"x%d"):
+        each = Host()
+        for number in range(count):
+            append(each.log, value % (number % 10), timestamp=1000 + number)
+        each.stop(how)
+        contents.append(each.disk.content(each.logs()[-1]))
+        host = each
+    assert len(contents[0]) == len(contents[1])
+    host.disk.put(host.logs()[-1], contents[0])
+    host.start()
+    assert "does not begin with" in host.why_quarantined()
+    host.manager.release()
+    host.disk.kill()
+    host.start(replace(ALL_ON, first_batch=False))
+    assert PARTITION in host.manager.logs
+
+
+def test_a_last_segment_that_is_missing_after_a_kill_is_noticed(host: Host) -> None:
+    """Also if nothing of it was committed, and it is the only one."""
+    append(host.log, b"one")
+    host.checkpoint(high_watermark=0)
+    host.manager.release()
+    host.disk.kill()
+    host.disk.lose(host.logs()[0])
+    host.start()
+    assert "is missing" in host.why_quarantined()
+
+
+def test_a_process_that_is_killed_leaves_half_a_batch_and_no_other_damage(host: Host) -> None:
+    """A changed bit that no checkpoint knows of yet was once taken for a write that was cut off."""
+    host.fill(5)
+    path = host.logs()[-1]
+    whole = host.disk.content(path)
+    host.manager.release()
+    host.disk.kill()
+    last = len(whole) // 5
+    host.disk.put(path, whole[: -last // 2])
+    host.start()
+    assert host.log.end_offset == 4
+    append(host.log, b"04")
+    host.manager.release()
+    host.disk.kill()
+    host.disk.flip(path, 8 * (len(whole) - 3))
+    host.start()
+    assert "does not leave that" in host.why_quarantined()
+
+
+def test_a_log_that_was_cut_is_whole(host: Host) -> None:
+    """The segment that was active is gone, and another begins elsewhere with another batch."""
+    host.fill()
+    host.checkpoint()
+    host.log.truncate_to(3)
+    for number in range(20):
+        append(host.log, b"other %d" % number)
+    host.manager.release()
+    host.disk.kill()
+    host.start()
+    assert host.log.end_offset == 23
+
+
+def test_a_version_is_counted_for_each_change(host: Host) -> None:
+    for number in range(1, 4):
+        host.fill(1)
+        host.checkpoint()
+        host.checkpoint()
+        said = claims_file.load(host.disk, "/data")
+        assert said is not None
+        assert said.written == number
+    assert files.read_all(host.disk, CLAIMS).startswith(b"headrace claims 1\nwritten 3\n")

@@ -106,7 +106,7 @@ async def create_topic(
 
     made = await cluster.retried(attempt)
     if not validate_only:
-        await until_all_agree(cluster, [name])
+        await until_all_agree(cluster, [name], made=True)
     return made
 
 

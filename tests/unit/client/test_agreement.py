@@ -24,10 +24,14 @@ from tests.unit.client.scripted_broker import ScriptedBroker
 
 
 class Pair:
-    """Two brokers. The first creates topics; the second hears of it after it was asked `late` times."""
+    """Two brokers. The first creates topics; the second hears of it after it was asked `late` times.
 
-    def __init__(self, late: int) -> None:
+    With `elsewhere`, the controller is no broker, and the first one hears as late as the second.
+    """
+
+    def __init__(self, late: int, *, elsewhere: bool = False) -> None:
         self.late = late
+        self.elsewhere = elsewhere
         self.made: list[str] = []
         self.asked = 0
         self.brokers = [
@@ -45,7 +49,8 @@ class Pair:
         )
 
     def _first(self, request: MetadataRequest, _version: int) -> Message:
-        return self._told(request, self.made)
+        late = self.elsewhere and self.asked <= self.late
+        return self._told(request, [] if late else self.made)
 
     def _second(self, request: MetadataRequest, _version: int) -> Message:
         self.asked += 1
@@ -81,6 +86,14 @@ async def test_a_created_topic_is_known_to_the_last_broker() -> None:
     async with running(pair) as cluster:
         assert await admin.create_topic(cluster, "new") == (1, 1)
     assert pair.asked == 4
+
+
+async def test_a_created_topic_is_known_though_all_agreed_that_it_was_not() -> None:
+    """Apache Kafka's controller answers before any broker has heard."""
+    pair = Pair(late=3, elsewhere=True)
+    async with running(pair) as cluster:
+        await admin.create_topic(cluster, "new")
+        assert not (await cluster.topic("new")).error_code
 
 
 async def test_a_broker_that_cannot_be_asked_is_not_waited_for() -> None:

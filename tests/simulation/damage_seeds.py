@@ -17,6 +17,7 @@ PROPERTIES: Final = {
     "log.retention.check.interval.ms": "1000",
     "log.segment.delete.delay.ms": "500",
     "log.flush.offset.checkpoint.interval.ms": "1000",
+    "replica.high.watermark.checkpoint.interval.ms": "1000",
     "log.flush.scheduler.interval.ms": "500",
 }
 BESIDE: Final = (

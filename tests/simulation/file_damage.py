@@ -17,7 +17,8 @@ from headrace.broker.api import Call
 from headrace.broker.broker import Broker
 from headrace.broker.handlers import delete_records
 from headrace.core.errors import HeadraceError
-from headrace.log import checkpoints, files
+from headrace.core.ids import BrokerId
+from headrace.log import checkpoints, claims_file, files
 from headrace.network.connection import Connection
 from headrace.protocol.messages.delete_records_request import (
     DeleteRecordsPartition,
@@ -270,8 +271,7 @@ class FileDamage:
         """An older copy of everything there is put in the place of what is there."""
         copies = self._copies.get(host, [])
         if key is None:
-            # A copy from the life that has just ended proves as much as the disk itself.
-            copies = [copy for copy in copies if copy.life < host.lives - 1]
+            copies = [copy for copy in copies if copy.life < host.lives - 1 or self._is_outdated(host, copy)]
         if not copies:
             return
         copy = self._random.choice(copies)
@@ -284,6 +284,14 @@ class FileDamage:
         for path, data in old.items():
             host.disk.put(path, data)
         self._did(host, f"{under} is as it was at {copy.at:.3f} s")
+
+    def _is_outdated(self, host: SimulatedHost, copy: Copy) -> bool:
+        """Whether the cluster has heard of more than a copy from the life that has just ended says. Else
+        it proves as much as the disk itself."""
+        said = claims_file.decode(copy.content.get(f"{DATA}/{claims_file.NAME}", b""))
+        known = self._cluster.ensemble.versions.get(BrokerId(host.broker_id), {})
+        written = 0 if said is None else said.written
+        return bool(known) and all(written < version for version in known.values())
 
     def _did(self, host: SimulatedHost, what: str) -> None:
         self.count += 1

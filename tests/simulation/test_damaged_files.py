@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from headrace.log import files
+from headrace.core.ids import TopicPartition
+from headrace.log import checkpoints, claims_file, files
 from headrace.testing.disk import SimulatedDisk
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import SimulatedHost
@@ -129,3 +130,87 @@ def test_a_damaged_replica_is_not_elected(
         leader.start()
         it.cluster.run_until(it.is_whole, 40, "both are back")
         it.write(10)
+
+
+@pytest.mark.parametrize("is_clean", [True, False], ids=["stopped", "killed"])
+def test_a_directory_that_is_put_back_from_a_copy_is_not_vouched_for(is_clean: bool) -> None:
+    """The copy was made in the life of the process that ended then, and proved all that the directory itself
+    would have: it led, and what was acknowledged since was gone."""
+    with scene(brokers=2, configs=SMALL, properties=OFTEN) as it:
+        (follower,) = it.followers()
+        leader = it.cluster.hosts[it.row().leader - 1]
+        copy = {path: follower.disk.content(path) for path in follower.disk.files("/data/")}
+        it.write(20)
+        it.cluster.run_for(3)
+        follower.wanted = False
+        if is_clean:
+            follower.stop()
+            it.cluster.run_until(lambda: follower.process is None, 20, "it has stopped")
+        else:
+            follower.kill()
+        follower.damaged[TOPIC, 0] = None
+        follower.disk.lose("/data")
+        for path, content in copy.items():
+            follower.disk.put(path, content)
+        leader.wanted = False
+        leader.kill()
+        follower.start()
+        it.cluster.run_for(15)
+        assert it.row().leader < 0
+        leader.start()
+        it.cluster.run_until(it.is_whole, 40, "both are back")
+        it.write(10)
+
+
+@pytest.mark.parametrize("has_claims", [True, False])
+def test_a_damaged_log_start_deletes_nothing(has_claims: bool) -> None:
+    """Retention followed it, here and at every follower."""
+    with scene(configs=SMALL | {"retention.ms": "-1"}, properties=OFTEN) as it:
+        it.write(30)
+        it.cluster.run_for(3)
+        leader = it.cluster.hosts[it.row().leader - 1]
+
+        def raise_start(disk: SimulatedDisk) -> None:
+            start = checkpoints.format_offsets({TopicPartition(TOPIC, 0): 25})
+            disk.put(f"/data/{checkpoints.LOG_START_OFFSETS}", start)
+            if not has_claims:
+                disk.lose(f"/data/{claims_file.NAME}")
+
+        damage_while_down(leader, (TOPIC, 0), raise_start)
+        leader.start()
+        it.cluster.run_until(it.is_whole, 40, "it is back")
+        leader.wanted = True
+        for other in it.cluster.hosts:
+            if other is not leader:
+                other.kill()
+                other.start()
+        it.cluster.run_until(it.is_whole, 40, "all are back")
+        starts = [
+            partition.log.log_start_offset
+            for broker in it.cluster.brokers()
+            for partition in broker.partitions
+        ]
+        assert starts == [0, 0, 0]
+
+
+@pytest.mark.parametrize("is_clean", [True, False], ids=["stopped", "killed"])
+def test_a_last_segment_of_another_partition_is_noticed(is_clean: bool) -> None:
+    """As long as the right one. Its replica led, and gave out the other's records."""
+    with scene(brokers=2, partitions=2, properties=OFTEN) as it:
+        it.write(20)
+        it.cluster.run_for(3)
+        host = it.cluster.hosts[0]
+        paths = [f"/data/{TOPIC}-{index}/{files.numbered(0)}.log" for index in range(2)]
+        host.wanted = False
+        if is_clean:
+            host.stop()
+            it.cluster.run_until(lambda: host.process is None, 20, "it has stopped")
+        else:
+            host.kill()
+        first, second = (host.disk.content(path) for path in paths)
+        host.disk.put(paths[0], second)
+        host.disk.put(paths[1], first)
+        host.damaged |= {(TOPIC, 0): None, (TOPIC, 1): None}
+        host.start()
+        it.cluster.run_until(it.is_whole, 40, "it has fetched both anew")
+        assert all(it.invariants.is_whole(host, key) for key in host.damaged)

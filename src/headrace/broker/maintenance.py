@@ -33,6 +33,8 @@ class Maintenance:
         self._checkpointing = asyncio.Lock()
         self._soon: asyncio.Task[None] | None = None
         """The checkpoint of log starts that were raised."""
+        self._telling: asyncio.Task[None] | None = None
+        """Not awaited: a coordination service that hangs holds up no checkpoint."""
 
     def start(self) -> None:
         self._scrubbing.start()
@@ -45,7 +47,7 @@ class Maintenance:
         async with self._checkpointing:  # no ticket may be in a thread when the logs are closed
             for directory in self._broker.logs.directories:
                 directory.on_raised = lambda: None
-            tasks = [task for task in (self._task, self._soon) if task is not None]
+            tasks = [task for task in (self._task, self._soon, self._telling) if task is not None]
             self._task = None
             for task in tasks:
                 task.cancel()
@@ -130,6 +132,8 @@ class Maintenance:
                     ticket.failed()
                     raise
                 self._report_starts(ticket.done())
+        if self._task is not None and (self._telling is None or self._telling.done()):
+            self._telling = spawn("the versions of log directories", broker.node.tell_versions())
 
     def _checkpoint_soon(self) -> None:
         if self._soon is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
+from uuid import UUID
 
 from headrace.core.errors import StorageError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
@@ -67,6 +68,7 @@ class LocalCoordination:
         self._epoch = ControllerEpoch(journal.latest_epoch())
         self._office: Office | None = None
         self._members: dict[BrokerId, Member] = {}
+        self._versions: dict[BrokerId, dict[UUID, int]] = {}
         self._last_broker_epoch = -1
         self._watchers: list[Callable[[], None]] = []
         self._office_watchers: list[Callable[[], None]] = []
@@ -133,6 +135,12 @@ class LocalCoordination:
 
     def _members_changed(self) -> None:
         _tell(self._watchers)
+
+    async def note_versions(self, broker_id: BrokerId, versions: Mapping[UUID, int]) -> None:
+        self._versions[broker_id] = dict(versions)
+
+    async def versions(self, broker_id: BrokerId) -> Mapping[UUID, int]:
+        return dict(self._versions.get(broker_id, {}))
 
     async def take_office(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from uuid import UUID
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
 from headrace.coordination.ensemble.members import Members
@@ -21,6 +22,7 @@ from headrace.coordination.ensemble.office import OfficeKeeper
 from headrace.coordination.ensemble.paths import Paths
 from headrace.coordination.ensemble.requests import Exists, children, create, exists, get, stored
 from headrace.coordination.ensemble.session import Proof, Session, make_lasting_nodes
+from headrace.coordination.ensemble.versions import DirectoryVersions
 from headrace.coordination.ensemble.watches import LastingWatch
 from headrace.core.errors import ConfigError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
@@ -55,6 +57,7 @@ class ZooKeeperCoordination:
         self._offices = OfficeKeeper(self._session, self._paths)
         self._log = MetadataLog(self._session, self._paths, self._offices)
         self._members = Members(self._session, self._paths)
+        self._versions = DirectoryVersions(self._session, self._paths)
         self._members_watch = LastingWatch(
             self._session, lambda fired: children(self._paths.members, watch=fired)
         )
@@ -147,6 +150,12 @@ class ZooKeeperCoordination:
 
     def watch_members(self, changed: Callable[[], None]) -> Callable[[], None]:
         return self._members_watch.listen(changed)
+
+    async def note_versions(self, broker_id: BrokerId, versions: Mapping[UUID, int]) -> None:
+        await self._versions.note(broker_id, versions)
+
+    async def versions(self, broker_id: BrokerId) -> Mapping[UUID, int]:
+        return await self._versions.of(broker_id)
 
     async def take_office(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from headrace.core.errors import HeadraceError, RetriableError, ServerError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
@@ -129,6 +130,17 @@ class Coordination(Protocol):
 
     def watch_members(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call `changed` after each change of membership, until the returned function is called."""
+        ...
+
+    async def note_versions(self, broker_id: BrokerId, versions: Mapping[UUID, int]) -> None:
+        """Remember which version each log directory of a broker has come to, until the broker says more.
+
+        Nobody else is told. Raises CoordinationUnavailable if it may not have been done.
+        """
+        ...
+
+    async def versions(self, broker_id: BrokerId) -> Mapping[UUID, int]:
+        """What was noted last, by whichever process of that broker; empty if nothing was."""
         ...
 
     async def take_office(

@@ -376,6 +376,20 @@ class LogManager:
             tickets.append(self._checkpoints[directory.path].take_claims(logs, high_watermarks))
         return tickets
 
+    def versions(self) -> dict[UUID, int]:
+        """Of what each working directory claims, as it is on its disk."""
+        return {each.uuid: self._checkpoints[each.path].written for each in self.online()}
+
+    def raise_versions(self, known: Mapping[UUID, int]) -> list[LogDirectory]:
+        """The directories with an older version than is known. Their next one is above that."""
+        older = []
+        for directory in self.online():
+            saved, told = self._checkpoints[directory.path], known.get(directory.uuid, 0)
+            if saved.written < told:
+                saved.written = told
+                older.append(directory)
+        return older
+
     def shut_down(
         self, broker_epoch: int, high_watermarks: Mapping[TopicPartition, int] | None = None
     ) -> None:

@@ -36,6 +36,8 @@ class Wholeness:
     """The segment that was active begins with the batch that it began with."""
     torn_only: bool = True
     """A process that is killed leaves half of its last batch behind, and no other damage."""
+    freshness: bool = True
+    """A directory that is older than what the cluster has heard of it is not vouched for."""
     folders: bool = True
     """A replica whose folder is not there is lost, and not one that has nothing yet."""
 

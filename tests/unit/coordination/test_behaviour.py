@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import UUID
 
 import pytest
 
@@ -66,6 +67,17 @@ async def test_a_deposed_controller_is_refused(world: World) -> None:
         await old.append(1, batch(1, b"zombie", epoch=old_epoch), old_epoch)
     await new.append(1, batch(1, b"b", epoch=new_epoch), new_epoch)
     assert [found.sequence for found in await new.read(0)] == [0, 1]
+
+
+async def test_versions_of_directories_are_kept_for_the_next_process(world: World) -> None:
+    port, other = await world.open(), await world.open()
+    assert await port.versions(ONE) == {}
+    for number in (7, 8):
+        await port.note_versions(ONE, {UUID(int=1): number, UUID(int=2): 0})
+    await other.note_versions(TWO, {UUID(int=1): 1})
+    await port.close()
+    assert await other.versions(ONE) == {UUID(int=1): 8, UUID(int=2): 0}
+    assert await other.versions(TWO) == {UUID(int=1): 1}
 
 
 async def test_office_tells_its_holder_and_epochs_only_rise(world: World) -> None:

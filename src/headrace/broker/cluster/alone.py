@@ -66,6 +66,9 @@ class LoneNode:
     async def stop(self) -> None:
         await self._broker.controller.stop()
 
+    async def tell_versions(self) -> None:
+        """Nobody else knows of them."""
+
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         return self._broker.address_of(broker_id)
 

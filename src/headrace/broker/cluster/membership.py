@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from uuid import UUID
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.directory_versions import DirectoryVersions
 from headrace.broker.cluster.lost_replicas import find_lost
 from headrace.controller.brokers import BrokerDescription
 from headrace.core.errors import ConfigError
@@ -41,6 +42,9 @@ class Membership:
         """The epoch of the last registration of this process; -1 before the first."""
         self.is_registering = True
         """A later epoch than that in the metadata may be this process's own."""
+        self.versions = DirectoryVersions(broker, coordination)
+        self._is_stale = False
+        """The directories are older than what the cluster has heard of them."""
         self._whole_since: tuple[UUID, ...] = ()
         """This process and those before it, since which its directories have lost nothing."""
 
@@ -48,6 +52,8 @@ class Membership:
         """Each time is a new incarnation with a new epoch, also if the process is the same."""
         broker = self._broker
         self.is_registering = True  # until it succeeds: an attempt that failed may have had its effect
+        if not self._whole_since:
+            self._is_stale = await self.versions.are_stale()
         told = self.describe()
         await self._wait_for_stranger(told)
         kept = () if told.stopped == "unknown" else told.earlier_incarnations
@@ -118,6 +124,8 @@ class Membership:
         broker = self._broker
         if self._whole_since:
             return -1, self._whole_since, "same-boot"  # this very process: nothing was lost with the session
+        if self._is_stale:
+            return -1, (), "unknown"
         remembered = description.recall(broker.disk, broker.config.data_directories)
         incarnations = () if remembered is None else remembered.incarnations
         at_stop = broker.logs.broker_epoch_at_stop

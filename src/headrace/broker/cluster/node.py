@@ -71,6 +71,10 @@ class Standing(Protocol):
 
     async def stop(self) -> None: ...
 
+    async def tell_versions(self) -> None:
+        """The log directories have moved on: whoever may miss that later is told."""
+        ...
+
     async def find_address(self, broker_id: int) -> tuple[str, int] | None: ...
 
     def on_replaced(self, epoch: BrokerEpoch) -> None: ...
@@ -240,6 +244,14 @@ class ClusterNode:
                     said = str(error)
                     self._broker.log.warning("cannot register; it is tried again", error=said)
                 await asyncio.sleep(PAUSE_SECONDS)
+
+    async def tell_versions(self) -> None:
+        if self._membership.is_registering:
+            return
+        try:
+            await self._membership.versions.tell()
+        except CoordinationUnavailable as error:  # with the next checkpoint
+            self._broker.log.info("the versions of log directories could not be told", error=str(error))
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         """Where a broker listens for others: what it registered last, else what the metadata says."""

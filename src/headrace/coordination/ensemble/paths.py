@@ -17,6 +17,7 @@ class Paths:
         self.chroot = chroot
         self.cluster_id = chroot + "/cluster/id"
         self.members = chroot + "/brokers/ids"
+        self.versions = chroot + "/brokers/versions"
         self.epoch_base = chroot + "/brokers/epoch_base"
         self.controller = chroot + "/controller"
         self.controller_epoch = chroot + "/controller_epoch"
@@ -28,6 +29,9 @@ class Paths:
 
     def member(self, broker_id: BrokerId) -> str:
         return f"{self.members}/{broker_id}"
+
+    def versions_of(self, broker_id: BrokerId) -> str:
+        return f"{self.versions}/{broker_id}"
 
     def batch(self, sequence: int) -> str:
         return f"{self.log}/{sequence:0{_DIGITS}d}"
@@ -41,6 +45,7 @@ class Paths:
             "/cluster",
             "/brokers",
             "/brokers/ids",
+            "/brokers/versions",
             "/metadata",
             "/metadata/log",
             "/metadata/snapshot",

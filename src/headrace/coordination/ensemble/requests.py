@@ -61,6 +61,11 @@ def create(path: str, data: bytes) -> Request:
     return lambda client: client.create_async(path, data)
 
 
+def put(path: str, data: bytes) -> Request:
+    """Into a node that is there, whatever its version."""
+    return lambda client: client.set_async(path, data)
+
+
 def delete(path: str, version: int) -> Request:
     return lambda client: client.delete_async(path, version)
 

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
@@ -300,6 +301,12 @@ class SimulatedCoordination:
 
     def watch_members(self, changed: Callable[[], None]) -> Callable[[], None]:
         return _watch(self._watchers["members"], changed)
+
+    async def note_versions(self, broker_id: BrokerId, versions: Mapping[UUID, int]) -> None:
+        await self._ask(lambda: self._ensemble.note_versions(broker_id, versions))
+
+    async def versions(self, broker_id: BrokerId) -> Mapping[UUID, int]:
+        return await self._ask(lambda: self._ensemble.versions.get(broker_id, {}))
 
     async def take_office(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None

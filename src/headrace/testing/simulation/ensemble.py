@@ -8,10 +8,11 @@ and its process, by the session timeout. While the quorum is lost nothing is ans
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
@@ -83,6 +84,7 @@ class SimulatedEnsemble:
         """Writes of any kind, as a server would count them."""
         self._office_session: Session | None = None
         self._members: dict[BrokerId, tuple[Member, Session]] = {}
+        self.versions: dict[BrokerId, dict[UUID, int]] = {}
         self._sessions: dict[int, Session] = {}
         self._handles: dict[SimulatedCoordination, None] = {}
         self._zxid = 0
@@ -176,6 +178,10 @@ class SimulatedEnsemble:
 
     def members(self) -> dict[BrokerId, Member]:
         return {broker_id: member for broker_id, (member, _) in sorted(self._members.items())}
+
+    def note_versions(self, broker_id: BrokerId, versions: Mapping[UUID, int]) -> None:
+        self._next_zxid()
+        self.versions[broker_id] = dict(versions)
 
     def take_office(
         self, session: Session, broker_id: BrokerId, deposing: ControllerEpoch | None

@@ -13,6 +13,7 @@ import pytest
 from headrace.broker.broker import Broker
 from headrace.broker.cluster import description
 from headrace.broker.cluster.membership import Membership
+from headrace.broker.logging import get_logger
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import Endpoint, MetadataImage
 from headrace.core.errors import ConfigError, CorruptLog, HeadraceError
@@ -31,9 +32,16 @@ class Service:
         self.told: list[BrokerDescription] = []
         self.kills = False
         self.found: dict[BrokerId, Member] = {}
+        self.noted: dict[UUID, int] = {}
 
     async def members(self) -> Mapping[BrokerId, Member]:
         return self.found
+
+    async def versions(self, _broker_id: BrokerId) -> Mapping[UUID, int]:
+        return self.noted
+
+    async def note_versions(self, _broker_id: BrokerId, versions: Mapping[UUID, int]) -> None:
+        self.noted = dict(versions)
 
     async def register(self, broker_id: BrokerId, node: bytes) -> BrokerEpoch:
         self.told.append(description.decode(broker_id, node))
@@ -53,6 +61,7 @@ class Host:
         self.service = Service()
         self.boot_id = "boot"
         self.processes = 0
+        self.version = 0
         self.damaged: dict[TopicPartition, CorruptLog] = {}
 
     def start(self, uuid: int = 77) -> Membership:
@@ -66,8 +75,16 @@ class Host:
             endpoints=(Endpoint("PLAINTEXT", "h", 1),),
             config=SimpleNamespace(broker_rack=None, data_directories=["/data"]),
             logs=SimpleNamespace(
-                online=lambda: [directory], logs={}, quarantined=self.damaged, broker_epoch_at_stop=-1
+                online=lambda: [directory],
+                logs={},
+                quarantined=self.damaged,
+                broker_epoch_at_stop=-1,
+                versions=lambda: {UUID(int=uuid): self.version},
+                raise_versions=lambda known: (
+                    [directory] if known.get(UUID(int=uuid), 0) > self.version else []
+                ),
             ),
+            log=get_logger("test"),
             image=MetadataImage(),
             supported_features={},
             world=SimpleNamespace(boot_id=self.boot_id, wholeness=ALL_ON),
@@ -115,6 +132,19 @@ async def test_with_more_lost_replicas_than_a_node_can_name_nothing_is_vouched_f
     await host.start().register()
     _, again = host.service.told
     assert (again.stopped, again.earlier_incarnations, again.lost) == ("unknown", (), frozenset())
+
+
+async def test_directories_that_are_older_than_was_told_are_not_vouched_for() -> None:
+    host = Host()
+    process = host.start()
+    await process.register()
+    host.version = 5
+    await process.versions.tell()
+    await process.register()
+    for version in (4, 5):
+        host.version = version
+        await host.start().register()
+    assert [each.stopped for each in host.service.told] == ["unknown", "same-boot", "unknown", "same-boot"]
 
 
 async def test_a_lost_session_loses_nothing() -> None:

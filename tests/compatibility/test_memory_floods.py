@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -22,6 +23,21 @@ from headrace.protocol.messages.init_producer_id_request import InitProducerIdRe
 from headrace.protocol.messages.init_producer_id_response import InitProducerIdResponse
 from headrace.protocol.messages.join_group_request import JoinGroupRequest, JoinGroupRequestProtocol
 from headrace.protocol.messages.join_group_response import JoinGroupResponse
+from headrace.protocol.messages.metadata_request import MetadataRequest, MetadataRequestTopic
+from headrace.protocol.messages.metadata_response import MetadataResponse
+from headrace.protocol.messages.offset_commit_request import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from headrace.protocol.messages.offset_commit_response import OffsetCommitResponse
+from headrace.protocol.messages.produce_request import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from headrace.protocol.messages.produce_response import ProduceResponse
+from headrace.protocol.records import NewRecord, encode_batch
 from tests.broker_process import BrokerProcess, HeadraceProcess
 from tests.compatibility.clients.confluent import ConfluentClient
 from tests.compatibility.memory_attackers import (
@@ -33,6 +49,7 @@ from tests.compatibility.memory_attackers import (
     push,
     wait_until,
 )
+from tests.ports import own_port
 from tests.requests import FETCH_BY_NAME, fetch_request
 from tests.wire import Wire, request_frame
 
@@ -190,6 +207,85 @@ def test_fault_41_transactional_ids_share_one_budget(tmp_path: Path) -> None:
                     codes[-1] = wire.ask(request, 4, InitProducerIdResponse).error_code
         assert ErrorCode.COORDINATOR_NOT_AVAILABLE in codes
         assert codes[-1] == 0, "an id that is known needs no room"
+
+
+def used(address: str, kind: str) -> int:
+    with urlopen(f"http://{address}/metrics", timeout=30) as page:
+        lines = page.read().decode().splitlines()
+    name = f'headrace_peer_memory_bytes{{kind="{kind}"}} '
+    return int(float(next(line for line in lines if line.startswith(name)).removeprefix(name)))
+
+
+def test_fault_41_producers_share_one_budget(tmp_path: Path) -> None:
+    """5,000 producers write one batch each: those beyond the budget are told to come again."""
+    metrics = f"127.0.0.1:{own_port()}"
+    properties = {"headrace_producer_state_bytes": MB, "headrace_metrics_listener": metrics}
+    with started(tmp_path, **properties) as broker:
+        ConfluentClient(broker.bootstrap).create_topic("flooded")
+        codes = Counter[int]()
+        with Wire(broker.port, timeout=60) as wire:
+
+            def produce(producer_id: int, sequence: int = 0) -> int:
+                batch = encode_batch(
+                    [NewRecord(b"x")], producer_id=producer_id, producer_epoch=0, base_sequence=sequence
+                )
+                data = PartitionProduceData(index=0, records=bytes(batch))
+                topic = TopicProduceData(name="flooded", partition_data=[data])
+                request = ProduceRequest(acks=1, timeout_ms=10_000, topic_data=[topic])
+                (told,) = wire.ask(request, 9, ProduceResponse).responses[0].partition_responses
+                return int(told.error_code)
+
+            for number in range(5000):
+                codes[produce(1000 + number)] += 1
+            assert set(codes) == {0, ErrorCode.KAFKA_STORAGE_ERROR}
+            assert 500 <= codes[0] <= 1000
+            assert produce(1000, 1) == 0, "whoever is known goes on"
+        assert used(metrics, "producers") <= MB
+        neighbour_is_served(broker)
+
+
+def test_fault_41_committed_offsets_share_one_budget(tmp_path: Path) -> None:
+    """Commits of 4,000 groups that have no members, with as much metadata as is allowed."""
+    metrics = f"127.0.0.1:{own_port()}"
+    properties = {"headrace_committed_offset_bytes": 2 * MB, "headrace_metrics_listener": metrics}
+    with started(tmp_path, **properties) as broker:
+        ConfluentClient(broker.bootstrap).create_topic("flooded")
+        find_coordinator(broker)
+        codes = Counter[int]()
+        with Wire(broker.port, timeout=60) as wire:
+
+            def commit(group: str, offset: int) -> int:
+                row = OffsetCommitRequestPartition(
+                    partition_index=0, committed_offset=offset, committed_metadata="m" * 4000
+                )
+                topic = OffsetCommitRequestTopic(name="flooded", partitions=[row])
+                request = OffsetCommitRequest(group_id=group, topics=[topic])
+                while True:
+                    (told,) = wire.ask(request, 8, OffsetCommitResponse).topics[0].partitions
+                    if told.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+                        return int(told.error_code)
+                    time.sleep(0.05)
+
+            for number in range(4000):
+                codes[commit(f"group-{number}", 0)] += 1
+            assert set(codes) == {0, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+            assert 200 <= codes[0] <= 600
+            assert commit("group-0", 1) == 0, "what is there moves on"
+        assert used(metrics, "committed offsets") <= 2 * MB + 10_000
+        neighbour_is_served(broker)
+
+
+def test_fault_41_cached_answers_share_one_budget(tmp_path: Path) -> None:
+    """300 questions whose answers are 2 kB each: those that were asked for last are kept."""
+    metrics = f"127.0.0.1:{own_port()}"
+    with started(tmp_path, headrace_answer_cache_bytes=100_000, headrace_metrics_listener=metrics) as broker:
+        client = ConfluentClient(broker.bootstrap)
+        client.create_topic("wide", partitions=50)
+        with Wire(broker.port, timeout=60) as wire:
+            for number in range(300):
+                asked = [MetadataRequestTopic(name=name) for name in ("wide", f"missing-{number}")]
+                wire.ask(MetadataRequest(topics=asked, allow_auto_topic_creation=False), 9, MetadataResponse)
+        assert 50_000 <= used(metrics, "cached answers") <= 100_000
 
 
 def test_fault_41_answers_that_nobody_reads_share_one_budget(tmp_path: Path) -> None:

@@ -204,7 +204,10 @@ class Invariants:
             return
         gone = committed.entries[place_of(committed.entries, committed.condemned) :]
         gone = gone[: place_of(gone, start)]
-        left = replica.mirror.entries[place_of(replica.mirror.entries, start) :]
+        kept = replica.mirror.entries
+        if replica.is_damaged and (not kept or kept[0].base_offset > start):
+            kept = committed.entries  # the mirror has passed over damage, which may be mended by now
+        left = kept[place_of(kept, start) :]
         self._require(
             self._retention.condemns(gone, left, self._cluster.scheduler.now),
             "RetentionAlone",

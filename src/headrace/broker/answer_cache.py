@@ -9,12 +9,15 @@ from collections import OrderedDict
 from struct import Struct
 from typing import Final, NamedTuple
 
+from headrace.core.memory import MemoryShare, unlimited
 from headrace.core.ports import FileRange
 from headrace.network.answer import Parts, Pending, bytes_in_memory
 
 MAX_ENTRIES: Final = 256
 MAX_ANSWER_BYTES: Final = 1024 * 1024
 MAX_QUESTION_BYTES: Final = 4096
+ENTRY_BYTES: Final = 400
+"""Objects, and a place in the table."""
 _CORRELATION: Final = Struct(">i")
 
 
@@ -27,16 +30,17 @@ class Question(NamedTuple):
 
 
 class AnswerCache:
-    __slots__ = ("_answers", "_clears", "_metadata_end")
+    __slots__ = ("_answers", "_clears", "_metadata_end", "_share")
 
-    def __init__(self) -> None:
+    def __init__(self, share: MemoryShare | None = None) -> None:
+        self._share = unlimited("cached answers") if share is None else share
         self._answers: OrderedDict[Question, bytes] = OrderedDict()
         self._metadata_end = -1
         self._clears = 0
 
     def get(self, question: Question, metadata_end: int, correlation_id: int) -> bytes | None:
         if metadata_end != self._metadata_end:
-            self._answers.clear()
+            self.clear()
             self._metadata_end = metadata_end
             return None
         frame = self._answers.get(question)
@@ -47,6 +51,7 @@ class AnswerCache:
     def clear(self) -> None:
         self._clears += 1
         self._answers.clear()
+        self._share.used_bytes = 0
 
     def put(self, question: Question, metadata_end: int, frame: bytes) -> None:
         if (
@@ -55,9 +60,14 @@ class AnswerCache:
             or len(question.body) > MAX_QUESTION_BYTES
         ):
             return
+        share = self._share
+        known = self._answers.pop(question, None)
+        if known is not None:
+            share.give(_cost(question, known))
         self._answers[question] = frame
-        if len(self._answers) > MAX_ENTRIES:
-            self._answers.popitem(last=False)
+        share.take(_cost(question, frame))
+        while self._answers and (len(self._answers) > MAX_ENTRIES or share.is_overdrawn):
+            share.give(_cost(*self._answers.popitem(last=False)))
 
     def kept_later(self, question: Question, metadata_end: int, answer: Pending) -> Pending:
         """The same answer; its bytes are kept when they come, unless they may be outdated by then."""
@@ -73,6 +83,10 @@ class AnswerCache:
 
         answer.attach(on_complete)
         return passed_on
+
+
+def _cost(question: Question, frame: bytes) -> int:
+    return ENTRY_BYTES + len(question.body) + len(frame)
 
 
 def _joined(parts: Parts) -> bytes:

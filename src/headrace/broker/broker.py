@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from headrace.broker.api import Api
 from headrace.broker.apis import BY_KEY
 from headrace.broker.cleaning import Cleaning
 from headrace.broker.cluster.alone import LoneNode
+from headrace.broker.cluster.broker_hosts import BrokerHosts
 from headrace.broker.cluster.channel import ControllerChannel
 from headrace.broker.cluster.dead_directories import DeadDirectories
 from headrace.broker.cluster.departures import Departures
@@ -28,6 +30,7 @@ from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetches
 from headrace.broker.flusher import Flusher
 from headrace.broker.health_report import HealthReport
+from headrace.broker.held_memory import held_bytes
 from headrace.broker.held_produces import HeldProduces
 from headrace.broker.hosting import Hosting
 from headrace.broker.integrity import Integrity
@@ -37,6 +40,7 @@ from headrace.broker.partitions import PartitionTable
 from headrace.broker.peer_log import PeerLog
 from headrace.broker.peer_memory import PeerMemory
 from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.producer_memory import ProducerMemory
 from headrace.broker.refused_batches import RefusedBatches
 from headrace.broker.removing import Removing
 from headrace.broker.replicas.manager import ReplicaManager
@@ -122,7 +126,7 @@ class Broker:
         """What is held on behalf of peers."""
         self.partitions = PartitionTable()
         self.waiting_fetches = WaitingFetches(self.loop)
-        self.held_produces = HeldProduces(self.loop)
+        self.held_produces = HeldProduces(self.loop, self.memory.held.limit_bytes)
         self.refused_batches = RefusedBatches()
         self.fetch_sessions = SessionCache(
             config.max_incremental_fetch_session_cache_slots,
@@ -158,6 +162,7 @@ class Broker:
         self.channel = ControllerChannel(self)
         self.suspicions = Suspicions(self)
         self.departures = Departures(self)
+        self.broker_hosts = BrokerHosts(self)
         self.metadata_rows = MetadataRows(self)
         self.integrity = Integrity(self)
         self.cold_reads = ColdReads(self.loop, self._read_threads, self.integrity, self.metrics.scrub)
@@ -257,6 +262,8 @@ class Broker:
         self.removing = Removing(self.loop, self.logs.removals)
         self.disk_space = DiskSpace(self)
         await self.disk_space.start()
+        self.producer_memory = ProducerMemory(self)
+        self.producer_memory.start()
         self.high_watermarks = storage.high_watermarks
         storage, journal, self.store = await load_metadata(self, storage, self._metadata_store)
         self._serve_metadata(storage)
@@ -264,6 +271,7 @@ class Broker:
         self.controller = Controller(coordination, self.store, self.clock)
         self.producer_ids = ProducerIds(self)
         self.coordinators = Coordinators(self)
+        self.memory.count_held = partial(held_bytes, self)
         self.hosting = Hosting(self)
         self.replicas = ReplicaManager(self)
         self.dead_directories = DeadDirectories(self)
@@ -357,6 +365,7 @@ class Broker:
         await self.replicas.stop()
         await self.truncations.stop()
         await self.integrity.stop()
+        self.broker_hosts.stop()
         self.disk_space.stop()
         self.dead_directories.stop()
         await self.snapshots.stop()

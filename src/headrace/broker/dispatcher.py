@@ -46,7 +46,7 @@ class Dispatcher:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._log = get_logger("headrace.requests")
-        self._cache = AnswerCache()
+        self._cache = AnswerCache(broker.memory.answer_cache)
         self._long = LongRequests(broker)
         self.is_draining = False
         self._tasks: dict[asyncio.Task[None], None] = {}
@@ -123,8 +123,8 @@ class Dispatcher:
             raise NotController("the broker is stopping")
         if api.at_controller and not self._broker.controller.in_office:
             return self._forward(header, bytes(frame), connection)
-        if api.internal:
-            connection.is_link = True
+        if api.internal and not connection.is_link:
+            self._broker.broker_hosts.believe(connection)
         call = Call(version, header.client_id, connection)
         if len(frame) > READ_AT_ONCE_BYTES:
             return self._later(api, header, self.carry_out(api, bytes(frame), at, call), connection)

@@ -20,6 +20,7 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.UnsupportedCompression: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
     errors.OutOfOrderSequence: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     errors.InvalidProducerEpoch: ErrorCode.INVALID_PRODUCER_EPOCH,
+    errors.TooManyProducers: ErrorCode.KAFKA_STORAGE_ERROR,
     errors.UnknownProducerId: ErrorCode.UNKNOWN_PRODUCER_ID,
     errors.OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
     errors.InvalidTopic: ErrorCode.INVALID_TOPIC_EXCEPTION,

@@ -84,7 +84,10 @@ class HeldProduce:
 
     def begin(self, timeout_ms: int) -> Pending:
         """From now on the answer goes out as soon as nothing is missing."""
-        self.pending = Pending(exclusive=False)
+        is_full = self._broker.held_produces.is_full
+        if is_full:
+            self._broker.memory.held.refusals += 1
+        self.pending = Pending(exclusive=is_full)
         if self._missing:
             self._broker.held_produces.add(self, timeout_ms)
         else:

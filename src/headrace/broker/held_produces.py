@@ -13,18 +13,28 @@ if TYPE_CHECKING:
 
 SLOTS_PER_SECOND: Final = 10
 """A request waits for its time, and for up to a tenth of a second longer."""
+HELD_BYTES: Final = 2500
+"""Of one partition, with its places in the tables of those who wait for it."""
+UNLIMITED_BYTES: Final = 2**63 - 1
 
 
 class HeldProduces:
-    __slots__ = ("_count", "_loop", "_slots")
+    __slots__ = ("_count", "_loop", "_most", "_slots")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, limit_bytes: int = UNLIMITED_BYTES) -> None:
         self._loop = loop
+        self._most = limit_bytes // HELD_BYTES
         self._slots: dict[int, dict[HeldProduce, None]] = {}
         self._count = 0
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def is_full(self) -> bool:
+        """Then a connection waits with its next request for the answer to this one: so each holds one more at
+        the most, however many it has sent."""
+        return self._count >= self._most
 
     def add(self, held: HeldProduce, timeout_ms: int) -> None:
         now = self._loop.time()

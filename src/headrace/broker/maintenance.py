@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TICK_SECONDS: Final = 1.0
 RAISED_SECONDS: Final = 0.1
 """From a log start that was raised to its checkpoint: others that come meanwhile share it."""
+PRODUCERS_LOOKED_AT_MS: Final = 60_000
 PARTITIONS_PER_TURN: Final = 50
 """Between two turns of the loop, so that thousands of partitions do not hold up a produce."""
 
@@ -61,6 +62,8 @@ class Maintenance:
             try:
                 self._flush()
                 await self._remove_files()
+                if self._is_due("producers", lambda: PRODUCERS_LOOKED_AT_MS):
+                    await broker.producer_memory.tidy()
                 if self._is_due("retention", lambda: broker.config.log_retention_check_interval_ms):
                     await self._enforce_retention()
                 if self._is_due("checkpoint", lambda: broker.config.log_flush_offset_checkpoint_interval_ms):

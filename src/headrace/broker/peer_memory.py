@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from headrace.config.broker import BrokerConfig
@@ -15,10 +15,25 @@ ANSWERS: Final = 15
 FETCH_SESSIONS: Final = 10
 GROUPS: Final = 15
 TRANSACTIONS: Final = 10
+PRODUCERS: Final = 4
+OFFSETS: Final = 4
+HELD: Final = 1
+ANSWER_CACHE: Final = 1
 
 
 class PeerMemory:
-    __slots__ = ("answers", "fetch_sessions", "groups", "requests", "transactions")
+    __slots__ = (
+        "answer_cache",
+        "answers",
+        "count_held",
+        "fetch_sessions",
+        "groups",
+        "held",
+        "offsets",
+        "producers",
+        "requests",
+        "transactions",
+    )
 
     def __init__(self, config: BrokerConfig, machine_bytes: int) -> None:
         whole = config.headrace_peer_memory_bytes
@@ -33,6 +48,12 @@ class PeerMemory:
         self.fetch_sessions = share("fetch sessions", FETCH_SESSIONS, config.headrace_fetch_session_bytes)
         self.groups = share("groups", GROUPS, config.headrace_group_state_bytes)
         self.transactions = share("transactions", TRANSACTIONS, config.headrace_transaction_state_bytes)
+        self.producers = share("producers", PRODUCERS, config.headrace_producer_state_bytes)
+        self.offsets = share("committed offsets", OFFSETS, config.headrace_committed_offset_bytes)
+        self.held = share("held requests", HELD, config.headrace_held_request_bytes)
+        self.answer_cache = share("cached answers", ANSWER_CACHE, config.headrace_answer_cache_bytes)
+        self.count_held: Callable[[], int] = lambda: 0
+        """What is held is counted when somebody asks: each request that waits would have to pay for it."""
 
     def __iter__(self) -> Iterator[MemoryShare]:
         yield self.requests
@@ -40,3 +61,8 @@ class PeerMemory:
         yield self.fetch_sessions
         yield self.groups
         yield self.transactions
+        yield self.producers
+        yield self.offsets
+        self.held.used_bytes = self.count_held()
+        yield self.held
+        yield self.answer_cache

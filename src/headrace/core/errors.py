@@ -339,6 +339,10 @@ class StorageError(ServerError):
     """A log directory failed; its partitions are offline until it is replaced."""
 
 
+class TooManyProducers(RetriableError):
+    """The memory for what is remembered of producers is used up; it is freed when some are silent."""
+
+
 class DiskFull(StorageError):
     """No room is left in a log directory. Nothing was lost, and it takes writes again when there is room."""
 

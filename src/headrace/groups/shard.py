@@ -22,6 +22,7 @@ from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
 from headrace.groups.listing import list_groups
 from headrace.groups.offsets.offsets import GroupOffsets
+from headrace.groups.offsets.room import OffsetRoom
 from headrace.groups.sizes import size_of
 from headrace.groups.topics_view import TopicsView
 from headrace.protocol.messages.describe_groups_response import DescribedGroup
@@ -51,12 +52,14 @@ class GroupShard:
         random: Random,
         lookups: TopicLookups | None = None,
         memory: MemoryShare | None = None,
+        room: OffsetRoom | None = None,
     ) -> None:
-        """`lookups` of the same topics, if several shards share one. `memory` is told what was loaded."""
+        """`lookups` of the same topics, if several shards share one. `memory` is told what was loaded, `room`
+        is asked for offsets."""
         self._memory = memory
         self.groups = GroupTable()
         self.classic = ClassicGroups(self.groups, timers, config, random)
-        self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config)
+        self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config, room)
         self.consumer = ConsumerGroups(
             self.groups, self.classic, timers, lookups or TopicLookups(topics), config, random
         )

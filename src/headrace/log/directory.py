@@ -64,6 +64,7 @@ class LogDirectory:
         "max_open",
         "may_have_lost",
         "on_full",
+        "on_new_producer",
         "on_raised",
         "path",
         "raised",
@@ -88,6 +89,8 @@ class LogDirectory:
         """Too little room is left: clients are refused. Whoever watches the free space says so."""
         self.on_full: Callable[[LogDirectory], None] = _nobody_watches
         """Called when a write has found no room. From any thread."""
+        self.on_new_producer: Callable[[], bool] = _everybody_may
+        """Asked before a client's producer is remembered that a log does not know yet."""
         self.may_have_lost = False
         """It failed in a way after which what was written and not synced may be gone."""
         self._on_failure = on_failure
@@ -141,6 +144,9 @@ class LogDirectory:
         self.on_full(self)
         return DiskFull(f"log directory {self.path} is full: {doing}: {error}; free space on it")
 
+    def admits_producer(self) -> bool:
+        return self.on_new_producer()
+
     def note_raised(self, log: SegmentChain) -> None:
         self.raised[log] = None
         self.on_raised()
@@ -173,6 +179,10 @@ class LogDirectory:
 
 def _no_checkpoint(lowered: Mapping[TopicPartition, Lowered]) -> None:
     """A log that is opened by itself, without a manager, has no checkpoint to lower."""
+
+
+def _everybody_may() -> bool:
+    return True
 
 
 def _nobody_asks() -> None:

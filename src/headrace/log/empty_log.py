@@ -42,7 +42,7 @@ def empty_log(
         config,
         segments=[segment],
         epochs=LeaderEpochs(directory.disk, f"{path}/{files.EPOCHS}"),
-        producers=ProducerStates(),
+        producers=ProducerStates(directory.admits_producer),
         log_start_offset=0,
         end_offset=0,
         recovery_point=0,

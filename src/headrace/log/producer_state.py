@@ -12,13 +12,14 @@ producer begins with sequence 0. The first batch of a transaction needs a verifi
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from headrace.core.errors import (
     InvalidProducerEpoch,
     InvalidTransactionState,
     OutOfOrderSequence,
+    TooManyProducers,
     TransactionCoordinatorFenced,
 )
 from headrace.log.producer_entry import BATCHES_REMEMBERED, NO_SEQUENCE, ProducerEntry, RememberedBatch
@@ -45,9 +46,11 @@ class CompletedTransaction(NamedTuple):
 class ProducerStates:
     """All producers of one partition, as of `end_offset`."""
 
-    __slots__ = ("_ended", "_producers", "_transactions", "_verifications", "end_offset")
+    __slots__ = ("_admits", "_ended", "_producers", "_transactions", "_verifications", "end_offset")
 
-    def __init__(self) -> None:
+    def __init__(self, admits: Callable[[], bool] | None = None) -> None:
+        """`admits` is asked whether there is room for a client's producer that is not known yet."""
+        self._admits = admits
         self._producers: dict[int, ProducerEntry] = {}
         self._transactions: dict[int, int] = {}
         """Open transactions: first offset to producer id, in ascending order of offsets."""
@@ -81,6 +84,10 @@ class ProducerStates:
         if entry is None:
             if self._verifications:
                 self._check_first_of_many(header, None)
+            if self._admits is not None and not self._admits():
+                raise TooManyProducers(
+                    f"there is no room for producer {header[9]}; others are forgotten when they are silent"
+                )
             return None
         epoch, first = header[10], header[11]
         if self._verifications:
@@ -301,6 +308,19 @@ class ProducerStates:
         ended = self._ended
         while ended and ended[0][0] < high_watermark:
             ended.popleft()
+
+    def forget_silent(self, monotonic_ms: int, quiet_ms: int) -> int:
+        """Make room, sooner than `expire`: those who have written nothing for so long by a clock that never
+        jumps, from the first call on that found them so. Never one with an open transaction."""
+        gone = []
+        for entry in self._producers.values():
+            if entry.silent_since_ms < 0:
+                entry.silent_since_ms = monotonic_ms
+            elif entry.txn_first_offset < 0 and monotonic_ms - entry.silent_since_ms >= quiet_ms:
+                gone.append(entry.producer_id)
+        for producer_id in gone:
+            del self._producers[producer_id]
+        return len(gone)
 
     def expire(self, now_ms: int, monotonic_ms: int, expiration_ms: int) -> int:
         """Forget producers that have been silent for long; never one with an open transaction.

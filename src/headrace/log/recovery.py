@@ -86,7 +86,7 @@ class _Loader:
         self.foreign = foreign
         self.epochs = LeaderEpochs(self.disk, f"{path}/{files.EPOCHS}")
         self.has_epochs = self.epochs.load()
-        self.producers = ProducerStates()
+        self.producers = ProducerStates(directory.admits_producer)
         rules = wholeness.ALL_OFF if accept_loss or foreign else directory.wholeness
         self.proof = Proof(self.disk, path, partition, claims, rules)
         if self.proof.was_emptied:

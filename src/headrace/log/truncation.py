@@ -122,7 +122,7 @@ class TruncationTicket:
         log.drop_jumps(log.jumps)
         log.epochs.clear()
         log.latest_epoch = log.epochs.latest
-        log.producers = ProducerStates()
+        log.producers = ProducerStates(log.directory.admits_producer)
         log.producers.clear(offset)
         log.end_offset = offset
         log.add_segment(offset, 0)
@@ -151,7 +151,7 @@ class TruncationTicket:
     def _recall_producers(self) -> None:
         """Into new states: whoever looks at the old ones meanwhile, to count them, finds them unchanged."""
         log = self.log
-        producers = ProducerStates()
+        producers = ProducerStates(log.directory.admits_producer)
         producer_replay.rebuild(
             log.directory.disk, producers, log.segments, log.path, log.snapshot_offsets, log.end_offset
         )

@@ -121,7 +121,9 @@ class Server:
             loop=self.loop,
             cold_reads=ColdReadsInPlace(),
             metrics=metrics,
-            memory=SimpleNamespace(fetch_sessions=unlimited("fetch sessions")),
+            memory=SimpleNamespace(
+                fetch_sessions=unlimited("fetch sessions"), held=unlimited("held requests")
+            ),
             partitions=PartitionTable(),
             waiting_fetches=WaitingFetches(self.loop),
             held_produces=HeldProduces(self.loop),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 from headrace.broker.answer_cache import MAX_ANSWER_BYTES, MAX_ENTRIES, AnswerCache, Question
+from headrace.core.memory import MemoryShare
 from headrace.network.answer import Pending
 
 FRAME = struct.pack(">ii", 9, 7) + b"topics"
@@ -100,3 +101,19 @@ def test_whoever_gives_up_an_answer_ends_the_work_for_it() -> None:
     encoded = Pending()
     cache.kept_later(Question(9, "PLAINTEXT", b"all"), 5, encoded).abandon()
     assert encoded.abandoned
+
+
+def test_what_is_kept_is_counted_and_bounded() -> None:
+    share = MemoryShare("cached answers", 100_000)
+    cache = AnswerCache(share)
+    cache.get(Question(1, "", b""), 7, 0)
+    for number in range(50):
+        cache.put(Question(1, "", b"%d" % number), 7, bytes(10_000))
+        assert 0 < share.used_bytes <= share.limit_bytes
+    assert cache.get(Question(1, "", b"49"), 7, 0) is not None
+    assert cache.get(Question(1, "", b"30"), 7, 0) is None
+    before = share.used_bytes
+    cache.put(Question(1, "", b"49"), 7, bytes(10_000))
+    assert share.used_bytes == before, "the same answer once more takes the place of the other"
+    cache.get(Question(1, "", b""), 8, 0)
+    assert share.used_bytes == 0

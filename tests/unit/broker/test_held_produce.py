@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from headrace.broker.held_produces import HELD_BYTES, HeldProduces
 from headrace.network.answer import NO_ANSWER, Answer, Pending
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import (
@@ -161,3 +162,16 @@ async def test_with_group_commit_one_ack_waits_for_the_disk_alone(server: Server
     await asyncio.sleep(0)
     assert codes(answer) == [0]
     assert partition.high_watermark == 0
+
+
+async def test_when_too_many_wait_each_connection_waits_with_its_next_request(server: Server) -> None:
+    server.broker.held_produces = HeldProduces(server.broker.loop, 3 * HELD_BYTES)
+    answers = [produce(server) for _ in range(5)]
+    assert all(isinstance(each, Pending) for each in answers)
+    assert [each.exclusive for each in answers if isinstance(each, Pending)] == [False] * 3 + [True] * 2
+    assert server.broker.memory.held.refusals == 2
+    fetch(server.partition, 2, 5)
+    assert [codes(each) for each in answers] == [[0]] * 5
+    again = produce(server)
+    assert isinstance(again, Pending)
+    assert not again.exclusive

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.core.errors import InvalidProducerEpoch, OutOfOrderSequence
+from headrace.core.errors import InvalidProducerEpoch, OutOfOrderSequence, TooManyProducers
 from headrace.log import producer_snapshot
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import AppendResult, PartitionLog
@@ -234,3 +234,34 @@ def test_a_state_knows_nothing_at_first() -> None:
     assert len(states) == 0
     assert states.first_undecided_offset is None
     assert states.first_unstable_offset(0) is None
+
+
+def test_a_producer_that_is_new_needs_room_and_one_that_is_known_does_not(log: PartitionLog) -> None:
+    asked = 0
+
+    def refuse() -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    send(log, 0)
+    log.directory.on_new_producer = refuse
+    send(log, 1)
+    assert not asked, "whoever is known costs nothing"
+    with pytest.raises(TooManyProducers):
+        send(log, 0, producer=6)
+    log.truncate_to(1)
+    with pytest.raises(TooManyProducers):
+        send(log, 0, producer=6)
+    log.directory.on_new_producer = lambda: True
+    send(log, 0, producer=6)
+
+
+def test_room_is_made_of_those_who_are_silent(log: PartitionLog) -> None:
+    send(log, 0)
+    send(log, 0, producer=6)
+    assert log.producers.forget_silent(1000, 500) == 0, "from the first look on"
+    send(log, 1, producer=6)
+    assert log.producers.forget_silent(1499, 500) == 0
+    assert log.producers.forget_silent(1500, 500) == 1
+    assert [entry.producer_id for entry in log.active_producers()] == [6]

@@ -60,6 +60,9 @@ class Coordinator(Generic[S]):
             return _refused(NotCoordinator(f"{self.topic}-{index} is at other brokers"))
         return hosted.ask(operation, producer, writes)
 
+    def count_parked(self) -> int:
+        return sum(hosted.parked_count for hosted in self._hosted.values())
+
     def loaded(self) -> Iterator[tuple[int, S]]:
         """Every shard that decides here now, with its partition. Its state may not be committed yet: what is
         told of it goes through `ask_partition`."""

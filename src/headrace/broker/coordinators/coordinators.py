@@ -23,6 +23,7 @@ from headrace.core.errors import HeadraceError
 from headrace.groups.consumer.topic_lookups import TopicLookups
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.offsets.removals import RemovedTopicName
+from headrace.groups.offsets.room import OffsetRoom
 from headrace.groups.shard import GroupShard
 from headrace.groups.sizes import size_of
 from headrace.protocol.batch import read_header
@@ -60,9 +61,11 @@ class Coordinators:
         lookups = TopicLookups(topics, patterns_elsewhere=True)
         self.patterns = PatternResolver(lookups.patterns, broker.work_thread, broker.clock)
 
+        room = OffsetRoom(broker.memory.offsets, self._measure_offsets)
+
         def make(timers: Timers, _index: int, _epoch: int) -> GroupShard:
             config = GroupConfig.of(broker.config)
-            return GroupShard(timers, topics, config, broker.random, lookups, broker.memory.groups)
+            return GroupShard(timers, topics, config, broker.random, lookups, broker.memory.groups, room)
 
         return Terms(
             GROUP_KINDS,
@@ -71,6 +74,14 @@ class Coordinators:
             broker.config.offsets_topic_compression_codec,
             broker.config.offsets_commit_timeout_ms / 1000,
         )
+
+    def _measure_offsets(self) -> None:
+        """Exact, and quick: each shard knows its own."""
+        sizes = (shard.offsets.table.size_bytes for _, shard in self.groups.loaded())
+        self._broker.memory.offsets.used_bytes = sum(sizes)
+
+    def count_parked(self) -> int:
+        return sum(each.count_parked() for each in self._by_topic.values())
 
     def _group_bytes(self) -> int:
         return sum(size_of(shard.groups) for _, shard in self.groups.loaded())

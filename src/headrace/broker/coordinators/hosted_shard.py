@@ -332,6 +332,11 @@ class HostedShard(Generic[S]):
         if leads and self.epoch == NOBODY:
             self._load()
 
+    @property
+    def parked_count(self) -> int:
+        """Requests that wait for what others do, as members do for each other."""
+        return len(self._parked)
+
     def stop(self) -> None:
         """The broker stops, or hosts the partition no longer: write what is decided, refuse what is held."""
         self._flush()

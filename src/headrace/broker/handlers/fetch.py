@@ -61,7 +61,8 @@ def serve(
     try:
         if as_replica:
             _check_incarnation(broker, request)
-            connection.is_link = True
+            if not connection.is_link:
+                broker.broker_hosts.believe_replica(connection, request.replica_id, request.replica_epoch)
         context = broker.fetch_sessions.begin(
             request.session_id,
             request.session_epoch,

@@ -47,3 +47,30 @@ class MemoryProperties:
         "tries again." + _PART.format(10),
         check=bytes_or_default,
     )
+    headrace_producer_state_bytes = int64(
+        "headrace.producer.state.bytes",
+        -1,
+        "Bytes of what partitions remember of producers. Above it silent ones are forgotten, and one that is "
+        "new to a partition is answered KAFKA_STORAGE_ERROR, and tries again." + _PART.format(4),
+        check=bytes_or_default,
+    )
+    headrace_committed_offset_bytes = int64(
+        "headrace.committed.offset.bytes",
+        -1,
+        "Bytes of the offsets that groups have committed. Above it a group's first offset of a partition is "
+        "answered COORDINATOR_NOT_AVAILABLE, and tried again." + _PART.format(4),
+        check=bytes_or_default,
+    )
+    headrace_held_request_bytes = int64(
+        "headrace.held.request.bytes",
+        -1,
+        "Bytes of produce requests that wait for replicas or for a disk. Above it a connection is not read "
+        "while one of its requests waits." + _PART.format(1),
+        check=bytes_or_default,
+    )
+    headrace_answer_cache_bytes = int64(
+        "headrace.answer.cache.bytes",
+        -1,
+        "Bytes of answers to Metadata that are kept for the next who asks the same." + _PART.format(1),
+        check=bytes_or_default,
+    )

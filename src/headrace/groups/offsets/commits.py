@@ -9,7 +9,9 @@ from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.core.errors import GroupNotFound, IllegalGeneration, StaleMemberEpoch
 from headrace.groups.group import Group, GroupType, PartitionCheck
 from headrace.groups.group_table import GroupTable
+from headrace.groups.offsets.room import OffsetRoom
 from headrace.groups.offsets.stored_offset import NOT_SAID, commit_record
+from headrace.groups.offsets.table import OffsetTable
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.offset_commit_request import OffsetCommitRequest, OffsetCommitRequestPartition
 from headrace.protocol.messages.offset_commit_response import (
@@ -32,6 +34,8 @@ from headrace.protocol.stored.offset_commit_value import OffsetCommitValue
 
 _OK = int(ErrorCode.NONE)
 _TOO_LARGE = int(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+_NO_ROOM = int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+"""Clients look for the coordinator anew, and try again."""
 _FIRST_WITH_GROUP_NOT_FOUND = 9
 
 
@@ -50,10 +54,19 @@ class SimpleGroups(Protocol):
 
 
 class OffsetCommits:
-    def __init__(self, groups: GroupTable, classic: SimpleGroups, metadata_max_bytes: int) -> None:
+    def __init__(
+        self,
+        groups: GroupTable,
+        classic: SimpleGroups,
+        metadata_max_bytes: int,
+        table: OffsetTable,
+        room: OffsetRoom,
+    ) -> None:
         self._groups = groups
         self._classic = classic
         self._metadata_max = metadata_max_bytes
+        self._table = table
+        self._room = room
 
     def commit(
         self, request: OffsetCommitRequest, version: int, now_ms: int
@@ -63,6 +76,7 @@ class OffsetCommits:
         retention_ms = request.retention_time_ms
         expires_at_ms = NOT_SAID if retention_ms == NOT_SAID else now_ms + retention_ms
         group_id = request.group_id
+        is_full = self._room.is_full()
         records: list[CoordinatorRecord] = []
         answered: list[OffsetCommitResponseTopic] = []
         for topic in request.topics:
@@ -71,6 +85,9 @@ class OffsetCommits:
                 index = asked.partition_index
                 if self._is_too_large(asked.committed_metadata):
                     rows.append(OffsetCommitResponsePartition(partition_index=index, error_code=_TOO_LARGE))
+                    continue
+                if is_full and self._grows(group_id, topic.name, index, asked.committed_metadata):
+                    rows.append(OffsetCommitResponsePartition(partition_index=index, error_code=_NO_ROOM))
                     continue
                 if check is not None:
                     check(topic.name, topic.topic_id, index)
@@ -102,6 +119,7 @@ class OffsetCommits:
         self, request: TxnOffsetCommitRequest, version: int, now_ms: int
     ) -> Decision[TxnOffsetCommitResponse]:
         check = self._check_in_transaction(request, version)
+        is_full = self._room.is_full()
         records: list[CoordinatorRecord] = []
         answered: list[TxnOffsetCommitResponseTopic] = []
         for topic in request.topics:
@@ -112,6 +130,10 @@ class OffsetCommits:
                     rows.append(
                         TxnOffsetCommitResponsePartition(partition_index=index, error_code=_TOO_LARGE)
                     )
+                    continue
+                if is_full:
+                    self._room.refused()
+                    rows.append(TxnOffsetCommitResponsePartition(partition_index=index, error_code=_NO_ROOM))
                     continue
                 if check is not None:
                     _checked_in_transaction(check, topic.name, index)
@@ -133,6 +155,14 @@ class OffsetCommits:
             )
         except StaleMemberEpoch as error:
             raise IllegalGeneration(str(error)) from None
+
+    def _grows(self, group_id: str, topic: str, partition: int, metadata: str | None) -> bool:
+        """Whether it needs more memory. What is there moves on: a flood harms nobody who came before it."""
+        known = self._table.get(group_id, topic, partition)
+        if known is not None and len(metadata or "") <= len(known.metadata):
+            return False
+        self._room.refused()
+        return True
 
     def _is_too_large(self, metadata: str | None) -> bool:
         """Kafka counts UTF-16 units, whatever the name of the property says."""

@@ -13,6 +13,7 @@ from headrace.groups.offsets.expiry import OffsetExpiry
 from headrace.groups.offsets.fetches import OffsetFetches
 from headrace.groups.offsets.pending import OffsetKey
 from headrace.groups.offsets.removals import OffsetRemovals, RemovedTopicName
+from headrace.groups.offsets.room import OffsetRoom
 from headrace.groups.offsets.stored_offset import StoredOffset
 from headrace.groups.offsets.table import OffsetTable
 from headrace.groups.topics_view import TopicsView
@@ -41,12 +42,14 @@ class GroupOffsets:
         timers: Timers,
         topics: TopicsView,
         config: GroupConfig,
+        room: OffsetRoom | None = None,
     ) -> None:
+        room = room or OffsetRoom()
         self._groups = groups
         self._classic = classic
         self._timers = timers
-        self.table = OffsetTable()
-        self._commits = OffsetCommits(groups, classic, config.offset_metadata_max_bytes)
+        self.table = OffsetTable(room.memory)
+        self._commits = OffsetCommits(groups, classic, config.offset_metadata_max_bytes, self.table, room)
         self._fetches = OffsetFetches(groups, self.table, topics)
         self._removals = OffsetRemovals(groups, self.table)
         self._expiry = OffsetExpiry(groups, self.table, timers, config)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
+from typing import Final
 
-from headrace.groups.offsets.pending import OffsetKey, PendingOffsets
+from headrace.core.memory import MemoryShare
+from headrace.groups.offsets.pending import OFFSET_BYTES, OffsetKey, PendingOffsets
 from headrace.groups.offsets.stored_offset import StoredOffset
+
+MAP_BYTES: Final = 400
+"""A group, or a topic of a group."""
 
 ByTopic = Mapping[str, Mapping[int, StoredOffset]]
 
@@ -16,11 +21,14 @@ _NONE: ByTopic = MappingProxyType({})
 class OffsetTable:
     """Invariant: no map inside is empty, so a group that is in it has an offset."""
 
-    __slots__ = ("_groups", "pending")
+    __slots__ = ("_groups", "_memory", "pending", "size_bytes")
 
-    def __init__(self) -> None:
+    def __init__(self, memory: MemoryShare | None = None) -> None:
+        """`memory` is told of every change; when the table goes, whoever counts counts anew."""
+        self._memory = memory
         self._groups: dict[str, dict[str, dict[int, StoredOffset]]] = {}
-        self.pending = PendingOffsets()
+        self.pending = PendingOffsets(self._count)
+        self.size_bytes = 0
 
     def get(self, group_id: str, topic: str, partition: int) -> StoredOffset | None:
         topics = self._groups.get(group_id)
@@ -52,10 +60,22 @@ class OffsetTable:
         topics = self._groups.get(group_id)
         if topics is None:
             topics = self._groups[group_id] = {}
+            self._count(MAP_BYTES + len(group_id))
         partitions = topics.get(topic)
         if partitions is None:
             partitions = topics[topic] = {}
+            self._count(MAP_BYTES + len(topic))
+        old = partitions.get(partition)
         partitions[partition] = stored
+        if old is None:
+            self._count(OFFSET_BYTES + len(stored.metadata))
+        elif stored.metadata or old.metadata:
+            self._count(len(stored.metadata) - len(old.metadata))
+
+    def _count(self, size: int) -> None:
+        self.size_bytes += size
+        if self._memory is not None:
+            self._memory.used_bytes += size
 
     def remove(self, key: OffsetKey) -> None:
         """A tombstone also ends what transactions left pending there."""
@@ -65,11 +85,15 @@ class OffsetTable:
         partitions = topics.get(topic) if topics is not None else None
         if topics is None or partitions is None:
             return
-        partitions.pop(partition, None)
+        old = partitions.pop(partition, None)
+        if old is not None:
+            self._count(-OFFSET_BYTES - len(old.metadata))
         if not partitions:
             del topics[topic]
+            self._count(-MAP_BYTES - len(topic))
         if not topics:
             del self._groups[group_id]
+            self._count(-MAP_BYTES - len(group_id))
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """Of a pending offset and one that was committed meanwhile, the one whose record lies behind counts:

@@ -14,6 +14,7 @@ from headrace.groups.group import Group, GroupType, PartitionCheck
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.group_table import GroupTable
 from headrace.groups.offsets.offsets import GroupOffsets
+from headrace.groups.offsets.room import OffsetRoom
 from headrace.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -142,8 +143,9 @@ class StubTopics:
 class LoggedOffsets:
     """`log` has one entry for each offset: a record as bytes with its producer (-1 for none), or a marker."""
 
-    def __init__(self, config: GroupConfig | None = None) -> None:
+    def __init__(self, config: GroupConfig | None = None, room: OffsetRoom | None = None) -> None:
         self.config = config or GroupConfig()
+        self._room = room
         self.log: list[tuple[Record, int] | tuple[None, int, bool]] = []
         self.groups = GroupTable()
         self.classic = StubClassicGroups(self.groups)
@@ -152,7 +154,7 @@ class LoggedOffsets:
         self.offsets = self._make()
 
     def _make(self) -> GroupOffsets:
-        return GroupOffsets(self.groups, self.classic, self.timers, self.topics, self.config)
+        return GroupOffsets(self.groups, self.classic, self.timers, self.topics, self.config, self._room)
 
     def reread(self) -> GroupOffsets:
         """What another broker would make of the log."""

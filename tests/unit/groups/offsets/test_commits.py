@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 
+from headrace.coordinators.decision import Decision
 from headrace.core.errors import (
     GroupNotFound,
     IllegalGeneration,
@@ -11,8 +12,10 @@ from headrace.core.errors import (
     StaleMemberEpoch,
     UnknownMember,
 )
+from headrace.core.memory import MemoryShare
 from headrace.groups.group import GroupType
 from headrace.groups.group_config import GroupConfig
+from headrace.groups.offsets.room import OffsetRoom
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.stored.offset_commit_key import OffsetCommitKey
 from headrace.protocol.stored.offset_commit_value import OffsetCommitValue
@@ -201,3 +204,36 @@ def test_transactional_metadata_is_limited_too() -> None:
     decision = logged.offsets.commit_in_transaction(request, 5, NOW)
     assert codes(decision.response) == [ErrorCode.OFFSET_METADATA_TOO_LARGE, 0]
     assert len(decision.records) == 1
+
+
+def test_offsets_that_are_new_need_room_and_those_that_are_there_move_on() -> None:
+    room = OffsetRoom(MemoryShare("committed offsets", 3_000))
+    logged = LoggedOffsets(room=room)
+    commit = logged.offsets.commit
+    for number in range(4):
+        found = codes(logged.write(commit(commit_request("g", [("t", number, 1, "x" * 900)]), 9, NOW)))
+        assert found == [0 if number < 2 else ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert room.memory.refusals
+    moved = commit_request("g", [("t", 0, 2, "y" * 900), ("t", 9, 1, "")])
+    assert codes(logged.write(commit(moved, 9, NOW))) == [0, ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    assert logged.offset("g", "t", 0) == 2
+    grown = commit_request("g", [("t", 0, 3, "y" * 901)])
+    assert codes(logged.write(commit(grown, 9, NOW))) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+    pending = logged.offsets.commit_in_transaction(transactional_request("g", [("t", 0, 5)], 1), 3, NOW)
+    assert codes(pending.response) == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
+
+
+def test_what_is_counted_of_offsets_is_nothing_when_all_are_gone() -> None:
+    memory = MemoryShare("committed offsets", 1_000_000)
+    logged = LoggedOffsets(room=OffsetRoom(memory))
+    for number in range(20):
+        wanted = [("t", number % 3, number, "x" * number), ("u", number, 1, "")]
+        logged.write(logged.offsets.commit(commit_request(f"g{number % 2}", wanted), 9, NOW))
+        transactional = transactional_request(f"g{number % 2}", [("t", number, 5)], number % 4)
+        logged.write(logged.offsets.commit_in_transaction(transactional, 3, NOW), producer_id=number % 4)
+    assert memory.used_bytes == logged.offsets.table.size_bytes > 10_000
+    for producer in range(2):
+        logged.end(producer, committed=producer == 0)
+    for group in ("g0", "g1"):
+        logged.write(Decision(logged.offsets.tombstones(group), None))
+    assert memory.used_bytes == logged.offsets.table.size_bytes == 0

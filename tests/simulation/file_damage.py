@@ -223,9 +223,9 @@ class FileDamage:
             other = random.choice(others)
             other_key = partition_of(other)
             if is_bound and not (
-                last_is_missed(disk, key, path, disk.content(other))
+                last_is_missed(host, key, path, disk.content(other))
                 and other_key is not None
-                and last_is_missed(disk, other_key, other, disk.content(path))
+                and last_is_missed(host, other_key, other, disk.content(path))
             ):
                 return
             if not (self._mark(host, key, kind) and self._mark(host, partition_of(other), kind)):
@@ -240,7 +240,7 @@ class FileDamage:
             left = random.choice(old) if old else harm(disk.content(path), CUT, random)
         else:
             left = harm(disk.content(path), way, random)
-        if is_bound and key is not None and not last_is_missed(disk, key, path, left):
+        if is_bound and key is not None and not last_is_missed(host, key, path, left):
             return
         if not self._mark(host, key, kind):
             return
@@ -276,7 +276,7 @@ class FileDamage:
             return
         copy = self._random.choice(copies)
         old = {path: data for path, data in copy.content.items() if path.startswith(under)}
-        if key is not None and not clean and not folder_is_missed(host.disk, key, old):
+        if key is not None and not clean and not folder_is_missed(host, key, old):
             return
         if not old or not self._mark(host, key, "folder"):
             return

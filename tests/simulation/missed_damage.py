@@ -8,21 +8,22 @@ known limit (docs/invariants/log.md), and not what the seeds look for.
 from __future__ import annotations
 
 from headrace.core.errors import CorruptBatch
-from headrace.core.ids import TopicPartition
+from headrace.core.ids import BrokerId, TopicPartition
 from headrace.log import claims_file, files
 from headrace.log.claims_file import Claimed, first_checksum
 from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, check
-from headrace.testing.disk import SimulatedDisk
-from tests.simulation.cluster import DATA
+from tests.simulation.cluster import DATA, SimulatedHost
 
 Key = tuple[str, int]
 
 
-def _claimed(disk: SimulatedDisk, key: Key) -> Claimed | None:
-    """None: the broker cannot vouch for anything, so whatever is missing is missed."""
+def _claimed(host: SimulatedHost, key: Key) -> Claimed | None:
+    """None: what the cluster was told of is not there, so the broker cannot vouch for anything."""
     path = f"{DATA}/{claims_file.NAME}"
-    said = claims_file.decode(disk.content(path)) if path in disk.files(f"{DATA}/") else None
-    return None if said is None else said.logs.get(TopicPartition(*key), Claimed())
+    said = claims_file.decode(host.disk.content(path)) if path in host.disk.files(f"{DATA}/") else None
+    if said is None:
+        return None if host.cluster.ensemble.versions.get(BrokerId(host.broker_id)) else Claimed()
+    return said.logs.get(TopicPartition(*key), Claimed())
 
 
 def end_of(data: bytes, base: int) -> tuple[int, bool]:
@@ -43,9 +44,10 @@ def end_of(data: bytes, base: int) -> tuple[int, bool]:
     return end, True
 
 
-def last_is_missed(disk: SimulatedDisk, key: Key, path: str, left: bytes | None) -> bool:
+def last_is_missed(host: SimulatedHost, key: Key, path: str, left: bytes | None) -> bool:
     """Whether a start after a kill notices that the last segment is `left`, or that nothing is lost by it."""
-    claimed, base = _claimed(disk, key), int(path.rpartition("/")[2].removesuffix(files.LOG))
+    disk = host.disk
+    claimed, base = _claimed(host, key), int(path.rpartition("/")[2].removesuffix(files.LOG))
     if claimed is None:
         return True
     first = claimed.first_batch
@@ -58,9 +60,10 @@ def last_is_missed(disk: SimulatedDisk, key: Key, path: str, left: bytes | None)
     return not is_torn or end < claimed.high_watermark or end >= end_of(disk.content(path), base)[0]
 
 
-def folder_is_missed(disk: SimulatedDisk, key: Key, old: dict[str, bytes]) -> bool:
+def folder_is_missed(host: SimulatedHost, key: Key, old: dict[str, bytes]) -> bool:
     """The same of a folder that is as it was earlier, in another life of the broker or in this one."""
-    claimed = _claimed(disk, key)
+    disk = host.disk
+    claimed = _claimed(host, key)
     if claimed is None:
         return True
     now = {path: disk.content(path) for path in disk.files(f"{DATA}/{key[0]}-{key[1]}/")}

@@ -12,6 +12,7 @@ import pytest
 
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, files
+from headrace.protocol.records import encode_batch
 from headrace.testing.disk import SimulatedDisk
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import SimulatedHost
@@ -19,6 +20,7 @@ from tests.simulation.damage_seeds import FIRST_DAMAGED
 from tests.simulation.run import run_seed
 from tests.simulation.test_found_by_seeds import scene
 from tests.simulation.test_seeds import all_hold
+from tests.unit.log.material import records
 
 COUNT = int(os.environ.get("HEADRACE_DAMAGE_SEEDS", "40"))
 FIRST = int(os.environ.get("HEADRACE_DAMAGE_FIRST_SEED", str(FIRST_DAMAGED)))
@@ -214,3 +216,33 @@ def test_a_last_segment_of_another_partition_is_noticed(is_clean: bool) -> None:
         host.start()
         it.cluster.run_until(it.is_whole, 40, "it has fetched both anew")
         assert all(it.invariants.is_whole(host, key) for key in host.damaged)
+
+
+def test_a_follower_with_another_log_begins_anew() -> None:
+    """Its last batch is of the epoch that the leader is in, so both agreed. But what the leader sent next was
+    of an older one, and could not follow: it asked again for ever, and was never in sync."""
+    with scene(properties=OFTEN) as it:
+        it.cluster.hosts[it.row().leader - 1].kill()
+        it.cluster.run_until(lambda: it.row().leader_epoch > 0, 20, "another leads, and has written nothing")
+        for host in it.cluster.hosts:
+            host.start()
+        it.cluster.run_until(it.is_whole, 40, "all are back")
+        host = it.followers()[0]
+        other = encode_batch(
+            records(b"one of another", b"two"),
+            base_offset=0,
+            leader_epoch=it.row().leader_epoch,
+        )
+
+        def swap(disk: SimulatedDisk) -> None:
+            folder = f"/data/{TOPIC}-0"
+            for path in (*disk.files(f"{folder}/"), *disk.files("/data/headrace"), *disk.files("/data/re")):
+                disk.lose(path)
+            disk.put(f"{folder}/{files.numbered(0)}.log", bytes(other))
+
+        damage_while_down(host, (TOPIC, 0), swap)
+        it.cluster.run_until(lambda: it.in_sync() == 2, 20, "it is fenced")
+        host.wanted = True
+        host.start()
+        it.cluster.run_until(it.is_whole, 40, "it is back and in sync")
+        assert it.invariants.is_whole(host, (TOPIC, 0))

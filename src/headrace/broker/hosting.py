@@ -186,6 +186,7 @@ class Hosting:
                 )
                 partition.on_wish = broker.replicas.isr_changes.consider
                 partition.on_doubt = broker.integrity.doubt
+                partition.on_disagreement = broker.integrity.disagree
                 broker.partitions.add(partition)
                 broker.coordinators.adopt(partition)
             partition.assign(_row(topic, index), broker.broker_id, now)

@@ -34,6 +34,7 @@ from headrace.log.segment import Segment
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.log.partition_log import PartitionLog
     from headrace.replication.partition import Partition
 
 NEXT_STEP = (
@@ -226,6 +227,18 @@ class Integrity:
                 broker.log.error("an index was not rebuilt", file=segment.index.path, error=str(error))
 
         future.add_done_callback(on_done)
+
+    def disagree(self, partition: Partition) -> None:
+        """The leader's log and this one are of different logs, as after files were swapped. The leader is in
+        sync, so it is believed; a member of the ISR gives up nothing."""
+        log = partition.log
+        if self._broker.broker_id not in partition.isr and not log.closed:
+            self._broker.loop.call_soon(self._give_up_log, partition, log)
+
+    def _give_up_log(self, partition: Partition, log: PartitionLog) -> None:
+        name = partition.topic_partition
+        if not log.closed and self._broker.partitions.find(*name) is partition and log.truncation is None:
+            self._give_up(partition, CorruptLog(f"{log.path} does not agree with the log of its leader"))
 
     def _give_up(self, partition: Partition, error: CorruptLog) -> None:
         broker, name = self._broker, partition.topic_partition

@@ -39,6 +39,7 @@ class Maintenance:
 
     def start(self) -> None:
         self._scrubbing.start()
+        self._due["claims"] = 0.0  # at once: until then nobody could miss anything of a new directory
         self._task = spawn("maintenance", self._run())
         for directory in self._broker.logs.directories:
             directory.on_raised = self._checkpoint_soon

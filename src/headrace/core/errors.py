@@ -33,6 +33,10 @@ class CorruptBatch(ClientError):
     """A record batch whose checksum, length or magic is wrong. Never stored, never served."""
 
 
+class DoesNotFollow(CorruptBatch):
+    """An intact batch that cannot follow what the log ends with: the two are of different logs."""
+
+
 class InvalidRecord(ClientError):
     """A batch that is intact but says something that its topic forbids."""
 

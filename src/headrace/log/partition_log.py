@@ -14,7 +14,13 @@ from bisect import bisect_right
 from struct import Struct
 from typing import Final, NamedTuple
 
-from headrace.core.errors import CorruptBatch, FencedLeaderEpoch, OffsetOutOfRange, StorageError
+from headrace.core.errors import (
+    CorruptBatch,
+    DoesNotFollow,
+    FencedLeaderEpoch,
+    OffsetOutOfRange,
+    StorageError,
+)
 from headrace.core.ports import Buffer, FileRange
 from headrace.log import aborted, lookup, resident_reads, retention
 from headrace.log.claims_file import first_checksum
@@ -178,9 +184,9 @@ class PartitionLog(SegmentChain):
                 break
             header = check(view, at)
             if header.base_offset < expected:
-                raise CorruptBatch(f"offset {header.base_offset} where {expected} is the least")
+                raise DoesNotFollow(f"offset {header.base_offset} where {expected} is the least")
             if header.leader_epoch < epoch:
-                raise CorruptBatch(f"leader epoch {header.leader_epoch} after {epoch}")
+                raise DoesNotFollow(f"leader epoch {header.leader_epoch} after {epoch}")
             if header.leader_epoch > newest_epoch:
                 raise CorruptBatch(f"leader epoch {header.leader_epoch} from a leader of {newest_epoch}")
             checked.append((at, header))

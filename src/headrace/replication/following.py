@@ -11,7 +11,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
 
-from headrace.core.errors import CorruptBatch
+from headrace.core.errors import CorruptBatch, DoesNotFollow
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.batch import HEADER_SIZE
 from headrace.protocol.error_codes import ErrorCode
@@ -64,6 +64,7 @@ class Following:
         "_reconciles",
         "_safeguards",
         "corrupt_answers",
+        "disagreements",
         "leader_epoch",
         "leader_high_watermark",
         "leader_id",
@@ -84,6 +85,9 @@ class Following:
         self._reconciles = reconciles and safeguards.reconcile_before_append
         """Rules 1 and 7. Off only in tests."""
         self.corrupt_answers = 0
+        self.disagreements = 0
+        """How often in a row what the leader sent was intact, and could not follow what this log ends with.
+        Neither of both will change by asking again: one of the logs is not what it should be."""
         self.uncommitted_bytes = 0
         """About how much was copied and is not committed yet, for those who wait for a number of bytes."""
 
@@ -102,6 +106,12 @@ class Following:
             return FetchOutcome.STALE
         if not self._belongs_to(sent) and self._safeguards.stale_answer_dropped:
             return FetchOutcome.STALE
+        outcome = self._apply(data, now_ms)
+        if outcome <= FetchOutcome.TRUNCATING:
+            self.disagreements = 0
+        return outcome
+
+    def _apply(self, data: FetchedPartitionData, now_ms: int) -> FetchOutcome:
         error_code = data.error_code
         if error_code != _NONE:
             if error_code in _EPOCH_ERRORS:
@@ -155,6 +165,7 @@ class Following:
             own_end = min(own_end, leader_end)
         target = min(own_end, leader_end)
         if target >= log.end_offset or target < 0:
+            self.disagreements += 1
             return FetchOutcome.BACK_OFF  # it says that the logs differ, and not where
         # Also to before its own start: what the leader writes there next must not be skipped.
         log.take_truncation(target)
@@ -188,6 +199,9 @@ class Following:
             # Not of later epochs: a leader that has lost its leadership while it sent this may have cut its
             # log, and sends what it has copied since. That need not follow what this log ends with.
             log.append_as_follower(records, now_ms=now_ms, leader_epoch=self.leader_epoch)
+        except DoesNotFollow:
+            self.disagreements += 1
+            return FetchOutcome.BACK_OFF
         except CorruptBatch:
             self.corrupt_answers += 1
             return FetchOutcome.BACK_OFF

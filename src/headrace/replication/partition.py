@@ -32,12 +32,22 @@ from headrace.replication.safeguards import ALL_ON, Safeguards
 from headrace.replication.waiting import EVERYTHING, CommitWaiter, decide, tell_append
 
 ACKS_ALL: Final = -1
+MOST_DISAGREEMENTS: Final = 5
+"""In a row, with pauses that grow: until then the leader may find that it is the one with damage."""
 
 
 class Partition(Replica):
     """Invariant: at most one of `_term` and `_following` is there, as `role` says."""
 
-    __slots__ = ("_earlier_term", "_following", "_later", "_term", "on_doubt", "on_wish")
+    __slots__ = (
+        "_earlier_term",
+        "_following",
+        "_later",
+        "_term",
+        "on_disagreement",
+        "on_doubt",
+        "on_wish",
+    )
 
     def __init__(
         self,
@@ -55,6 +65,8 @@ class Partition(Replica):
         """Told when the leader may wish another ISR: `wanted_isr` says which."""
         self.on_doubt: Callable[[Partition, int], None] | None = None
         """Told when a follower cannot use what it is given from an offset on."""
+        self.on_disagreement: Callable[[Partition], None] | None = None
+        """Told when the leader's log and this one are of different logs, as often as it is seen."""
         self._term: LeaderTerm | None = None
         self._earlier_term: LeaderTerm | None = None
         self._following: Following | None = None
@@ -330,6 +342,8 @@ class Partition(Replica):
         outcome = following.apply(sent, data, now_ms)
         if outcome <= FetchOutcome.APPENDED:
             self._on_copied(following, data, outcome)
+        elif following.disagreements >= MOST_DISAGREEMENTS and self.on_disagreement is not None:
+            self.on_disagreement(self)
         return outcome
 
     def _on_copied(self, following: Following, data: FetchedPartitionData, outcome: FetchOutcome) -> None:

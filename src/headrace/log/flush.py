@@ -71,6 +71,10 @@ class FlushTicket:
 
     def done(self) -> None:
         """After `run` returned. What was truncated since does not become durable by it."""
+        if self._listing is not None and self._listing.cold:
+            for segment in self.log.segments:
+                if segment.base_offset in self._listing.cold:
+                    segment.distrust()
         self.log.flushed(self)
 
     def failed(self) -> None:

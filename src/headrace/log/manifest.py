@@ -220,18 +220,23 @@ def with_swap(sealed: Sequence[Sealed], swap: Sealed) -> tuple[Sealed, ...]:
 class Listing:
     """Sealed segments that are to be listed once they are synced. `run` belongs to the thread that syncs."""
 
-    __slots__ = ("_cuts", "_manifest", "_segments")
+    __slots__ = ("_cuts", "_manifest", "_segments", "cold")
 
     def __init__(self, manifest: Manifest, segments: Sequence[tuple[int, int, int, File]]) -> None:
         """(base offset, next offset, size, file) of each."""
         self._manifest = manifest
         self._segments = segments
         self._cuts = manifest.cuts
+        self.cold: list[int] = []
+        """Base offsets of those that had left memory. What is read of them now is back there, and nobody has
+        verified it: readers must not take it for what was written."""
 
     def run(self) -> None:
-        sealed = [
-            Sealed(base, following, size, fingerprint(file, size))
-            for base, following, size, file in self._segments
-        ]
+        sealed = []
+        for base, following, size, file in self._segments:
+            sample = min(_SAMPLE_BYTES, size)
+            if not (file.is_resident(0, sample) and file.is_resident(size - sample, sample)):
+                self.cold.append(base)
+            sealed.append(Sealed(base, following, size, fingerprint(file, size)))
         self._manifest.add(sealed, self._cuts)
         self._manifest.save()

@@ -66,6 +66,17 @@ def test_a_segment_is_listed_by_the_flush_that_syncs_it(host: Host) -> None:
     assert not host.log.manifest.lacks(len(host.log.segments) - 1)
 
 
+def test_what_listing_brings_back_to_memory_is_not_trusted(host: Host) -> None:
+    """It had left memory and changed on the disk. Readers were once given it, as what this process wrote."""
+    host.fill()
+    segment = host.log.segments[0]
+    path = segment.path(files.LOG)
+    assert segment.is_trusted(0, segment.size)
+    host.disk.put(path, host.disk.content(path))
+    host.log.flush()
+    assert not segment.is_trusted(0, segment.size)
+
+
 def test_a_log_of_one_segment_costs_no_manifest(host: Host) -> None:
     append(host.log, b"one")
     host.log.flush()

@@ -81,3 +81,22 @@ def test_fault_36_an_error_of_the_disk_while_a_coordinator_loads(make_bed: MakeB
     said = bed.cluster.brokers[second].output.read_text()
     assert "internal topic cannot be read" in said
     assert "Input/output error" in said
+
+
+def test_fault_36_damage_that_a_coordinator_meets_while_it_loads(make_bed: MakeBed) -> None:
+    """The next leader gives its replica up, and the third one leads. The batch was once passed over, and the
+    group began anew."""
+    bed = make_bed(properties=PROPERTIES)
+    bed.cluster.create_topic(TOPIC, [[1, 2, 3]])
+    eventually(lambda: coordinator(bed) != -1, 60, "a group has a coordinator")
+    eventually(lambda: commit(bed, 42), 60, "an offset is committed")
+    bed.cluster.wait_in_sync(OFFSETS)
+    first, second, third = bed.cluster.partition(OFFSETS).replicas
+    (path,) = bed.partition_dir(second, OFFSETS).glob("*.log")
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size - 5)
+        file.write(b"\x7e")
+    bed.cluster.kill(first)
+    eventually(lambda: bed.cluster.ask(third, OFFSETS).partitions[OFFSETS, 0].leader == third, 60, "moved")
+    eventually(lambda: committed(bed) == 42, 60, "the third broker tells what was committed")
+    assert "partition quarantined" in bed.cluster.brokers[second].output.read_text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,6 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from headrace.broker import disk_space
+from headrace.log.os_disk import OsDisk
 from headrace.testing.cluster import Cluster
 from tests.integration.real_client import admin, create, eventually, read
 
@@ -71,3 +73,31 @@ def test_fault_35_what_is_not_a_clients_goes_on(cluster: Cluster) -> None:
     (kept,) = consumer.committed([TopicPartition("t", 0)], timeout=30)
     consumer.close()
     assert kept.offset == 0
+
+
+def test_fault_35_a_partition_whose_files_find_no_room_is_made_when_there_is_some(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The directory once went offline with all that it held."""
+    plain = OsDisk.make_dirs
+
+    def make_dirs(disk: OsDisk, path: str) -> None:
+        if "later-" in path:
+            raise OSError(errno.ENOSPC, "No space left on device", path)
+        plain(disk, path)
+
+    monkeypatch.setattr(OsDisk, "make_dirs", make_dirs)
+    broker = cluster.broker
+    set_floor(cluster, "0")
+    create(cluster.bootstrap, "later", 2)
+    eventually(lambda: len(broker.partitions.offline) == 2)
+    assert all(directory.is_online for directory in broker.logs.directories)
+    finish = begin(cluster.bootstrap)
+    monkeypatch.setattr(OsDisk, "make_dirs", plain)
+    finish()
+    eventually(lambda: not broker.partitions.offline)
+    told: list[object] = []
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    producer.produce("later", b"x", on_delivery=lambda error, _: told.append(error))
+    assert producer.flush(60) == 0
+    assert told == [None]

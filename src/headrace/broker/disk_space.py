@@ -45,6 +45,7 @@ class DiskSpace:
             await asyncio.sleep(POLL_SECONDS)
             try:
                 await self._look()
+                self._broker.hosting.open_refused()
             except Exception as error:
                 self._broker.log.error("cannot watch the disk space", error=repr(error), exc_info=error)
 

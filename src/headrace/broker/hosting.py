@@ -18,7 +18,7 @@ from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ResourceType
 from headrace.controller.topic_image import TopicImage
-from headrace.core.errors import StorageError
+from headrace.core.errors import DiskFull, StorageError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log.directory import LogDirectory
 from headrace.log.partition_log import PartitionLog
@@ -36,6 +36,8 @@ class Hosting:
         self._missed = False
         """Rows went by that were not said to this process: look at all of them again."""
         self._late = LateOpenings(broker, self.host, self._is_said_to_us)
+        self._refused: dict[tuple[UUID, int], None] = {}
+        """Partitions whose files found no room."""
         self._room: int | None = None
         """How many new logs may still be made in this call; None if it does not matter how long it takes."""
         self.missing: Mapping[tuple[UUID, int], str] = {}
@@ -172,6 +174,8 @@ class Hosting:
                         continue
                     log = self._open(name, topic.topic_id, config)
                 except StorageError as error:
+                    if isinstance(error, DiskFull):
+                        self._refused[topic.topic_id, index] = None
                     broker.log.error("partition offline", partition=str(name), error=str(error))
                     broker.partitions.set_offline(name, error)
                     broker.dispatcher.forget_answers()
@@ -187,6 +191,8 @@ class Hosting:
                 partition.on_wish = broker.replicas.isr_changes.consider
                 partition.on_doubt = broker.integrity.doubt
                 partition.on_disagreement = broker.integrity.disagree
+                if name in broker.partitions.offline:
+                    broker.dispatcher.forget_answers()
                 broker.partitions.add(partition)
                 broker.coordinators.adopt(partition)
             partition.assign(_row(topic, index), broker.broker_id, now)
@@ -195,6 +201,13 @@ class Hosting:
             else:
                 broker.replicas.unfollow(partition)
             broker.replicas.directories.consider(partition)
+
+    def open_refused(self) -> None:
+        """What found no room for its files may find some now."""
+        if self._refused and not all(each.is_full for each in self._broker.logs.online()):
+            refused, self._refused = self._refused, {}
+            for topic_id, index in refused:
+                self._late.add(topic_id, index)
 
     def _open(self, name: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
         logs = self._broker.logs

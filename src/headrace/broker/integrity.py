@@ -71,16 +71,18 @@ class Integrity:
                     self.look_at(partition, segment, part.position)
                     return
 
-    def doubt(self, partition: Partition, offset: int) -> None:
-        """Somebody could not use what is at `offset`: look."""
+    def doubt(self, partition: Partition, offset: int) -> asyncio.Future[None]:
+        """Somebody could not use what is at `offset`: look. The future ends when something was done."""
         log = partition.log
         if log.closed or not log.log_start_offset <= offset < log.end_offset:
-            return
+            nothing = self._broker.loop.create_future()
+            nothing.set_result(None)
+            return nothing
         segment = next(
             (each for each in reversed(log.segments) if each.base_offset <= offset), log.segments[0]
         )
         segment.distrust()
-        self._look(partition, ReadAhead(log, segment, offset, MAX_RANGE_BYTES))
+        return self._look(partition, ReadAhead(log, segment, offset, MAX_RANGE_BYTES))
 
     def look_at(self, partition: Partition, segment: Segment, position: int) -> asyncio.Future[None]:
         """The same of the batch at `position`. The future ends when something was done about it."""
@@ -148,7 +150,7 @@ class Integrity:
         }
         segment.read_state().note_damage(damage)
         self._unmended[segment] = partition
-        if self._is_elsewhere(partition):
+        if self.is_elsewhere(partition):
             self._broker.log.error("log segment damaged", **told)
             error = CorruptLog(f"{path}: position {damage.position}: {damage.reason}")
             if not self._mending.begin(partition, segment, partial(self._not_mended, partition, error)):
@@ -164,7 +166,7 @@ class Integrity:
     def _not_mended(self, partition: Partition, error: CorruptLog, why: str) -> None:
         name = str(partition.topic_partition)
         self._broker.log.warning("a damaged segment cannot be mended alone", partition=name, error=why)
-        if self._is_elsewhere(partition):
+        if self.is_elsewhere(partition):
             self._give_up(partition, error)
 
     async def stop(self) -> None:
@@ -194,11 +196,11 @@ class Integrity:
         for segment, partition in list(self._still_unmended().items()):
             if self._mending.is_under_way(segment) or partition.log.closed or segment.reads is None:
                 continue
-            if self._is_elsewhere(partition):
+            if self.is_elsewhere(partition):
                 self._unmended.pop(segment, None)
                 self.on_damage(partition, segment, segment.reads.damage[0])
 
-    def _is_elsewhere(self, partition: Partition) -> bool:
+    def is_elsewhere(self, partition: Partition) -> bool:
         """Whether another broker has what is committed: it leads, or is alive and in the ISR, or eligible."""
         broker = self._broker
         if broker.alone:

@@ -18,6 +18,7 @@ from headrace.core.errors import DiskFull, StorageError
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk, File, SyncFailed
 from headrace.log import wholeness
+from headrace.log.full_disk import is_full_disk
 from headrace.log.index_blocks import IndexBlocks
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _ADVICE: Final = {
     errno.EIO: "replace the disk, or check it, before it is used again",
 }
 
-_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _NOTHING_LOST: Final = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EACCES)
 """Except of a sync: what could not be written was refused, and what was written before is untouched."""
 
@@ -138,7 +138,7 @@ class LogDirectory:
 
     def refuse(self, error: OSError, doing: str) -> StorageError:
         """For a write that was taken back: a full disk has lost nothing and stays; all else is final."""
-        if error.errno not in _FULL or isinstance(error, SyncFailed):
+        if not is_full_disk(error):
             return self.fail(error, doing)
         self.is_full = True
         self.on_full(self)

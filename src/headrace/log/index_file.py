@@ -12,6 +12,7 @@ from struct import Struct
 from typing import ClassVar, Final
 
 from headrace.core.ports import Disk, File
+from headrace.log.full_disk import is_full_disk
 from headrace.log.index_blocks import IndexBlocks
 from headrace.log.residency import NotResident
 
@@ -51,7 +52,13 @@ class IndexFile:
     def _add(self, raw: bytes) -> None:
         self._tail += raw
         if len(self._tail) >= CHUNK_ENTRIES * self.ENTRY.size:
-            self.flush()
+            try:
+                self.flush()
+            except OSError as error:
+                # The batch that it is about is written, and cannot be refused any more. What waits is made
+                # again from the batches, if it comes to that: it waits until there is room.
+                if not is_full_disk(error):
+                    raise
 
     def flush(self) -> None:
         """Write what waits. Creates the file, empty if need be."""

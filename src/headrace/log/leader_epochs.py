@@ -65,8 +65,13 @@ class LeaderEpochs:
         return True
 
     def assign(self, epoch: int, start_offset: int) -> None:
+        before = list(self.entries)
         if self.note(epoch, start_offset):
-            self.write()
+            try:
+                self.write()
+            except OSError:
+                self.entries = before  # or nobody would write it later
+                raise
 
     def replace(self, entries: Iterable[tuple[int, int]]) -> None:
         self.entries = list(entries)
@@ -85,6 +90,10 @@ class LeaderEpochs:
     def epoch_of(self, offset: int) -> int:
         place = bisect_right(self.entries, offset, key=_start)
         return self.entries[place - 1][0] if place else NO_EPOCH
+
+    def forget_from(self, offset: int) -> None:
+        """As `truncate_from_end`, of what is in memory alone: the next write says so."""
+        self.entries = [entry for entry in self.entries if entry[1] < offset]
 
     def truncate_from_end(self, offset: int) -> None:
         """Forget the epochs that begin at `offset` or later."""

@@ -294,7 +294,8 @@ class LogManager:
                 )
             log = empty_log(chosen, path, partition, self._config_of(partition.topic), topic_id, now_ms)
         except OSError as error:
-            raise chosen.fail(error, f"create {partition}") from error
+            # What is there of it holds nothing, and is begun anew when it is created again.
+            raise chosen.refuse(error, f"create {partition}") from error
         self.logs[partition] = log
         return log
 

@@ -98,14 +98,14 @@ class PartitionLog(SegmentChain):
                 or segment.index_full
             ) and self.may_roll(last_offset):
                 segment = self._roll(now_ms)
+            if leader_epoch != self.latest_epoch:
+                self.begin_epoch(leader_epoch, base_offset)  # before the batch: it can still be refused
             _ASSIGN(batch, 0, base_offset, header[1], leader_epoch)
             (segment.open_file or segment.file()).pwrite(batch, segment.size)
             if not segment.size:
                 segment.first_checksum = first_checksum(batch)
                 self._start_segment_clock(segment, max_timestamp, now_ms)
             segment.note(size, base_offset, last_offset, max_timestamp)
-            if leader_epoch != self.latest_epoch:
-                self.begin_epoch(leader_epoch, base_offset)
             self.end_offset = last_offset + 1
             if has_producer:
                 if header[5] & CONTROL_FLAG:
@@ -115,24 +115,30 @@ class PartitionLog(SegmentChain):
                 else:
                     self.producers.apply(header, base_offset)
         except OSError as error:
-            raise self._not_appended(segment, size, error) from error
+            raise self._not_appended(segment, base_offset, size, error) from error
         if self.dirty_since_ms < 0:
             self.mark_unsynced(now_ms)
         stamped = max_timestamp if self._rules.log_append_time else -1
         return _NEW(AppendResult, (base_offset, last_offset, stamped, self.log_start_offset, False))
 
-    def _not_appended(self, segment: Segment, size: int, error: OSError) -> StorageError:
+    def _not_appended(self, segment: Segment, base_offset: int, size: int, error: OSError) -> StorageError:
         """If the disk had no room for all of `size` bytes, what is there of them is cut off again: it is as
         before. Once they are written nothing can be taken back."""
         doing = f"append to {self.topic_partition}"
         try:
             file = segment.file()
-            if file.size() < segment.size + size:
+            if self.end_offset == base_offset and file.size() < segment.size + size:
                 file.truncate(segment.size)
+                self._forget_epochs()
                 return self.directory.refuse(error, doing)
         except OSError as worse:
             error = worse
         return self.directory.fail(error, doing)
+
+    def _forget_epochs(self) -> None:
+        """Those that began with what was not appended: nobody may be told that there are records of them."""
+        self.epochs.forget_from(self.end_offset)
+        self.latest_epoch = self.epochs.latest
 
     def _fenced(self, leader_epoch: int) -> FencedLeaderEpoch:
         return FencedLeaderEpoch(
@@ -160,6 +166,8 @@ class PartitionLog(SegmentChain):
                 if len(checked) > 1 and self._holds_all(checked, now_ms):
                     # One write for all of them. What a crash leaves of it is cut back to a whole batch.
                     segment, (last_at, last) = self._active, checked[-1]
+                    for _, header in checked:
+                        self._begin_epoch_of(header)
                     self._write(segment, view[: last_at + last.size])
                     for at, header in checked:
                         self._note_appended(segment, view[at : at + header.size], header)
@@ -206,7 +214,7 @@ class PartitionLog(SegmentChain):
         try:
             segment.file().pwrite(batches, segment.size)
         except OSError as error:
-            raise self._not_appended(segment, len(batches), error) from error
+            raise self._not_appended(segment, self.end_offset, len(batches), error) from error
 
     def _append_checked(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
         segment = self._active
@@ -218,6 +226,7 @@ class PartitionLog(SegmentChain):
         ) and self.may_roll(header.last_offset):
             far = header.last_offset - self.end_offset > MAX_RELATIVE_OFFSET
             segment = self._roll(now_ms, header.base_offset if far else None)
+        self._begin_epoch_of(header)
         self._write(segment, batch)
         if not segment.size:
             segment.first_checksum = first_checksum(batch)
@@ -243,14 +252,21 @@ class PartitionLog(SegmentChain):
     def _note_appended(self, segment: Segment, batch: memoryview, header: BatchHeader) -> None:
         """A batch that lies in the file behind what the segment knows of."""
         segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
-        if header.leader_epoch > self.latest_epoch:
-            self.begin_epoch(header.leader_epoch, header.base_offset)
         self.end_offset = header.next_offset
         take_over(self.producers, segment, header, lambda: batch)
 
+    def _begin_epoch_of(self, header: BatchHeader) -> None:
+        """Before the batch is written: then it can still be refused, where there is no room for either."""
+        if header.leader_epoch > self.latest_epoch:
+            self.begin_epoch(header.leader_epoch, header.base_offset)
+
     def begin_epoch(self, epoch: int, start_offset: int | None = None) -> None:
         """A leader's epoch begins, by default at the end. An older one than the latest changes nothing."""
-        self.epochs.assign(epoch, self.end_offset if start_offset is None else start_offset)
+        try:
+            self.epochs.assign(epoch, self.end_offset if start_offset is None else start_offset)
+        except OSError as error:
+            self._forget_epochs()
+            raise self.directory.refuse(error, f"note an epoch of {self.topic_partition}") from error
         self.latest_epoch = self.epochs.latest
 
     # --- reading ---

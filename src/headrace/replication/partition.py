@@ -63,7 +63,7 @@ class Partition(Replica):
         super().__init__(topic_partition, topic_id, log, metrics, high_watermark, safeguards)
         self.on_wish: Callable[[Partition], None] | None = None
         """Told when the leader may wish another ISR: `wanted_isr` says which."""
-        self.on_doubt: Callable[[Partition, int], None] | None = None
+        self.on_doubt: Callable[[Partition, int], object] | None = None
         """Told when a follower cannot use what it is given from an offset on."""
         self.on_disagreement: Callable[[Partition], None] | None = None
         """Told when the leader's log and this one are of different logs, as often as it is seen."""

@@ -25,6 +25,8 @@ async def leave(broker: Broker) -> None:
     """
     if not broker.config.controlled_shutdown_enable or broker.alone or broker.broker_epoch < 0:
         return
+    if broker.failure.done() and broker.controller.in_office:
+        return  # it would ask itself, and can commit nothing: its session ends, and others decide
     deadline = broker.loop.time() + MOST_SECONDS
     backoff = broker.config.controlled_shutdown_retry_backoff_ms / 1000
     patience = broker.loop.time() + backoff * broker.config.controlled_shutdown_max_retries
@@ -43,12 +45,16 @@ async def leave(broker: Broker) -> None:
         except HeadraceError as error:
             failures += 1
             broker.log.warning("controlled shutdown: the controller did not answer", error=str(error))
+            if broker.failure.done():
+                return  # whoever waits for this broker waits in vain
             await asyncio.sleep(backoff)
             continue
         if answer.error_code:
             failures += 1
             name = ErrorCode(answer.error_code).name
             broker.log.warning("controlled shutdown: the controller refused", error=name)
+            if broker.failure.done():
+                return
             await asyncio.sleep(backoff)
         elif broker.failure.done():
             return  # without a disk it cannot follow the metadata, nor hear that it leads no more

@@ -12,12 +12,12 @@ from headrace.core.errors import (
     ClientError,
     CoordinatorLoading,
     CoordinatorNotAvailable,
+    CorruptBatch,
     CorruptLog,
     HeadraceError,
 )
 from headrace.core.ports import FileRange
 from headrace.core.tasks import spawn
-from headrace.log.partition_log import PartitionLog
 from headrace.protocol.batch import BatchHeader, check, iterate
 from headrace.protocol.control_records import ControlType, control_type
 from headrace.protocol.records import Record, decode_records
@@ -64,11 +64,14 @@ class ShardLoading(Generic[S]):
         while True:
             shard = self._make()
             try:
-                await ShardLoader(self._broker, self._partition.log, shard, self._kinds).load()
+                await ShardLoader(self._broker, self._partition, shard, self._kinds).load()
             except Exception as error:
                 self._on_failure(error)
                 if self._partition.is_offline:
                     return  # its directory is: another broker leads it soon, or nobody can
+                if isinstance(error, Damaged):
+                    # If another replica has it, this one is given up, and this task ends with its leadership.
+                    await self._broker.integrity.doubt(self._partition, error.offset)
                 await asyncio.sleep(RELOAD_SECONDS)
             else:
                 self._on_loaded(shard)
@@ -86,10 +89,19 @@ class ShardLoading(Generic[S]):
         self.refusal = CoordinatorNotAvailable(f"{name} cannot be read: {error}")
 
 
+class Damaged(CorruptLog):
+    """What was written is not there any more."""
+
+    def __init__(self, text: str, offset: int) -> None:
+        super().__init__(text)
+        self.offset = offset
+
+
 class ShardLoader:
-    def __init__(self, broker: Broker, log: PartitionLog, shard: Shard, kinds: Kinds) -> None:
+    def __init__(self, broker: Broker, partition: Partition, shard: Shard, kinds: Kinds) -> None:
         self._broker = broker
-        self._log = log
+        self._partition = partition
+        self._log = partition.log
         self._shard = shard
         self._kinds = kinds
         self._since_turn = 0
@@ -104,13 +116,16 @@ class ShardLoader:
         offset = log.log_start_offset
         while offset < log.end_offset:
             offset = max(offset, log.log_start_offset)  # records may be deleted while this reads
-            found = log.read(offset, READ_BYTES, limit=log.end_offset, min_one=True)
+            try:
+                found = log.read(offset, READ_BYTES, limit=log.end_offset, min_one=True)
+            except CorruptLog as error:
+                raise Damaged(str(error), offset) from error
             if not found.length:
                 break  # the cleaner left nothing behind this offset
             data = await self._read(found)
             following = await self._replay(data, offset)
             if following <= offset:
-                raise CorruptLog(f"{log.topic_partition} cannot be read at offset {offset}")
+                raise Damaged(f"{log.topic_partition} cannot be read at offset {offset}", offset)
             offset = following
 
     async def _read(self, found: FileRange) -> bytes:
@@ -148,6 +163,10 @@ class ShardLoader:
                 self.records += 1
                 yield
         except ClientError as error:
+            # Whoever passed over damage would forget what was committed, though others know it. If nobody
+            # does, what is whole is worth more than nothing.
+            if isinstance(error, CorruptBatch) and self._broker.integrity.is_elsewhere(self._partition):
+                raise Damaged(f"{self._log.topic_partition}: {error}", header.base_offset) from error
             self.damaged += 1
             self._broker.log.error(
                 "batch of an internal topic passed over",

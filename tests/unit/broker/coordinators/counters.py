@@ -123,6 +123,9 @@ class Counters:
         self.epoch = 0
         self.partition = self.host(**settings)
         self.node = SimpleNamespace(is_current=True)
+        self.is_elsewhere = False
+        """Whether another replica has what this one has."""
+        self.doubted: list[int] = []
         stub: Any = SimpleNamespace(
             clock=SimpleNamespace(wall_ms=lambda: NOW),
             loop=self.loop,
@@ -131,6 +134,7 @@ class Counters:
             flusher=SimpleNamespace(flush=self._flush),
             offload=self._offload,
             node=self.node,
+            integrity=SimpleNamespace(is_elsewhere=lambda _: self.is_elsewhere, doubt=self._doubt),
         )
         terms = Terms(
             TRANSACTION_KINDS,
@@ -181,6 +185,9 @@ class Counters:
         end = self.partition.log.end_offset if up_to is None else up_to
         self.partition.on_replica_fetch(2, 100, end, 0.0)
         await self.turn()
+
+    async def _doubt(self, _partition: Partition, offset: int) -> None:
+        self.doubted.append(offset)
 
     async def loaded(self) -> CounterShard:
         for _ in range(10_000):

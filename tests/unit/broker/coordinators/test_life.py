@@ -127,6 +127,27 @@ async def test_unreadable_records_and_batches_are_passed_over() -> None:
     ]
 
 
+async def test_damage_that_others_do_not_have_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the batch said would be forgotten, though another replica could tell it."""
+    monkeypatch.setattr(loading, "RELOAD_SECONDS", 0.0)
+    counters = Counters(lead=False)
+    counters.partition.assign(row(LOCAL, 1, (1,)), LOCAL, 0.0)
+    counters.epoch = 1
+    counters.is_elsewhere = True
+    write(counters, encode(counted("a", 1), NOW))
+    damaged = encode_batch([encode(counted("d", 4), NOW)])
+    damaged[17:21] = b"\x00" * 4
+    counters.partition.append(damaged, read_header(damaged), acks=-1, now_ms=NOW, from_client=False)
+    counters.lead()
+    assert isinstance(await refusal_of(counters), CoordinatorNotAvailable)
+    while not counters.doubted:
+        await asyncio.sleep(0)
+    assert counters.doubted[0] == 1
+    assert not list(counters.coordinator.loaded())
+    counters.is_elsewhere = False  # what is whole is worth more than nothing
+    assert (await counters.loaded()).numbers == {"a": 1}
+
+
 async def test_loading_lets_others_have_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "RECORDS_PER_TURN", 10)
     monkeypatch.setattr(loading, "READ_BYTES", 1_000)

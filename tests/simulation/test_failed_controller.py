@@ -1,0 +1,28 @@
+"""A controller without a disk stops at once: it can decide nothing any more, not even about itself."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from headrace.testing.disk import Fault
+from tests.simulation.test_found_by_seeds import scene
+
+KAFKAS = {"controlled.shutdown.retry.backoff.ms": "5000", "controlled.shutdown.max.retries": "3"}
+
+
+@pytest.mark.parametrize("in_office", [True, False], ids=["controller", "another"])
+def test_a_broker_whose_only_directory_failed_is_gone_soon(in_office: bool) -> None:
+    """It once asked itself four times, five seconds apart, to be allowed to leave."""
+    with scene(properties=KAFKAS) as it:
+        host = next(each for each in it.cluster.hosts if (each in it.in_office()) is in_office)
+        process, broker = host.process, host.broker
+        assert broker is not None
+        for operation in ("pwrite", "sync", "open"):
+            host.disk.faults.append(Fault(operation, "/data", errno.EIO))
+        host.wanted = False
+        broker.logs.directories[0].fail(OSError(errno.EIO, "Input/output error"), "write to it")
+        it.cluster.run_until(broker.failure.done, 5, "the broker cannot go on")
+        it.cluster.run_until(lambda: host.process is not process, 3, "it has stopped")
+        it.cluster.run_until(lambda: it.in_sync() == 2, 10, "it is fenced")

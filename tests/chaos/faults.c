@@ -27,6 +27,7 @@ struct faults {
     uint32_t sync_error;
     uint32_t read_error;
     uint32_t delay_us;
+    uint32_t sync_delay_us;
     char prefix[240];
 };
 
@@ -56,8 +57,7 @@ static int concerned(int fd) {
 }
 
 /* Zero if the call may go on; otherwise errno is set. */
-static int hurt(int fd, uint32_t error) {
-    uint32_t delay = faults->delay_us;
+static int hurt(int fd, uint32_t error, uint32_t delay) {
     if ((!error && !delay) || !concerned(fd))
         return 0;
     if (delay) {
@@ -69,12 +69,17 @@ static int hurt(int fd, uint32_t error) {
     return error != 0;
 }
 
+/* What a call takes longer than all others. */
+#define LATER_write_error 0
+#define LATER_read_error 0
+#define LATER_sync_error faults->sync_delay_us
+
 #define FAULTY(field, result, name, parameters, arguments)                                                   \
     result name parameters {                                                                                 \
         static result(*original) parameters;                                                                 \
         if (!original)                                                                                       \
             original = (result(*) parameters)dlsym(RTLD_NEXT, #name);                                        \
-        if (faults && hurt(fd, faults->field))                                                               \
+        if (faults && hurt(fd, faults->field, faults->delay_us + LATER_##field))                             \
             return -1;                                                                                       \
         return original arguments;                                                                           \
     }

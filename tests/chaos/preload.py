@@ -13,7 +13,7 @@ from typing import Final
 
 SOURCE: Final = Path(__file__).with_name("faults.c")
 CACHE: Final = Path(__file__).resolve().parents[2] / ".cache"
-_FORMAT: Final = struct.Struct("=qIIII240s")
+_FORMAT: Final = struct.Struct("=qIIIII240s")
 
 
 def unavailable() -> str | None:
@@ -43,13 +43,13 @@ class Faults:
         self._prefix = f"{directory}/".encode()
         self._control = control
         self._clock_us = 0
-        self._disk = (0, 0, 0, 0)
+        self._disk = (0, 0, 0, 0, 0)
         control.write_bytes(bytes(_FORMAT.size))
         self.environment = {"LD_PRELOAD": str(library()), "HEADRACE_FAULTS": str(control)}
 
     def fail(self, *, writes: int = 0, syncs: int = 0, reads: int = 0) -> None:
         """With these numbers of errno."""
-        self._disk = (writes, syncs, reads, 0)
+        self._disk = (writes, syncs, reads, 0, 0)
         self._apply()
 
     def break_disk(self) -> None:
@@ -57,7 +57,12 @@ class Faults:
 
     def slow_disk(self, seconds: float) -> None:
         """Each write and each sync takes so much longer."""
-        self._disk = (0, 0, 0, int(seconds * 1e6))
+        self._disk = (0, 0, 0, int(seconds * 1e6), 0)
+        self._apply()
+
+    def slow_syncs(self, seconds: float) -> None:
+        """Each sync does, and writes go to the page cache as fast as ever."""
+        self._disk = (0, 0, 0, 0, int(seconds * 1e6))
         self._apply()
 
     def heal_disk(self) -> None:

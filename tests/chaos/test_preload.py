@@ -66,6 +66,8 @@ def test_disk_and_clock(tmp_path: Path) -> None:
         assert codes == [0] * 12
         assert 0.3 <= fastest() < 0.6, "all six calls inside are slow, none of the six outside"
         assert 3599 < offset < 3601
+        faults.slow_syncs(0.05)
+        assert 0.1 <= fastest() < 0.2, "both syncs inside are slow"
         faults.set_clock(-0.9)
         faults.heal_disk()
         assert -2 < look()[2] < -0.8

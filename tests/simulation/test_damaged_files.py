@@ -12,6 +12,7 @@ import pytest
 
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, files
+from headrace.protocol.batch import read_header
 from headrace.protocol.records import encode_batch
 from headrace.testing.disk import SimulatedDisk
 from tests.simulation.client import TOPIC
@@ -62,6 +63,7 @@ def test_a_damaged_copy_of_the_metadata_is_fetched_anew(damage: Callable[[Simula
         host.stop()
         it.cluster.run_until(lambda: host.before_start is None, 10, "it has stopped, and starts again")
         it.cluster.run_until(it.is_whole, 30, "it is back and in sync")
+        assert host.lives == 2, "one start is enough"
 
 
 SMALL = {"internal.segment.bytes": "300"}
@@ -106,19 +108,44 @@ def test_a_broker_with_a_damaged_replica_vouches_for_the_others(
         assert it.acknowledged() >= 40
 
 
-NEVER = {"log.flush.offset.checkpoint.interval.ms": "600000"}
+CHECKPOINTS_ALONE = {"log.flush.offset.checkpoint.interval.ms": "1000"}
+"""What is committed is known, and not synced."""
+
+
+def cut_end(partition: int) -> Callable[[SimulatedDisk], None]:
+    """Between two batches: nothing in the file itself says that more was there."""
+
+    def cut(disk: SimulatedDisk) -> None:
+        path = [path for path in disk.files(f"/data/{TOPIC}-{partition}/") if path.endswith(files.LOG)][-1]
+        data = disk.content(path)
+        disk.put(path, data[: read_header(data).size])
+
+    return cut
+
+
+NEVER = {
+    "log.flush.offset.checkpoint.interval.ms": "600000",
+    "replica.high.watermark.checkpoint.interval.ms": "600000",
+}
 
 
 @pytest.mark.parametrize(
-    ("drop", "properties"),
-    [(drop_first, OFTEN), (drop_folder, OFTEN), (drop_folder, NEVER)],
-    ids=["a segment", "the folder", "a folder that no checkpoint knows"],
+    ("drop", "properties", "configs"),
+    [
+        (drop_first, OFTEN, SMALL),
+        (drop_folder, OFTEN, SMALL),
+        (drop_folder, NEVER, SMALL),
+        (cut_end, CHECKPOINTS_ALONE, {}),
+    ],
+    ids=["a segment", "the folder", "a folder that no checkpoint knows", "the end"],
 )
 def test_a_damaged_replica_is_not_elected(
-    drop: Callable[[int], Callable[[SimulatedDisk], None]], properties: Mapping[str, str]
+    drop: Callable[[int], Callable[[SimulatedDisk], None]],
+    properties: Mapping[str, str],
+    configs: Mapping[str, str],
 ) -> None:
     """Nor before the whole one is back, with an empty log in the place of the folder."""
-    with scene(brokers=2, configs=SMALL, properties=properties) as it:
+    with scene(brokers=2, configs=configs, properties=properties) as it:
         it.write(20)
         it.cluster.run_for(3)
         (follower,) = it.followers()
@@ -246,3 +273,28 @@ def test_a_follower_with_another_log_begins_anew() -> None:
         host.start()
         it.cluster.run_until(it.is_whole, 40, "it is back and in sync")
         assert it.invariants.is_whole(host, (TOPIC, 0))
+
+
+def test_a_broker_that_cannot_know_what_it_lacks_vouches_for_nothing() -> None:
+    """It was killed before its first checkpoint, and lost its copy of the metadata with a folder: it made the
+    log anew, and led with nothing in it."""
+    with scene(
+        brokers=2, properties=NEVER | {"replica.high.watermark.checkpoint.interval.ms": "600000"}
+    ) as it:
+        (follower,) = it.followers()
+        leader = it.cluster.hosts[it.row().leader - 1]
+
+        def drop(disk: SimulatedDisk) -> None:
+            for path in (f"/data/{TOPIC}-0", "/data/__cluster_metadata-0", f"/data/{claims_file.NAME}"):
+                if any(each.startswith(path) for each in disk.files("/data/")):
+                    disk.lose(path)
+
+        it.cluster.ensemble.versions.clear()  # as if the first of them had not been told yet
+        damage_while_down(follower, (TOPIC, 0), drop)
+        leader.wanted = False
+        leader.kill()
+        follower.start()
+        it.cluster.run_for(15)
+        leader.start()
+        it.cluster.run_until(it.is_whole, 40, "both are back")
+        assert it.invariants.is_whole(follower, (TOPIC, 0))

@@ -259,13 +259,13 @@ class Broker:
             await shared.start()
         storage = await open_storage(self, shared)
         self.logs, self.cluster_id = storage.logs, storage.cluster_id
-        self.removing = Removing(self.loop, self.logs.removals)
         self.disk_space = DiskSpace(self)
         await self.disk_space.start()
         self.producer_memory = ProducerMemory(self)
         self.producer_memory.start()
         self.high_watermarks = storage.high_watermarks
         storage, journal, self.store = await load_metadata(self, storage, self._metadata_store)
+        self.removing = Removing(self.loop, self.logs.removals)  # until here what is set aside is waited for
         self._serve_metadata(storage)
         coordination = shared or LocalCoordination(journal, cluster_id=storage.cluster_id)
         self.controller = Controller(coordination, self.store, self.clock)
@@ -404,7 +404,8 @@ class Broker:
         logs = getattr(self, "logs", None)
         if logs is not None:
             self.disk_space.stop()
-            await self.removing.drain()
+            if hasattr(self, "removing"):
+                await self.removing.drain()
             logs.release()
         self.work_thread.close()
         self._flush_threads.shutdown(wait=False)

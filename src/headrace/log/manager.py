@@ -377,6 +377,11 @@ class LogManager:
             tickets.append(self._checkpoints[directory.path].take_claims(logs, high_watermarks))
         return tickets
 
+    @property
+    def have_claims(self) -> bool:
+        """Whether each working directory said at the start, with a checksum, what it holds."""
+        return all(self._checkpoints[each.path].claimed is not None for each in self.online())
+
     def versions(self) -> dict[UUID, int]:
         """Of what each working directory claims, as it is on its disk."""
         return {each.uuid: self._checkpoints[each.path].written for each in self.online()}

@@ -126,6 +126,10 @@ def test_a_process_that_is_killed_leaves_half_a_batch_and_no_other_damage(host: 
     host.disk.flip(path, 8 * (len(whole) - 3))
     host.start()
     assert "does not leave that" in host.why_quarantined()
+    host.manager.release()
+    host.disk.kill()
+    host.start(replace(ALL_ON, torn_only=False))
+    assert host.log.end_offset == 4
 
 
 def test_a_log_that_was_cut_is_whole(host: Host) -> None:

@@ -99,7 +99,9 @@ class Membership:
         previous_epoch, earlier, stopped = self._previous()
         hosts_nothing = not self._whole_since and broker.world.wholeness.folders
         lost = find_lost(broker.image, broker.broker_id, broker.logs, hosts_nothing=hosts_nothing)
-        if sum(len(topic) for topic, _ in lost) > MOST_LOST_CHARACTERS:
+        # Without metadata and without claims nobody knows which replicas there should be.
+        is_ignorant = hosts_nothing and not broker.image.brokers and not broker.logs.have_claims
+        if is_ignorant or sum(len(topic) for topic, _ in lost) > MOST_LOST_CHARACTERS:
             previous_epoch, earlier, stopped, lost = -1, (), "unknown", frozenset()
         return BrokerDescription(
             broker_id=broker.broker_id,

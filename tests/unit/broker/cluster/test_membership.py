@@ -62,6 +62,7 @@ class Host:
         self.boot_id = "boot"
         self.processes = 0
         self.version = 0
+        self.has_claims = True
         self.damaged: dict[TopicPartition, CorruptLog] = {}
 
     def start(self, uuid: int = 77) -> Membership:
@@ -79,6 +80,7 @@ class Host:
                 logs={},
                 quarantined=self.damaged,
                 broker_epoch_at_stop=-1,
+                have_claims=self.has_claims,
                 versions=lambda: {UUID(int=uuid): self.version},
                 raise_versions=lambda known: (
                     [directory] if known.get(UUID(int=uuid), 0) > self.version else []
@@ -132,6 +134,15 @@ async def test_with_more_lost_replicas_than_a_node_can_name_nothing_is_vouched_f
     await host.start().register()
     _, again = host.service.told
     assert (again.stopped, again.earlier_incarnations, again.lost) == ("unknown", (), frozenset())
+
+
+async def test_who_knows_neither_metadata_nor_claims_vouches_for_nothing() -> None:
+    """A folder that is missing too would not be missed."""
+    host = Host()
+    await host.start().register()
+    host.has_claims = False
+    await host.start().register()
+    assert host.service.told[-1].stopped == "unknown"
 
 
 async def test_directories_that_are_older_than_was_told_are_not_vouched_for() -> None:

@@ -24,6 +24,7 @@ COMPILED = (
     "broker/coordinators/markers",
     "broker/coordinators/writer",
     "broker/dispatcher",
+    "broker/fetch/fetching",
     "broker/fetch/reading",
     "broker/fetch/sessions",
     "broker/fetch/waiting",

@@ -26,7 +26,7 @@ from tests.wire import Wire
 
 LONGEST_MS: Final = 50.0
 TOPICS: Final = [f"topic-{number}" for number in range(100)]
-_PATIENCE: Final = 5.0
+PATIENCE: Final = 5.0
 """Some answers wait for others, or for a time that the request says. The work on the loop is done by then."""
 _WITHOUT: Final = frozenset({ApiKey.PRODUCE})  # its records have cases of their own: tests/integration
 
@@ -52,20 +52,22 @@ def target() -> Iterator[Cluster]:
         yield cluster
 
 
-def connected(cluster: Cluster) -> Wire:
-    return Wire(int(cluster.bootstrap.rpartition(":")[2]), timeout=_PATIENCE)
+def connected(cluster: Cluster, patience: float) -> Wire:
+    return Wire(int(cluster.bootstrap.rpartition(":")[2]), timeout=patience)
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def send(cluster: Cluster, api: Api, version: int, body: bytes) -> tuple[float, int | None]:
+def send(
+    cluster: Cluster, api_key: int, version: int, body: bytes, patience: float
+) -> tuple[float, int | None]:
     """The longest turn, and the size of the answer. A coordinator that is being loaded, or a broker that
     closes the connection, has answered as well."""
-    with turns_of(cluster) as turns, connected(cluster) as wire:
+    with turns_of(cluster) as turns, connected(cluster, patience) as wire:
         try:
-            wire.send_body(int(api.key), version, body)
+            wire.send_body(api_key, version, body)
             answer: int | None = len(wire.receive_frame())
         except TimeoutError:
             answer = 0
@@ -80,28 +82,31 @@ def search(
     most_bytes: int,
     versions: Iterable[int],
     tried: Iterable[Stuffing] | None = None,
+    patience: float = PATIENCE,
 ) -> Iterator[Found]:
     for version in versions:
         for stuffing in stuffings(most_bytes // 8) if tried is None else tried:
-            found = largest(cluster, api, version, stuffing, most_bytes)
+            found = largest(cluster, api, version, stuffing, most_bytes, patience)
             if found is not None:
                 yield found
 
 
-def largest(cluster: Cluster, api: Api, version: int, stuffing: Stuffing, most_bytes: int) -> Found | None:
+def largest(
+    cluster: Cluster, api: Api, version: int, stuffing: Stuffing, most_bytes: int, patience: float
+) -> Found | None:
     """The largest request that is not refused for its size: by halves, from the largest that may be made."""
-    before, found = _peak_mb(), None
+    before, found = peak_mb(), None
     while most_bytes >= 1000:
         shorter = stuffing._replace(counts=tuple(min(each, most_bytes // 8) for each in stuffing.counts))
         try:
             body = stuffed(api.request, version, shorter, TOPICS, most_bytes).to_bytes(version)
         except (ValueError, struct.error, TypeError):
             return found  # no such value in this version
-        turn_ms, answer = send(cluster, api, version, body)
+        turn_ms, answer = send(cluster, int(api.key), version, body, patience)
         if turn_ms > LONGEST_MS:
             # The request's own cost is there each time; a page fault or a collection is not.
-            turn_ms = min(turn_ms, send(cluster, api, version, body)[0])
-        more = _peak_mb() - before
+            turn_ms = min(turn_ms, send(cluster, int(api.key), version, body, patience)[0])
+        more = peak_mb() - before
         if found is None or turn_ms > found.turn_ms:
             found = Found(api.key.name, version, stuffing.label, len(body), turn_ms, answer, more)
         if answer is not None:

@@ -174,7 +174,7 @@ class Dispatcher:
         self, api: Api, header: RequestHeader, result: Awaitable[Message], connection: Connection
     ) -> Pending:
         pending = Pending(exclusive=True)
-        self._keep(spawn(api.key.name, self._finish(api, header, result, connection, pending)))
+        self.keep(spawn(api.key.name, self._finish(api, header, result, connection, pending)))
         return pending
 
     def _on_decided(
@@ -191,7 +191,7 @@ class Dispatcher:
             shape = SHAPES.get(header.api_key << 8 | header.api_version)
             if shape is not None and is_long_answer(response, shape.answers):
                 encoded = self._long.encode(response, shape, header.api_version)
-                self._keep(spawn(api.key.name, self._finish(api, header, encoded, connection, pending)))
+                self.keep(spawn(api.key.name, self._finish(api, header, encoded, connection, pending)))
                 return
             frame = _framed(api, response, header)
         except Exception as error:
@@ -218,10 +218,11 @@ class Dispatcher:
                 raise
             pending.complete([len(answer).to_bytes(LENGTH_SIZE, "big"), answer])
 
-        self._keep(spawn("a forwarded request", relay()))
+        self.keep(spawn("a forwarded request", relay()))
         return pending
 
-    def _keep(self, task: asyncio.Task[None]) -> None:
+    def keep(self, task: asyncio.Task[None]) -> None:
+        """A request that is being carried out: a stop waits for it."""
         self._tasks[task] = None
         task.add_done_callback(lambda done: self._tasks.pop(done, None))
 

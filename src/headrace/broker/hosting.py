@@ -7,12 +7,13 @@ said to that one: an epoch belongs to the process that was given it (rule 11).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.broker.configs import topic_config
 from headrace.broker.late_openings import AT_ONCE, LateOpenings
+from headrace.broker.late_removals import LateRemovals
 from headrace.broker.storage import METADATA_PARTITION
 from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 
+KEPT_CONFIGS: Final = 100
+
+
 class Hosting:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -38,6 +42,9 @@ class Hosting:
         self._late = LateOpenings(broker, self.host, self._is_said_to_us)
         self._refused: dict[tuple[UUID, int], None] = {}
         """Partitions whose files found no room."""
+        self._removals = LateRemovals(broker, self._remove_logs)
+        self._configs: dict[object, TopicConfig] = {}
+        """Most topics are configured alike. By all that their configuration depends on."""
         self._room: int | None = None
         """How many new logs may still be made in this call; None if it does not matter how long it takes."""
         self.missing: Mapping[tuple[UUID, int], str] = {}
@@ -50,6 +57,11 @@ class Hosting:
         self._follow_broker_config()
         self._host_everything()
         self._broker.store.subscribe(self._on_delta)
+
+    async def caught_up(self) -> None:
+        """Until what the metadata says is open here. Whoever creates topics where there is one broker finds
+        them there, as with Apache Kafka: no other broker is asked to be patient."""
+        await self._late.done()
 
     def _exists(self, topic: str, index: int) -> bool:
         known = self._broker.image.topic(topic)
@@ -97,7 +109,7 @@ class Hosting:
         if not self._is_said_to_us():
             self._missed = True
             return
-        self._room = None if self._broker.alone else AT_ONCE
+        self._room = AT_ONCE
         try:
             self._follow(delta)
         except Exception:
@@ -156,9 +168,9 @@ class Hosting:
             partition = broker.partitions.find(topic.name, index)
             if partition is None:
                 if config is None:
-                    config = topic_config(broker, topic.name)
+                    config = self._config(topic.name)
                 name = TopicPartition(topic.name, index)
-                if name in broker.logs.removals.leaving:
+                if name in broker.logs.removals.leaving or name in self._removals.waiting:
                     self._late.add(topic.topic_id, index)
                     continue
                 if self._room is not None and name not in broker.logs.logs:
@@ -209,6 +221,22 @@ class Hosting:
             for topic_id, index in refused:
                 self._late.add(topic_id, index)
 
+    def _config(self, topic: str) -> TopicConfig:
+        image, broker_id = self._broker.image, self._broker.broker_id
+        key = (
+            *image.broker_configs(None).items(),
+            None,
+            *image.broker_configs(broker_id).items(),
+            None,
+            *image.topic_configs(topic).items(),
+        )
+        known = self._configs.get(key)
+        if known is None:
+            if len(self._configs) >= KEPT_CONFIGS:
+                self._configs.clear()
+            known = self._configs[key] = topic_config(self._broker, topic)
+        return known
+
     def _open(self, name: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
         logs = self._broker.logs
         if name in logs.logs or name in logs.quarantined:
@@ -237,14 +265,23 @@ class Hosting:
     def _remove(self, name: str, topic_id: UUID) -> None:
         broker = self._broker
         partitions = broker.partitions.remove_topic(name)
+        others = [partition for partition in partitions if partition.topic_id != topic_id]
+        self._leave(others)  # a topic of the same name that came meanwhile, whose logs stay
+        self._removals.add([partition for partition in partitions if partition.topic_id == topic_id])
+        self._make_room_for(name)
+        broker.metrics.forget_topic(name)
+
+    def _remove_logs(self, partitions: Sequence[Partition]) -> None:
+        self._leave(partitions)
+        gone = [partition.topic_partition for partition in partitions]
+        self._broker.logs.delete(gone, self._broker.clock.wall_ms())
+
+    def _leave(self, partitions: Sequence[Partition]) -> None:
+        broker = self._broker
         for partition in partitions:
             partition.resign()
             broker.coordinators.release(partition)
             broker.replicas.unfollow(partition)
-        gone = [partition.topic_partition for partition in partitions if partition.topic_id == topic_id]
-        broker.logs.delete(gone, broker.clock.wall_ms())
-        self._make_room_for(name)
-        broker.metrics.forget_topic(name)
 
     def _make_room_for(self, topic: str) -> None:
         """Damaged logs of a topic that is gone must not be in the way of another of its name. They stay."""
@@ -281,7 +318,7 @@ class Hosting:
         broker = self._broker
         names = [topic] if topic is not None else list(broker.image.topics_by_name)
         for name in names:
-            config = topic_config(broker, name)
+            config = self._config(name)
             for partition in broker.partitions.of_topic(name):
                 partition.log.update_config(config)
                 partition.on_reconfigured()
@@ -296,8 +333,9 @@ class Hosting:
         broker.dispatcher.forget_answers()
 
     def stop(self) -> None:
-        """Open no more."""
+        """Open no more, and remove what has to be: nobody is served any more."""
         self._late.stop()
+        self._removals.finish()
 
     def close(self) -> None:
         """Runs in a thread once nothing else touches the logs any more."""

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 AT_ONCE: Final = 25
 """Some ten milliseconds, where nothing else wants the cores."""
-TURN_SECONDS: Final = 0.05
+TURN_SECONDS: Final = 0.02
 RETRY_SECONDS: Final = 0.05
+PATIENCE_SECONDS: Final = 60.0
 
 
 class LateOpenings:
@@ -83,6 +84,11 @@ class LateOpenings:
                 self._host(topic, [index])
             except Exception as error:  # of one partition; the others still have to be opened
                 broker.log.error("a partition was not opened", error=repr(error), exc_info=error)
+
+    async def done(self) -> None:
+        """Until nothing waits; not for ever, since a disk may."""
+        if self._task is not None and not self._task.done():
+            await asyncio.wait((self._task,), timeout=PATIENCE_SECONDS)
 
     def stop(self) -> None:
         if self._task is not None:

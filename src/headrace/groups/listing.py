@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from headrace.groups.group_table import GroupTable
 from headrace.protocol.messages.list_groups_response import ListedGroup
 
 
-def list_groups(groups: GroupTable, states: Iterable[str], types: Iterable[str]) -> list[ListedGroup]:
-    """Filters take capitals as small letters. An empty one lets everything pass; a name that nobody knows,
-    nothing."""
-    wanted_states = {state.strip().lower() for state in states}
-    wanted_types = {name.strip().lower() for name in types}
+def filter_of(names: Iterable[str]) -> frozenset[str]:
+    """Capitals count as small letters."""
+    return frozenset(name.strip().lower() for name in names)
+
+
+def list_groups(groups: GroupTable, states: Set[str], types: Set[str]) -> list[ListedGroup]:
+    """Filters are made by `filter_of`. An empty one lets everything pass, an unknown name nothing."""
     return [
         ListedGroup(
             group_id=group.group_id,
@@ -21,6 +23,5 @@ def list_groups(groups: GroupTable, states: Iterable[str], types: Iterable[str])
             group_type=group.type.value,
         )
         for group in groups
-        if (not wanted_states or group.state_name.lower() in wanted_states)
-        and (not wanted_types or group.type.value in wanted_types)
+        if (not states or group.state_name.lower() in states) and (not types or group.type.value in types)
     ]

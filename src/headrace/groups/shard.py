@@ -5,7 +5,7 @@ Three parts share one table of groups. Which of them replays a record is decided
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
 from headrace.coordinators.shard import Timers
@@ -100,7 +100,7 @@ class GroupShard:
     def describe_groups(self, group_ids: Sequence[str], version: int) -> Decision[list[DescribedGroup]]:
         return Decision((), [describe(self.groups, group_id, version) for group_id in group_ids])
 
-    def list_groups(self, states: Sequence[str], types: Sequence[str]) -> Decision[list[ListedGroup]]:
+    def list_groups(self, states: Set[str], types: Set[str]) -> Decision[list[ListedGroup]]:
         return Decision((), list_groups(self.groups, states, types))
 
     def delete_groups(self, group_ids: Sequence[str]) -> Decision[dict[str, HeadraceError | None]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from headrace.core.errors import ConcurrentTransactions, InvalidProducerIdMapping, InvalidTransactionState
 from headrace.transactions.ending import require_holder
 from headrace.transactions.states import TransactionState
-from headrace.transactions.transaction import Producer, Transaction, holds, united
+from headrace.transactions.transaction import Producer, Transaction, united
 
 Named = tuple[str, int]
 """Topic and partition."""
@@ -41,7 +41,10 @@ def add(
 def missing(transaction: Transaction | None, producer: Producer, partitions: Sequence[Named]) -> list[Named]:
     """Those that do not belong to the producer's open transaction."""
     known = _writable(transaction, producer)
-    return [named for named in partitions if not holds(known.partitions, *named)]
+    indexes = {
+        topic: frozenset(known.partitions.get(topic, ())) for topic in {topic for topic, _ in partitions}
+    }
+    return [(topic, index) for topic, index in partitions if index not in indexes[topic]]
 
 
 def _writable(transaction: Transaction | None, producer: Producer) -> Transaction:

@@ -102,17 +102,17 @@ class Transaction(NamedTuple):
         )
 
 
-def holds(partitions: Partitions, topic: str, index: int) -> bool:
-    return index in partitions.get(topic, ())
-
-
 def united(partitions: Partitions, added: Iterable[tuple[str, int]]) -> Partitions:
     """The same mapping if there is nothing new in `added`."""
-    result: dict[str, tuple[int, ...]] | None = None
+    indexes: dict[str, set[int]] = {}
     for topic, index in added:
-        known = (result or partitions).get(topic, ())
-        if index not in known:
-            if result is None:
-                result = dict(partitions)
-            result[topic] = tuple(sorted((*known, index)))
-    return partitions if result is None else result
+        known = indexes.get(topic)
+        if known is None:
+            known = indexes[topic] = set(partitions.get(topic, ()))
+        known.add(index)
+    grown = {
+        topic: tuple(sorted(known))
+        for topic, known in indexes.items()
+        if len(known) > len(partitions.get(topic, ()))
+    }
+    return {**partitions, **grown} if grown else partitions

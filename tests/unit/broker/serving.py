@@ -130,6 +130,7 @@ class Server:
             refused_batches=RefusedBatches(),
             fetch_sessions=SessionCache(10, iter(range(500, 600)).__next__),
             flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
+            broker_hosts=SimpleNamespace(believe_replica=lambda *_: None),
             turns=Turns(self.loop, cast(Clock, SimpleNamespace(monotonic=lambda: 0.0, wall_ms=lambda: NOW))),
             work_thread=WorkThread(self.loop),
             monotonic_ms=lambda: int(self.now * 1000),

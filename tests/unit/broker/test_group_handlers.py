@@ -83,6 +83,8 @@ class Server:
                 groups=self.groups, group_state=StateEstimate(self.memory, lambda: 0, lambda: 0.0)
             ),
             log=SimpleNamespace(debug=lambda event, **rest: self.said.append((event, rest["reason"]))),
+            turns=SimpleNamespace(is_over=False),
+            image=SimpleNamespace(topics_by_name={}),
         )
         self._broker = cast(Broker, stub)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.coordinators.coordinator import Coordinator
 from headrace.broker.coordinators.hosted_shard import Terms
@@ -20,6 +22,7 @@ from headrace.controller.delta import MetadataDelta
 from headrace.coordinators.kinds import GROUP_KINDS
 from headrace.coordinators.shard import Timers
 from headrace.core.errors import HeadraceError
+from headrace.core.tasks import spawn
 from headrace.groups.consumer.topic_lookups import TopicLookups
 from headrace.groups.group_config import GroupConfig
 from headrace.groups.offsets.removals import RemovedTopicName
@@ -33,11 +36,15 @@ from headrace.transactions.shard import TransactionShard
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+SLICE_SECONDS: Final = 0.005
+"""What may be forgotten at once when topics go."""
+
 
 class Coordinators:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._by_topic: dict[str, Coordinator[Any]] = {}
+        self._forgetting: dict[asyncio.Task[None], None] = {}
         self.internal_topics = InternalTopics(broker)
         self.groups: Coordinator[GroupShard] = self._add(GROUPS_TOPIC, self._group_terms())
         self.transaction_ends = TransactionEnds(broker)
@@ -93,8 +100,29 @@ class Coordinators:
         """Offsets in topics that are gone go as well, or they would hold for the next topic of that name."""
         if delta.removed_topics:
             removed = [RemovedTopicName(topic.name, topic.topic_id) for topic in delta.removed_topics]
-            for index, _ in self.groups.loaded():
-                self.groups.ask_partition(index, lambda shard, *_: shard.offsets.on_topics_removed(removed))
+            shards = iter([index for index, _ in self.groups.loaded()])
+            began = self._broker.clock.monotonic()
+            for index in shards:
+                self._forget_topics(index, removed)
+                if self._broker.clock.monotonic() - began > SLICE_SECONDS:
+                    task = spawn(
+                        "offsets of topics that are gone",
+                        self._forget_later(shards, removed),
+                        self._broker.loop,
+                    )
+                    self._forgetting[task] = None
+                    task.add_done_callback(lambda done: self._forgetting.pop(done, None))
+                    break
+
+    async def _forget_later(self, shards: Iterator[int], removed: list[RemovedTopicName]) -> None:
+        """Many groups, or many offsets: each shard has a turn. An offset that is committed meanwhile to a new
+        topic of the same name has that one's id, and stays."""
+        for index in shards:
+            await self._broker.turns.next()
+            self._forget_topics(index, removed)
+
+    def _forget_topics(self, index: int, removed: list[RemovedTopicName]) -> None:
+        self.groups.ask_partition(index, lambda shard, *_: shard.offsets.on_topics_removed(removed))
 
     def on_config_changed(self) -> None:
         config = GroupConfig.of(self._broker.config)
@@ -145,6 +173,8 @@ class Coordinators:
     def stop(self) -> None:
         """On a clean stop, and on one that is not: what is held is refused, so that nothing waits on it."""
         self.internal_topics.stop()
+        for task in list(self._forgetting):
+            task.cancel()
         self.transaction_ends.stop()
         self.transaction_requests.stop()
         for coordinator in self._by_topic.values():

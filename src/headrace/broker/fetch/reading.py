@@ -169,14 +169,15 @@ class ColdPart:
         self.max_bytes = max_bytes
 
 
-def read_all(broker: Broker, wanted: Iterable[Wanted], reader: Reader) -> ReadResult:
+def read_some(broker: Broker, wanted: Iterable[Wanted], reader: Reader, result: ReadResult) -> None:
     """Partitions in order, until the bytes are used up. The first batch is returned whatever its size.
+
+    `result` is what was read before, and grows.
 
     In an incremental answer a partition that has nothing to say loses its place among those with news, and
     one that the bytes do not reach keeps it.
     """
-    result = ReadResult()
-    remaining = reader.max_bytes
+    remaining = max(0, reader.max_bytes - result.total_bytes) if result.total_bytes else reader.max_bytes
     for want in wanted:
         min_one = result.total_bytes == 0
         if remaining <= 0 and not min_one and reader.incremental and not reader.must_hear(want):
@@ -190,7 +191,9 @@ def read_all(broker: Broker, wanted: Iterable[Wanted], reader: Reader) -> ReadRe
             _read_one(broker, partition, want, answer, reader, remaining, min_one)
         except ColdRead as cold:
             if partition is not None:
-                result.cold = [*(result.cold or ()), ColdPart(partition, cold, _limit(want, remaining))]
+                if result.cold is None:
+                    result.cold = []
+                result.cold.append(ColdPart(partition, cold, _limit(want, remaining)))
                 _describe(partition, answer)
             result.answers.append(answer)
             continue
@@ -214,7 +217,6 @@ def read_all(broker: Broker, wanted: Iterable[Wanted], reader: Reader) -> ReadRe
                 want.interest.news.pop(want, None)
             continue
         result.answers.append(answer)
-    return result
 
 
 def _limit(want: Wanted, remaining: int) -> int:

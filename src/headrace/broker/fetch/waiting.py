@@ -82,13 +82,14 @@ class WaitingFetch:
         max_wait_ms: int,
         answer: Callable[[Pending], None],
         waiting: WaitingFetches,
+        pending: Pending | None = None,
     ) -> None:
         self._interest = interest
         self._missing_bytes = missing_bytes
         self._answer = answer
         self._waiting = waiting
         self._due = False
-        self.pending = Pending(exclusive=True)
+        self.pending = pending or Pending(exclusive=True)
         self.pending.on_abandon = self._leave
         # A follower with something new to ask for says so by sending it behind this one. A consumer has a
         # question that is more urgent to it than this: each task of Spark that reads to the end of a log asks

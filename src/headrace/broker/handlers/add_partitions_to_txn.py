@@ -7,7 +7,7 @@ knows TRANSACTION_ABORTABLE. If one partition does not exist, none is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
@@ -26,16 +26,22 @@ from headrace.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
+from headrace.transactions.membership import Named
 from headrace.transactions.transaction import Producer
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+AT_ONCE: Final = 1_000
+"""Transactions, topics and partitions. Of more each has its turn."""
+
 
 def handle(
     broker: Broker, request: AddPartitionsToTxnRequest, call: Call
-) -> Promise[AddPartitionsToTxnResponse]:
+) -> Promise[AddPartitionsToTxnResponse] | Awaitable[AddPartitionsToTxnResponse]:
     if call.version >= BETWEEN_BROKERS:
+        if sum(map(_size, request.transactions)) > AT_ONCE:
+            return _several_in_turns(broker, request.transactions, call.version)
         return _Batch(broker, request.transactions, call.version).response
     asked = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
@@ -43,6 +49,8 @@ def handle(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
+    if _size(asked) > AT_ONCE:
+        return _one_in_turns(broker, asked, call.version)
     return _serve(broker, asked, call.version).then(
         lambda codes: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_rows(asked.topics, codes))
     )
@@ -85,6 +93,66 @@ def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -
         verify_only=asked.verify_only,
         version=version,
     )
+
+
+def _size(asked: AddPartitionsToTxnTransaction) -> int:
+    return 1 + len(asked.topics) + sum(len(topic.partitions) for topic in asked.topics)
+
+
+async def _one_in_turns(
+    broker: Broker, asked: AddPartitionsToTxnTransaction, version: int
+) -> AddPartitionsToTxnResponse:
+    rows = await _rows_in_turns(broker, asked, await (await _begin(broker, asked, version)))
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows)
+
+
+async def _several_in_turns(
+    broker: Broker, transactions: list[AddPartitionsToTxnTransaction], version: int
+) -> AddPartitionsToTxnResponse:
+    begun = []
+    for asked in transactions:
+        if broker.turns.is_over:
+            await broker.turns.next()
+        begun.append(await _begin(broker, asked, version))
+    answer = AddPartitionsToTxnResponse()
+    for asked, decided in zip(transactions, begun, strict=True):
+        rows = await _rows_in_turns(broker, asked, await decided)
+        result = AddPartitionsToTxnResult(transactional_id=asked.transactional_id, topic_results=rows)
+        answer.results_by_transaction.append(result)
+    return answer
+
+
+async def _begin(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Promise[Codes]:
+    """A transaction takes all of its partitions together, and so in one go: as many as exist. If one does
+    not, which is looked up in turns before, none is taken, however many are named."""
+    codes: dict[Named, ErrorCode] = {}
+    is_refused = False
+    if _size(asked) > AT_ONCE and asked.transactional_id:
+        for topic in asked.topics:
+            for index in topic.partitions:
+                if broker.turns.is_over:
+                    await broker.turns.next()
+                if broker.partitions.exists(topic.name, index):
+                    codes[topic.name, index] = ErrorCode.OPERATION_NOT_ATTEMPTED
+                else:
+                    codes[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    is_refused = True
+    if not is_refused:
+        return _serve(broker, asked, version)
+    refused: Promise[Codes] = Promise()
+    refused.resolve(codes)
+    return refused
+
+
+async def _rows_in_turns(
+    broker: Broker, asked: AddPartitionsToTxnTransaction, codes: Codes
+) -> list[AddPartitionsToTxnTopicResult]:
+    rows = []
+    for topic in asked.topics:
+        if broker.turns.is_over:
+            await broker.turns.next()
+        rows += _rows([topic], codes)
+    return rows
 
 
 def _rows(topics: list[AddPartitionsToTxnTopic], codes: Codes) -> list[AddPartitionsToTxnTopicResult]:

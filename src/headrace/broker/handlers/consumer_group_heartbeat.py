@@ -11,7 +11,7 @@ from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
 from headrace.broker.errors import text_of
 from headrace.broker.promise import Promise
-from headrace.core.errors import CoordinatorNotAvailable
+from headrace.core.errors import CoordinatorNotAvailable, InvalidRequest
 from headrace.groups.classic.joins import Client
 from headrace.groups.consumer.regexes import Unresolved
 from headrace.groups.sizes import ITEM_BYTES, MEMBER_BYTES
@@ -22,6 +22,9 @@ from headrace.protocol.messages.consumer_group_heartbeat_response import Consume
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+LEAST_NAMES: Final = 10_000
+"""A member may subscribe to so many, whatever exists. All of them are looked at in one go, with each change
+of the group or of the metadata."""
 MOST_LOOKUPS: Final = 3
 """For one heartbeat: what was found may be forgotten before it is asked for, where very many come at once."""
 
@@ -29,6 +32,8 @@ MOST_LOOKUPS: Final = 3
 def handle(
     broker: Broker, request: ConsumerGroupHeartbeatRequest, call: Call
 ) -> ConsumerGroupHeartbeatResponse | Promise[ConsumerGroupHeartbeatResponse]:
+    if len(request.subscribed_topic_names or ()) > max(LEAST_NAMES, 2 * len(broker.image.topics_by_name)):
+        return _refused(InvalidRequest("a member subscribes to more topics by name than there can be"))
     if request.member_epoch == 0 and not broker.coordinators.group_state.admits(_size(request, call)):
         return _refused(CoordinatorNotAvailable("the coordinator has no memory for more members"))
     client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")

@@ -38,6 +38,8 @@ async def handle(broker: Broker, request: CreatePartitionsRequest, call: Call) -
         broker.controller.create_partitions(wanted, validate_only=request.validate_only),
         lambda error: [GrownTopic(topic.name, error) for topic in wanted],
     )
+    if broker.alone:
+        await broker.hosting.caught_up()
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(

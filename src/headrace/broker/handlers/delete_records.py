@@ -30,15 +30,20 @@ LOOK_SECONDS: Final = 0.02
 
 async def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:  # noqa: ARG001 - every handler has this shape
     deadline = broker.loop.time() + request.timeout_ms / 1000
-    deletions = [
-        (topic.name, [_Deletion(broker, topic.name, asked) for asked in topic.partitions])
-        for topic in request.topics
-    ]
+    deletions: list[tuple[str, list[_Deletion]]] = []
+    for topic in request.topics:
+        deletions.append((topic.name, []))
+        for asked in topic.partitions:  # each on its own, so it does not matter what happens in between
+            if broker.turns.is_over:
+                await broker.turns.next()
+            deletions[-1][1].append(_Deletion(broker, topic.name, asked))
     # What was answered must hold after a crash: the new log starts go to disk first, here and at the
     # followers, which report them only then.
     await broker.maintenance.checkpoint()
     for _, each in deletions:
         for deletion in each:
+            if broker.turns.is_over:
+                await broker.turns.next()
             while not deletion.is_done() and broker.loop.time() < deadline:
                 await asyncio.sleep(LOOK_SECONDS)
     return DeleteRecordsResponse(

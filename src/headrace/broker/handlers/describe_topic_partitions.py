@@ -6,6 +6,7 @@ where the next page begins.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.allowed_operations import ON_TOPIC
@@ -14,7 +15,10 @@ from headrace.broker.offline_replicas import offline_replicas
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
-from headrace.protocol.messages.describe_topic_partitions_request import DescribeTopicPartitionsRequest
+from headrace.protocol.messages.describe_topic_partitions_request import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
 from headrace.protocol.messages.describe_topic_partitions_response import (
     Cursor,
     DescribeTopicPartitionsResponse,
@@ -26,13 +30,22 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
     from headrace.controller.topic_image import TopicImage
 
+SORTED_AT_ONCE: Final = 1_000
+TOPICS_TOGETHER: Final = 20
 
-def handle(
+
+async def handle(
     broker: Broker,
     request: DescribeTopicPartitionsRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> DescribeTopicPartitionsResponse:
-    names = sorted({topic.name for topic in request.topics}) or broker.image.topic_names()
+    """Topics that are asked for and do not exist are answered all at once, however many they are, and take no
+    place on a page. Each is looked up in its turn; what is deleted before it is simply not there."""
+    asked = request.topics
+    if len(asked) > SORTED_AT_ONCE:
+        names = await broker.work_thread.run(_names_of, asked)
+    else:
+        names = _names_of(asked) or broker.image.topic_names()
     first = 0
     if request.cursor is not None:
         cursor = request.cursor
@@ -48,10 +61,14 @@ def handle(
             first = cursor.partition_index
     room = max(1, min(request.response_partition_limit, broker.config.max_request_partition_size_limit))
     response = DescribeTopicPartitionsResponse()
-    for name in names:
+    turns = broker.turns
+    for number, name in enumerate(names):
+        if number % TOPICS_TOGETHER == TOPICS_TOGETHER - 1 and turns.is_over:
+            await turns.next()
         topic = broker.image.topic(name)
         if topic is None:
-            response.topics.append(_unknown(name))
+            if asked:
+                response.topics.append(_unknown(name))
             continue
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=first)
@@ -65,6 +82,10 @@ def handle(
             break
         first = 0
     return response
+
+
+def _names_of(topics: Sequence[TopicRequest]) -> list[str]:
+    return sorted({topic.name for topic in topics})
 
 
 def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:

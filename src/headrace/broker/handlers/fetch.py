@@ -17,22 +17,18 @@ from uuid import UUID
 from headrace.broker.api import Api
 from headrace.broker.cluster.duties import MetadataPosition
 from headrace.broker.errors import code_of
-from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_all
+from headrace.broker.fetch.fetching import READ_COMMITTED, Fetching
 from headrace.broker.fetch.sessions import FetchContext
-from headrace.broker.fetch.waiting import WaitingFetch
-from headrace.broker.fetch.wanted import WANTED_BYTES, FetchKey, Interest, LoneInterest, Wanted
-from headrace.broker.leader_endpoints import endpoints_of
+from headrace.broker.fetch.wanted import FetchKey, Wanted
 from headrace.broker.requests.partition_limit import most_elements
 from headrace.broker.storage import METADATA_TOPIC_ID
-from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.core.errors import HeadraceError, StaleBrokerEpoch
-from headrace.network.answer import Answer, Parts, Pending
+from headrace.core.tasks import spawn
+from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.fetch_codec import (
-    FIRST_WITH_ENDPOINTS,
     FIRST_WITH_TOPIC_IDS,
-    FetchedPartition,
     FetchRequestView,
     Topic,
     encode_fetch_response,
@@ -42,21 +38,33 @@ from headrace.protocol.messages.fetch_request import FetchRequest
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
-    from headrace.protocol.node_endpoints import Endpoint
 
-READ_COMMITTED: Final = 1
-FIRST_WITH_RACK: Final = 11
-DEBUGGING_CONSUMER: Final = -2
-PROBED_ROUNDS: Final = 4
-MOST_ROUNDS: Final = 8
-"""A look-up may lead from one cold place to the next; what it does not reach is left for the next fetch."""
+READ_AT_ONCE_BYTES: Final = 64 * 1024
 METADATA_KEY: Final = FetchKey("", METADATA_TOPIC_ID, 0)
 
 
 def serve(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
 ) -> Answer:
-    request = parse_fetch(frame, at, version, None, most_elements(broker, len(frame)))
+    most = most_elements(broker, len(frame))
+    if len(frame) > READ_AT_ONCE_BYTES:
+        pending = Pending(exclusive=True)
+        serving = _serve_large(broker, version, correlation_id, bytes(frame), at, connection, most, pending)
+        broker.dispatcher.keep(spawn("a large fetch", serving, broker.loop))
+        return pending
+    request = parse_fetch(frame, at, version, None, most)
+    return _begin(broker, version, correlation_id, connection, request, _wanted(request), None)
+
+
+def _begin(
+    broker: Broker,
+    version: int,
+    correlation_id: int,
+    connection: Connection,
+    request: FetchRequestView,
+    wanted: list[Wanted],
+    pending: Pending | None,
+) -> Answer:
     as_replica = request.replica_id >= 0
     try:
         if as_replica:
@@ -66,7 +74,7 @@ def serve(
         context = broker.fetch_sessions.begin(
             request.session_id,
             request.session_epoch,
-            _wanted(request),
+            wanted,
             _forgotten(request),
             uses_topic_ids=version >= FIRST_WITH_TOPIC_IDS,
             now_ms=broker.monotonic_ms(),
@@ -80,19 +88,38 @@ def serve(
     session, read_committed = context.session, request.isolation_level == READ_COMMITTED
     if session is not None and session.read_committed != read_committed:
         session.isolate(read_committed)
-    fetch = _Fetch(broker, version, correlation_id, request, context, connection)
-    result = fetch.read()
-    if result.cold is not None:
-        return fetch.bring(result, Pending())
-    if (
-        result.total_bytes >= fetch.min_bytes
-        or result.must_answer
-        or request.max_wait_ms <= 0
-        or not context.wanted
-        or (session is None and not broker.memory.fetch_sessions.has_room(len(context.wanted) * WANTED_BYTES))
-    ):
-        return fetch.encode(result)
-    return fetch.wait(result)
+    return Fetching(broker, version, correlation_id, request, context, connection).answer(pending)
+
+
+async def _serve_large(
+    broker: Broker,
+    version: int,
+    correlation_id: int,
+    frame: bytes,
+    at: int,
+    connection: Connection,
+    most: int,
+    pending: Pending,
+) -> None:
+    """A request of thousands of partitions: read in a thread."""
+    try:
+        request, wanted = await broker.work_thread.run(_read, frame, at, version, most)
+        if pending.abandoned:
+            return
+        answer = _begin(broker, version, correlation_id, connection, request, wanted, pending)
+    except Exception as error:
+        broker.peer_log.warning("connection closed", connection.peer_host, error=str(error))
+        connection.close()
+        if not isinstance(error, HeadraceError):
+            raise
+        return
+    if isinstance(answer, list):
+        pending.complete(answer)
+
+
+def _read(frame: bytes, at: int, version: int, most: int) -> tuple[FetchRequestView, list[Wanted]]:
+    request = parse_fetch(memoryview(frame), at, version, None, most)
+    return request, _wanted(request)
 
 
 def _check_incarnation(broker: Broker, request: FetchRequestView) -> None:
@@ -134,195 +161,6 @@ def _key(topic: Topic, partition: int) -> FetchKey:
     if isinstance(topic, UUID):
         return FetchKey("", topic, partition)
     return FetchKey(topic, None, partition)
-
-
-class _Fetch:
-    """One request on its way: read, perhaps wait and read again, answer."""
-
-    __slots__ = (
-        "_broker",
-        "_connection",
-        "_context",
-        "_correlation_id",
-        "_reader",
-        "_request",
-        "_rounds",
-        "_version",
-    )
-
-    def __init__(
-        self,
-        broker: Broker,
-        version: int,
-        correlation_id: int,
-        request: FetchRequestView,
-        context: FetchContext,
-        connection: Connection,
-    ) -> None:
-        self._broker = broker
-        self._version = version
-        self._correlation_id = correlation_id
-        self._request = request
-        self._context = context
-        self._connection = connection
-        self._rounds = 0
-        """How often it waited for a disk."""
-        replica_id = request.replica_id
-        rack = request.rack_id
-        if rack and broker.config.replica_selector_class != RACK_AWARE_SELECTOR:
-            rack = ""
-        self._reader = Reader(
-            replica_id,
-            request.replica_epoch,
-            self.max_bytes,
-            request.isolation_level == READ_COMMITTED,
-            version >= FIRST_WITH_RACK or replica_id == DEBUGGING_CONSUMER,
-            context.incremental,
-            rack,
-            broker.clock.monotonic() if replica_id >= 0 else 0.0,
-            broker.replicas.throttles.leader if replica_id >= 0 else None,
-        )
-
-    @property
-    def max_bytes(self) -> int:
-        return min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
-
-    @property
-    def min_bytes(self) -> int:
-        """Never more than may be answered: it would be waited for in vain."""
-        return min(self._request.min_bytes, self.max_bytes)
-
-    def read(self) -> ReadResult:
-        context = self._context
-        if context.incremental and context.session is not None:
-            return read_all(self._broker, tuple(context.session.news), self._reader)
-        return read_all(self._broker, context.wanted, self._reader)
-
-    def wait(self, result: ReadResult) -> Pending:
-        broker = self._broker
-        interest: Interest | None = self._context.session
-        if interest is None:
-            interest = self._listen()
-        elif interest.as_replica:
-            # Consumers that read from followers see what is committed there: the followers hear of it soon.
-            interest.hears_commits = broker.config.replica_selector_class == RACK_AWARE_SELECTOR
-        return WaitingFetch(
-            interest,
-            self.min_bytes - result.total_bytes,
-            self._request.max_wait_ms,
-            self._finish,
-            broker.waiting_fetches,
-        ).pending
-
-    def _listen(self) -> Interest:
-        wanted = self._context.wanted
-        memory = self._broker.memory.fetch_sessions
-        interest = LoneInterest(self._request.replica_id >= 0, self._reader.read_committed, wanted, memory)
-        for want in wanted:
-            want.interest = interest
-            want.bind(find(self._broker, want))  # it was found a moment ago, or nobody would wait
-        return interest
-
-    def _finish(self, pending: Pending) -> None:
-        """Read again, and answer with what there is: unless it has to be brought from a disk first."""
-        if pending.abandoned:
-            return
-        self._reader.now = self._broker.clock.monotonic()
-        try:
-            result = self.read()
-            if result.cold is not None and self._rounds < MOST_ROUNDS:
-                self.bring(result, pending)
-                return
-            parts = self.encode(result)
-        except Exception:
-            self._connection.close()  # its peer would wait for ever
-            raise
-        pending.complete(parts)
-
-    def bring(self, result: ReadResult, pending: Pending) -> Pending:
-        """Answer when what is cold is in memory and verified."""
-        assert result.cold is not None
-        self._rounds += 1
-        # Memory is short if it is cold still: it is sent as it is, and brought once more while it is sent.
-        self._reader.probes = self._rounds < PROBED_ROUNDS
-        self._broker.cold_reads.bring(result.cold, lambda: self._finish(pending))
-        return pending
-
-    def encode(self, result: ReadResult) -> Parts:
-        answers = result.answers
-        context = self._context
-        if context.session is not None:
-            answers = self._tell(answers)
-        version = self._version
-        endpoints: list[Endpoint] = []
-        if version >= FIRST_WITH_ENDPOINTS:
-            endpoints = self._endpoints(answers)
-        chunks, _ = encode_fetch_response(
-            version,
-            self._correlation_id,
-            self._by_topic(answers),
-            session_id=context.session_id,
-            node_endpoints=endpoints,
-        )
-        is_consumer = self._request.replica_id < 0
-        parts: Parts = []
-        for chunk, answer in zip(chunks, answers, strict=False):
-            parts.append(chunk)
-            if answer.records is not None:
-                parts.append(answer.records)
-                if answer.metrics is not None and is_consumer:
-                    answer.metrics.bytes_out += answer.records.length
-        parts.append(chunks[-1])
-        return parts
-
-    def _tell(self, answers: list[PartitionAnswer]) -> list[PartitionAnswer]:
-        """Remember what the peer is told, and leave out what it knows if the answer is incremental."""
-        context = self._context
-        assert context.session is not None
-        news = context.session.news
-        told = []
-        for answer in answers:
-            is_news = answer.tell()
-            if is_news or not context.incremental:
-                told.append(answer)
-            want = answer.want
-            if answer.records is not None:
-                # Whoever gave data goes to the end, so that a small byte limit starves nobody.
-                if want in news:
-                    del news[want]
-                    news[want] = None
-            elif answer.is_exhausted:
-                news.pop(want, None)
-        return told
-
-    def _endpoints(self, answers: list[PartitionAnswer]) -> list[Endpoint]:
-        """Where the leaders are that the answer names."""
-        leaders = [answer.current_leader[0] for answer in answers if answer.current_leader is not None]
-        return endpoints_of(self._broker, leaders, self._connection.listener) if leaders else []
-
-    def _by_topic(self, answers: list[PartitionAnswer]) -> list[tuple[Topic, list[FetchedPartition]]]:
-        read_committed = self._reader.read_committed
-        topics: list[tuple[Topic, list[FetchedPartition]]] = []
-        for answer in answers:
-            key = answer.want.key
-            topic: Topic = key.topic if key.topic_id is None else key.topic_id
-            if not topics or topics[-1][0] != topic:
-                topics.append((topic, []))
-            topics[-1][1].append(
-                FetchedPartition(
-                    key.partition,
-                    answer.error_code,
-                    answer.high_watermark,
-                    answer.last_stable_offset,
-                    answer.log_start_offset,
-                    0 if answer.records is None else answer.records.length,
-                    answer.aborted if read_committed and answer.error_code == 0 else None,
-                    answer.preferred_replica,
-                    answer.diverging,
-                    answer.current_leader,
-                )
-            )
-        return topics
 
 
 API: Final = Api(ApiKey.FETCH, 4, 18, FetchRequest, None)

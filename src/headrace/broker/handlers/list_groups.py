@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
 from headrace.core.errors import HeadraceError, NotCoordinator
+from headrace.groups.listing import filter_of
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.list_groups_request import ListGroupsRequest
@@ -25,14 +26,15 @@ async def handle(broker: Broker, request: ListGroupsRequest, call: Call) -> List
     if coordinator.is_loading:
         # Half a list would look like a whole one.
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    states, types = filter_of(request.states_filter), filter_of(request.types_filter)
     groups: list[ListedGroup] = []
     for index, _ in list(coordinator.loaded()):
+        if broker.turns.is_over:
+            await broker.turns.next()
         try:
             groups += await coordinator.ask_partition(
                 index,
-                lambda shard, _ticket, _now_ms: shard.list_groups(
-                    request.states_filter, request.types_filter
-                ),
+                lambda shard, _ticket, _now_ms: shard.list_groups(states, types),
                 writes=False,
             )
         except NotCoordinator:

@@ -36,6 +36,8 @@ async def handle(
     response = ListTransactionsResponse(unknown_state_filters=unknown)
     try:
         for index, _ in list(coordinator.loaded()):
+            if broker.turns.is_over:
+                await broker.turns.next()
             response.transaction_states += [_row(each) for each in await _listed(broker, index, wanted)]
         if request.transactional_id_pattern:
             await _keep_matching(broker, response, request.transactional_id_pattern)

@@ -34,11 +34,14 @@ from headrace.protocol.messages.metadata_response import (
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.broker.requests.metadata_rows import Describe, DescribePartition
     from headrace.controller.topic_image import TopicImage
 
 CREATE_MS: Final = 10_000
 FEW_TOPICS: Final = 20
 """Are described at once."""
+FEW_PARTITIONS: Final = 500
+"""Of the topics that are asked for by name, likewise."""
 NO_IDS_YET: Final = (10, 11)
 """They have a place for a topic id, but cannot answer a question that is asked by it."""
 
@@ -50,6 +53,8 @@ def handle(
         return MetadataResponse(cluster_id=None, topics=[_refused(topic) for topic in request.topics or ()])
     if _asks_for_all(request, call) and len(broker.image.topics_by_name) > FEW_TOPICS:
         return _everything(broker, request, call)
+    if request.topics and _are_wide(broker, request.topics):
+        return _wide(broker, request, call, request.topics)
     if broker.suspicions:
         return _once_settled(broker, request, call)
     return _handle(broker, request, call)
@@ -82,19 +87,63 @@ async def _everything(broker: Broker, request: MetadataRequest, call: Call) -> M
         if broker.suspicions:
             return await _once_settled(broker, request, call)
     operations = request.include_topic_authorized_operations
+    rows = await broker.metadata_rows.all(call.version, operations, *_describers(broker, operations))
+    answer = _answer(broker, call, request, [])
+    answer.topics = cast("list[MetadataResponseTopic]", rows)
+    return answer
 
+
+def _describers(broker: Broker, operations: bool) -> tuple[Describe, DescribePartition]:
     def describe(topic: TopicImage) -> MetadataResponseTopic:
         row = _known(broker, topic, with_partitions=False)
         if operations:
             row.topic_authorized_operations = ON_TOPIC
         return row
 
-    rows = await broker.metadata_rows.all(
-        call.version, operations, describe, lambda topic, index: _partition(broker, topic, index)
-    )
-    answer = _answer(broker, call, request, [])
+    return describe, lambda topic, index: _partition(broker, topic, index)
+
+
+def _are_wide(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> bool:
+    partitions = 0
+    for topic in asked:
+        image = _image_of(broker, topic)
+        if image is not None:
+            partitions += len(image)
+    return partitions > FEW_PARTITIONS
+
+
+def _image_of(broker: Broker, asked: MetadataRequestTopic) -> TopicImage | None:
+    if asked.name is None:
+        return broker.image.topic_by_id(asked.topic_id)
+    return broker.image.topic(asked.name)
+
+
+async def _wide(
+    broker: Broker, request: MetadataRequest, call: Call, asked: list[MetadataRequestTopic]
+) -> MetadataResponse:
+    """Topics of very many partitions: in slices, and from what was encoded before."""
+    if broker.suspicions:
+        await broker.suspicions.settled()
+        if broker.suspicions:
+            return await _once_settled(broker, request, call)
+    if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
+        missing = _missing(broker, asked)
+        if missing:
+            return await _create_first(broker, call, request, asked, missing)
+    operations = request.include_topic_authorized_operations
+    answer = _answer(broker, call, request, _unless_known(broker, asked))
+    topics = [_image_of(broker, topic) or row for topic, row in zip(asked, answer.topics, strict=True)]
+    rows = await broker.metadata_rows.some(call.version, operations, topics, *_describers(broker, operations))
     answer.topics = cast("list[MetadataResponseTopic]", rows)
     return answer
+
+
+def _unless_known(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> list[MetadataResponseTopic]:
+    """What is said of topics that do not exist, with a place for each that does."""
+    return [
+        MetadataResponseTopic() if _image_of(broker, topic) is not None else _topics(broker, (topic,))[0]
+        for topic in asked
+    ]
 
 
 def _asks_for_all(request: MetadataRequest, call: Call) -> bool:

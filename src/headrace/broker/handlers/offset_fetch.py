@@ -7,7 +7,7 @@ Versions 1-10. 2: all partitions of a group, and an error of the whole. 5: leade
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
@@ -33,6 +33,8 @@ from headrace.protocol.messages.offset_fetch_response import (
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
+FEW_GROUPS: Final = 20
+"""Are asked about at once."""
 FIRST_WITH_GROUP_ERROR: Final = 2
 FIRST_WITH_SEVERAL_GROUPS: Final = 8
 FIRST_WITH_TOPIC_IDS: Final = 10
@@ -41,13 +43,23 @@ _ANSWER_OF_READERS: Final = {ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.NOT_
 """Consumers before 3.9 give up at the first, and look for the coordinator again at the second."""
 
 
-def handle(
-    broker: Broker, request: OffsetFetchRequest, call: Call
-) -> OffsetFetchResponse | Promise[OffsetFetchResponse]:
+def handle(broker: Broker, request: OffsetFetchRequest, call: Call) -> Awaitable[OffsetFetchResponse]:
     if call.version < FIRST_WITH_SEVERAL_GROUPS:
         return _fetch(broker, _only_group(request), call.version, request.require_stable).then(_of_one_group)
+    if len(request.groups) > FEW_GROUPS:
+        return _in_turns(broker, request, call.version)
     answers = [_fetch(broker, group, call.version, request.require_stable) for group in request.groups]
     return _all_of(answers, lambda groups: OffsetFetchResponse(groups=groups))
+
+
+async def _in_turns(broker: Broker, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+    """Each group for itself, as it is in its turn."""
+    answers = []
+    for group in request.groups:
+        if broker.turns.is_over:
+            await broker.turns.next()
+        answers.append(_fetch(broker, group, version, request.require_stable))
+    return OffsetFetchResponse(groups=[await answer for answer in answers])
 
 
 def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:

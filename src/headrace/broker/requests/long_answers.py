@@ -67,6 +67,12 @@ class Rows:
         """A generator: it stops after each of the innermost rows, so that the caller can pause."""
         inner = self._inner
         for row in rows:
+            if isinstance(row, EncodedRows):
+                self._close()
+                self._writer.buf += row.written
+                self._count += len(row)
+                yield
+                continue
             if inner is None:
                 row.encode(self._writer, self._version)
                 self._count += 1

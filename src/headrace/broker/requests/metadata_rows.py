@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.long_answers import EncodedRows, Rows
 from headrace.controller.delta import MetadataDelta
+from headrace.protocol.message import Structure
+from headrace.protocol.primitives import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from headrace.broker.broker import Broker
     from headrace.controller.topic_image import TopicImage
@@ -68,6 +70,27 @@ class MetadataRows:
         async with self._building:  # who comes second finds what the first has encoded
             known = self._whole.get(key)
             return known or await self._build(key, describe, describe_partition)
+
+    async def some(
+        self,
+        version: int,
+        operations: bool,
+        topics: Sequence[TopicImage | MetadataResponseTopic],
+        describe: Describe,
+        describe_partition: DescribePartition,
+    ) -> EncodedRows:
+        """These, in their order; those that do not exist are described already."""
+        key = (version, operations)
+        encoded: list[bytes] = []
+        for topic in topics:
+            if isinstance(topic, Structure):
+                writer = Writer()
+                topic.encode(writer, version)
+                encoded.append(writer.getvalue())
+                continue
+            kept = self._form(key).get(topic.name)
+            encoded.append(kept or await self._encode(key, topic, describe, describe_partition))
+        return EncodedRows(len(encoded), b"".join(encoded))
 
     async def _build(
         self, key: tuple[int, bool], describe: Describe, describe_partition: DescribePartition

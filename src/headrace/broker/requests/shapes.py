@@ -85,7 +85,7 @@ _SHAPES: Final[dict[ApiKey, tuple[tuple[int, Shape], ...]]] = {
         (6, Shape((Listed("topic_names"),), ("responses",), 200, refuses_duplicates=True)),
         (_ALL, Shape((Listed("topics", _NAME_AND_ID),), ("responses",), 200, refuses_duplicates=True)),
     ),
-    ApiKey.DELETE_RECORDS: ((_ALL, Shape((_TOPICS, _PARTITIONS), _BY_PARTITION, 100)),),
+    ApiKey.DELETE_RECORDS: ((_ALL, Shape((_TOPICS, _PARTITIONS), _BY_PARTITION, 5_000)),),
     ApiKey.OFFSET_FOR_LEADER_EPOCH: (
         (
             _ALL,
@@ -116,7 +116,7 @@ _SHAPES: Final[dict[ApiKey, tuple[tuple[int, Shape], ...]]] = {
             Shape(
                 (Listed("markers", attrgetter("producer_id", "producer_epoch")), _TOPICS, _INDEXES),
                 ("markers", "topics", "partitions"),
-                50,
+                20,
             ),
         ),
     ),

@@ -8,6 +8,7 @@ longer leads the partition that holds the decision, whoever does begins again.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
@@ -18,6 +19,7 @@ from headrace.broker.transactions.pending_markers import MarkerPlace, PendingMar
 from headrace.broker.transactions.writing import append_marker
 from headrace.core.errors import CoordinatorNotAvailable, RequestTimedOut
 from headrace.core.ids import NO_BROKER
+from headrace.core.tasks import report, spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.ending import Markers
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 FIRST_PAUSE = 0.02  # not final, and the next: tests are less patient
 LONGEST_PAUSE = 1.0
 _LONGEST_DOUBLING: Final = 6
+ROUTED_AT_ONCE: Final = 20
+"""Places of one transaction. The others have their turns: a marker costs as much as a small produce."""
 
 
 class TransactionEnds:
@@ -37,6 +41,7 @@ class TransactionEnds:
         self._senders: dict[int, MarkerSender] = {}
         self._pauses: dict[object, asyncio.TimerHandle] = {}
         self._waiting: dict[tuple[int, str], list[Promise[None]]] = {}
+        self._routing: dict[asyncio.Task[None], None] = {}
         self._stopped = False
 
     def __len__(self) -> int:
@@ -60,8 +65,15 @@ class TransactionEnds:
         if earlier is not None:
             earlier.is_over = True
         pending = self._pending[key] = PendingMarkers(partition, coordinator_epoch, markers)
-        for place in list(pending.left.values()):
+        places = list(pending.left.values())
+        for place in places[:ROUTED_AT_ONCE]:
             self._route(place)
+        if len(places) > ROUTED_AT_ONCE:
+            routing = spawn(
+                "the markers of a transaction", self._route_all(places[ROUTED_AT_ONCE:]), self._broker.loop
+            )
+            self._routing[routing] = None
+            routing.add_done_callback(lambda done: self._routing.pop(done, None))
         if not markers.partitions:
             self._complete(pending)
 
@@ -80,6 +92,8 @@ class TransactionEnds:
 
     def stop(self) -> None:
         self._stopped = True
+        for routing in list(self._routing):
+            routing.cancel()
         for pause in self._pauses.values():
             pause.cancel()
         self._pauses.clear()
@@ -92,6 +106,18 @@ class TransactionEnds:
             self._tell_over(key)
 
     # --- places ------------------------------------------------------------------------------------------
+
+    async def _route_all(self, places: Sequence[MarkerPlace]) -> None:
+        """The decision stands whatever happens meanwhile; each place is looked at as it is in its turn."""
+        turns = self._broker.turns
+        for place in places:
+            if turns.is_over:
+                await turns.next()
+            try:
+                self._route(place)
+            except Exception as error:  # of this one; a marker that is not written is missing for ever
+                report(f"a marker for {place.topic}-{place.index}", error)
+                self._route_later(place)
 
     def _route(self, place: MarkerPlace) -> None:
         """To whoever leads the partition now."""

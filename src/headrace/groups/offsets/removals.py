@@ -77,16 +77,15 @@ class OffsetRemovals:
         """As many as fit into a batch: ask again until there are none. Offsets that belong to a new topic of
         the same name stay."""
         found: dict[tuple[str, str, int], None] = {}
-        for topic in removed:
-            ids = (topic.topic_id, ZERO_UUID)
-            for group_id, partitions in self._table.with_topic(topic.name):
-                for partition, stored in partitions.items():
-                    if stored.topic_id in ids:
-                        found[group_id, topic.name, partition] = None
-            for offsets in self._table.pending.by_producer.values():
-                for key, stored in offsets.items():
-                    if key.topic == topic.name and stored.topic_id in ids:
-                        found[key] = None
+        ids = {topic.name: (topic.topic_id, ZERO_UUID) for topic in removed}
+        for group_id, name, partitions in self._table.with_topics(ids.keys()):
+            for partition, stored in partitions.items():
+                if stored.topic_id in ids[name]:
+                    found[group_id, name, partition] = None
+        for offsets in self._table.pending.by_producer.values():
+            for key, stored in offsets.items():
+                if key.topic in ids and stored.topic_id in ids[key.topic]:
+                    found[key] = None
         records: list[CoordinatorRecord] = []
         size = 0
         for group_id, name, partition in found:

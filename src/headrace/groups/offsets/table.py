@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from types import MappingProxyType
 from typing import Final
 
@@ -38,12 +38,11 @@ class OffsetTable:
     def of_group(self, group_id: str) -> ByTopic:
         return self._groups.get(group_id, _NONE)
 
-    def with_topic(self, topic: str) -> Iterator[tuple[str, Mapping[int, StoredOffset]]]:
-        """The groups that have offsets of a topic."""
+    def with_topics(self, names: Set[str]) -> Iterator[tuple[str, str, Mapping[int, StoredOffset]]]:
+        """The groups that have offsets of one of these topics, and which."""
         for group_id, topics in self._groups.items():
-            partitions = topics.get(topic)
-            if partitions is not None:
-                yield group_id, partitions
+            for topic in sorted(topics.keys() & names):
+                yield group_id, topic, topics[topic]
 
     def group_ids(self) -> list[str]:
         return list(self._groups)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.core.errors import GroupNotFound, NonEmptyGroup
+from headrace.groups.listing import filter_of
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.describe_groups_response import DescribedGroup, DescribedGroupMember
 from headrace.protocol.messages.list_groups_response import ListedGroup
@@ -18,7 +19,7 @@ def describe(coordinator: Coordinator, version: int = 6, group: str = GROUP) -> 
 
 
 def listed(coordinator: Coordinator, states: list[str], types: list[str]) -> list[ListedGroup]:
-    response = coordinator.shard.list_groups(states, types).response
+    response = coordinator.shard.list_groups(filter_of(states), filter_of(types)).response
     assert isinstance(response, list)
     return response
 

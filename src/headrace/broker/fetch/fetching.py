@@ -1,0 +1,333 @@
+"""One fetch on its way: read, perhaps wait and read again, answer.
+
+What it finds at once is answered at once. A fetch of very many partitions has turns of the loop, as other
+long requests have, and its answer is encoded in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_some
+from headrace.broker.fetch.sessions import FetchContext
+from headrace.broker.fetch.waiting import WaitingFetch
+from headrace.broker.fetch.wanted import WANTED_BYTES, Interest, LoneInterest, Wanted
+from headrace.broker.leader_endpoints import endpoints_of
+from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
+from headrace.core.tasks import spawn
+from headrace.network.answer import Answer, Parts, Pending
+from headrace.network.connection import Connection
+from headrace.protocol.fetch_codec import (
+    FIRST_WITH_ENDPOINTS,
+    FetchedPartition,
+    FetchRequestView,
+    Topic,
+    encode_fetch_response,
+)
+
+if TYPE_CHECKING:
+    from headrace.broker.broker import Broker
+    from headrace.protocol.node_endpoints import Endpoint
+
+READ_COMMITTED: Final = 1
+FIRST_WITH_RACK: Final = 11
+DEBUGGING_CONSUMER: Final = -2
+PROBED_ROUNDS: Final = 4
+MOST_ROUNDS: Final = 8
+"""A look-up may lead from one cold place to the next; what it does not reach is left for the next fetch."""
+AT_ONCE: Final = 500
+"""Partitions. They take some ten milliseconds."""
+READ_TOGETHER: Final = 20
+
+
+class Fetching:
+    """One request on its way: read, perhaps wait and read again, answer."""
+
+    __slots__ = (
+        "_broker",
+        "_connection",
+        "_context",
+        "_correlation_id",
+        "_is_long",
+        "_reader",
+        "_request",
+        "_rounds",
+        "_version",
+    )
+
+    def __init__(
+        self,
+        broker: Broker,
+        version: int,
+        correlation_id: int,
+        request: FetchRequestView,
+        context: FetchContext,
+        connection: Connection,
+    ) -> None:
+        self._broker = broker
+        self._version = version
+        self._correlation_id = correlation_id
+        self._request = request
+        self._context = context
+        self._connection = connection
+        session = context.session
+        count = len(session.news) if context.incremental and session is not None else len(context.wanted)
+        self._is_long = count > AT_ONCE
+        self._rounds = 0
+        """How often it waited for a disk."""
+        replica_id = request.replica_id
+        rack = request.rack_id
+        if rack and broker.config.replica_selector_class != RACK_AWARE_SELECTOR:
+            rack = ""
+        self._reader = Reader(
+            replica_id,
+            request.replica_epoch,
+            self.max_bytes,
+            request.isolation_level == READ_COMMITTED,
+            version >= FIRST_WITH_RACK or replica_id == DEBUGGING_CONSUMER,
+            context.incremental,
+            rack,
+            broker.clock.monotonic() if replica_id >= 0 else 0.0,
+            broker.replicas.throttles.leader if replica_id >= 0 else None,
+        )
+
+    @property
+    def max_bytes(self) -> int:
+        return min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
+
+    @property
+    def min_bytes(self) -> int:
+        """Never more than may be answered: it would be waited for in vain."""
+        return min(self._request.min_bytes, self.max_bytes)
+
+    def answer(self, pending: Pending | None = None) -> Answer:
+        """At once, or by `pending`, or by a new one."""
+        if self._is_long:
+            pending = pending or Pending(exclusive=True)
+            self._begin_turns(pending, may_wait=True)
+            return pending
+        result = self._read()
+        if result.cold is not None:
+            return self._bring(result, pending or Pending())
+        if self._is_enough(result) or self._lacks_memory():
+            return self._encode(result)
+        return self._wait(self._interest(), result, pending)
+
+    def _is_enough(self, result: ReadResult) -> bool:
+        return (
+            result.total_bytes >= self.min_bytes
+            or result.must_answer
+            or self._request.max_wait_ms <= 0
+            or not self._context.wanted
+        )
+
+    def _lacks_memory(self) -> bool:
+        """For a fetch without a session that would wait."""
+        context = self._context
+        return context.session is None and not self._broker.memory.fetch_sessions.has_room(
+            len(context.wanted) * WANTED_BYTES
+        )
+
+    def _wanted(self) -> Collection[Wanted]:
+        context = self._context
+        if context.incremental and context.session is not None:
+            return tuple(context.session.news)
+        return context.wanted
+
+    def _read(self) -> ReadResult:
+        result = ReadResult()
+        read_some(self._broker, self._wanted(), self._reader, result)
+        return result
+
+    def _interest(self) -> Interest:
+        interest: Interest | None = self._context.session
+        if interest is None:
+            interest = self._lone_interest()
+            for want in self._context.wanted:
+                want.bind(find(self._broker, want))  # it was found a moment ago, or nobody would wait
+        elif interest.as_replica:
+            # Consumers that read from followers see what is committed there: the followers hear of it soon.
+            interest.hears_commits = self._broker.config.replica_selector_class == RACK_AWARE_SELECTOR
+        return interest
+
+    def _lone_interest(self) -> LoneInterest:
+        wanted = self._context.wanted
+        memory = self._broker.memory.fetch_sessions
+        interest = LoneInterest(self._request.replica_id >= 0, self._reader.read_committed, wanted, memory)
+        for want in wanted:
+            want.interest = interest
+        return interest
+
+    def _wait(self, interest: Interest, result: ReadResult, pending: Pending | None) -> Pending:
+        return WaitingFetch(
+            interest,
+            self.min_bytes - result.total_bytes,
+            self._request.max_wait_ms,
+            self._finish,
+            self._broker.waiting_fetches,
+            pending,
+        ).pending
+
+    def _finish(self, pending: Pending) -> None:
+        """Read again, and answer with what there is: unless it has to be brought from a disk first."""
+        if pending.abandoned:
+            return
+        self._reader.now = self._broker.clock.monotonic()
+        if self._is_long:
+            self._begin_turns(pending, may_wait=False)
+            return
+        try:
+            result = self._read()
+            if result.cold is not None and self._rounds < MOST_ROUNDS:
+                self._bring(result, pending)
+                return
+            parts = self._encode(result)
+        except Exception:
+            self._connection.close()  # its peer would wait for ever
+            raise
+        pending.complete(parts)
+
+    def _bring(self, result: ReadResult, pending: Pending) -> Pending:
+        """Answer when what is cold is in memory and verified."""
+        assert result.cold is not None
+        self._rounds += 1
+        # Memory is short if it is cold still: it is sent as it is, and brought once more while it is sent.
+        self._reader.probes = self._rounds < PROBED_ROUNDS
+        self._broker.cold_reads.bring(result.cold, lambda: self._finish(pending))
+        return pending
+
+    # --- of very many partitions ---------------------------------------------------------------------------
+
+    def _begin_turns(self, pending: Pending, *, may_wait: bool) -> None:
+        task = spawn("a long fetch", self._in_turns(pending, may_wait=may_wait), self._broker.loop)
+        self._broker.dispatcher.keep(task)
+
+    async def _in_turns(self, pending: Pending, *, may_wait: bool) -> None:
+        """Each partition is read as it is in its turn, as if several fetches had come one after the other."""
+        lone: LoneInterest | None = None
+        behind: list[None] = []
+        pending.on_overtaken = lambda: behind.append(None)  # it may be sent before the fetch waits
+        try:
+            if may_wait and self._context.session is None and not self._lacks_memory():
+                lone = self._lone_interest()  # before it reads, so that nothing happens unheard
+            result = await self._read_in_turns()
+            if pending.abandoned:
+                return
+            if result.cold is not None and self._rounds < MOST_ROUNDS:
+                self._bring(result, pending)
+                return
+            # A session has no need to wait here: what comes next from it is short.
+            if lone is not None and not lone.news and not self._is_enough(result):
+                self._wait(lone, result, pending)
+                lone = None
+                if behind and pending.on_overtaken is not None:
+                    pending.on_overtaken()
+                return
+            parts = await self._encode_elsewhere(result)
+        except Exception:
+            self._connection.close()  # its peer would wait for ever
+            raise
+        finally:
+            if lone is not None:
+                lone.on_wait_over()
+        pending.complete(parts)
+
+    async def _read_in_turns(self) -> ReadResult:
+        broker, turns, result = self._broker, self._broker.turns, ReadResult()
+        wanted = list(self._wanted())
+        for at in range(0, len(wanted), READ_TOGETHER):
+            if turns.is_over:
+                await turns.next()
+                self._reader.now = broker.clock.monotonic()
+            read_some(broker, wanted[at : at + READ_TOGETHER], self._reader, result)
+        return result
+
+    async def _encode_elsewhere(self, result: ReadResult) -> Parts:
+        answers = result.answers
+        if self._context.session is not None:
+            answers = self._tell(answers)
+        chunks = await self._broker.work_thread.run(self._chunks, answers, self._endpoints(answers))
+        return self._assembled(chunks, answers)
+
+    # --- the answer ----------------------------------------------------------------------------------------
+
+    def _encode(self, result: ReadResult) -> Parts:
+        answers = result.answers
+        if self._context.session is not None:
+            answers = self._tell(answers)
+        return self._assembled(self._chunks(answers, self._endpoints(answers)), answers)
+
+    def _chunks(self, answers: list[PartitionAnswer], endpoints: list[Endpoint]) -> list[bytes]:
+        """Touches nothing that others may change."""
+        chunks, _ = encode_fetch_response(
+            self._version,
+            self._correlation_id,
+            self._by_topic(answers),
+            session_id=self._context.session_id,
+            node_endpoints=endpoints,
+        )
+        return chunks
+
+    def _assembled(self, chunks: list[bytes], answers: list[PartitionAnswer]) -> Parts:
+        is_consumer = self._request.replica_id < 0
+        parts: Parts = []
+        for chunk, answer in zip(chunks, answers, strict=False):
+            parts.append(chunk)
+            if answer.records is not None:
+                parts.append(answer.records)
+                if answer.metrics is not None and is_consumer:
+                    answer.metrics.bytes_out += answer.records.length
+        parts.append(chunks[-1])
+        return parts
+
+    def _tell(self, answers: list[PartitionAnswer]) -> list[PartitionAnswer]:
+        """Remember what the peer is told, and leave out what it knows if the answer is incremental."""
+        context = self._context
+        assert context.session is not None
+        news = context.session.news
+        told = []
+        for answer in answers:
+            is_news = answer.tell()
+            if is_news or not context.incremental:
+                told.append(answer)
+            want = answer.want
+            if answer.records is not None:
+                # Whoever gave data goes to the end, so that a small byte limit starves nobody.
+                if want in news:
+                    del news[want]
+                    news[want] = None
+            elif answer.is_exhausted and not self._is_long:  # or records may have come since it was read
+                news.pop(want, None)
+        return told
+
+    def _endpoints(self, answers: list[PartitionAnswer]) -> list[Endpoint]:
+        """Where the leaders are that the answer names."""
+        if self._version < FIRST_WITH_ENDPOINTS:
+            return []
+        leaders = [answer.current_leader[0] for answer in answers if answer.current_leader is not None]
+        return endpoints_of(self._broker, leaders, self._connection.listener) if leaders else []
+
+    def _by_topic(self, answers: list[PartitionAnswer]) -> list[tuple[Topic, list[FetchedPartition]]]:
+        read_committed = self._reader.read_committed
+        topics: list[tuple[Topic, list[FetchedPartition]]] = []
+        for answer in answers:
+            key = answer.want.key
+            topic: Topic = key.topic if key.topic_id is None else key.topic_id
+            if not topics or topics[-1][0] != topic:
+                topics.append((topic, []))
+            topics[-1][1].append(
+                FetchedPartition(
+                    key.partition,
+                    answer.error_code,
+                    answer.high_watermark,
+                    answer.last_stable_offset,
+                    answer.log_start_offset,
+                    0 if answer.records is None else answer.records.length,
+                    answer.aborted if read_committed and answer.error_code == 0 else None,
+                    answer.preferred_replica,
+                    answer.diverging,
+                    answer.current_leader,
+                )
+            )
+        return topics

@@ -56,6 +56,8 @@ def settings(
         f"spark.sql.catalog.{ICEBERG_CATALOG}.type": "hadoop",
         # Topics are read by offset, so a record's time is what it says: no machine's zone may move it.
         "spark.sql.session.timeZone": "UTC",
+        # Delta reads its own log in so many tasks, 50 by default, for each commit of each table.
+        "spark.databricks.delta.snapshotPartitions": "4",
     }
     limits = " ".join(f"-D{name}={limit}" for name, limit in AVRO_LIMITS.items())
     for process in ("driver", "executor"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pyspark.sql import SparkSession
 
 from headrace.spark.lake.config import LakeConfig
@@ -16,11 +18,10 @@ def session_for(
     chosen = master or given.pop("master", None)
     jar_directory = given.pop("jars", None)
     warehouse = given.pop("warehouse", None)
-    extra = {
-        "spark.ui.showConsoleProgress": "false",
-        # Delta reads its own log in so many tasks, 50 by default, for each commit of each table.
-        "spark.databricks.delta.snapshotPartitions": "4",
-    }
+    extra = {"spark.ui.showConsoleProgress": "false"}
+    if (chosen or "local[*]").startswith("local"):
+        # Spark's 200 tasks after each shuffle are for a cluster. A stream may not choose fewer by itself.
+        extra["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 2))
     if config.format == "iceberg" and config.location is not None and config.catalog == ICEBERG_CATALOG:
         extra[f"spark.sql.catalog.{ICEBERG_CATALOG}.warehouse"] = config.location
     made = session(

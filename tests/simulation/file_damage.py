@@ -29,7 +29,8 @@ from tests.damage import ALONE, CUT, MISSING, OLDER, SWAPPED, harm
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import DATA, SimulatedHost
 from tests.simulation.fault_scene import QUICK, SLOW, FaultScene
-from tests.simulation.missed_damage import folder_is_missed, last_is_missed
+from tests.simulation.invariants import METADATA
+from tests.simulation.missed_damage import folder_is_missed, is_listed, last_is_missed
 
 Key = tuple[str, int]
 
@@ -228,6 +229,9 @@ class FileDamage:
                 and last_is_missed(host, other_key, other, disk.content(path))
             ):
                 return
+            is_sealed = kind in ("first .log", "middle .log")
+            if is_sealed and not clean and not (is_listed(host, path) and is_listed(host, other)):
+                return
             if not (self._mark(host, key, kind) and self._mark(host, partition_of(other), kind)):
                 return
             mine, theirs = disk.content(path), disk.content(other)
@@ -245,8 +249,7 @@ class FileDamage:
         if not self._mark(host, key, kind):
             return
         if kind == checkpoints.META_PROPERTIES:
-            self._identities.setdefault(host, disk.content(path))
-            self._cluster.network.loop.call_later(HAND_SECONDS, self.give_back, host)
+            self._save_identity(host)
         if left is None:
             disk.lose(path)
             way = "missing"
@@ -280,10 +283,18 @@ class FileDamage:
             return
         if not old or not self._mark(host, key, "folder"):
             return
+        if key is None:  # the copy may be of a time when that was damaged
+            self._save_identity(host)
         host.disk.lose(under.rstrip("/"))
         for path, data in old.items():
             host.disk.put(path, data)
         self._did(host, f"{under} is as it was at {copy.at:.3f} s")
+
+    def _save_identity(self, host: SimulatedHost) -> None:
+        path = f"{DATA}/{checkpoints.META_PROPERTIES}"
+        if path in host.disk.files(DATA):
+            self._identities.setdefault(host, host.disk.content(path))
+            self._cluster.network.loop.call_later(HAND_SECONDS, self.give_back, host)
 
     def _is_outdated(self, host: SimulatedHost, copy: Copy) -> bool:
         """Whether the cluster has heard of more than a copy from the life that has just ended says. Else
@@ -325,13 +336,18 @@ class FileDamage:
         """From now on this replica, or all of the host, is in doubt. False: it may not be."""
         if kind in DERIVED:
             return True
-        keys = self._hosted(host) if key is None else [key]
+        keys = [key] if key is not None and not self._is_all_that_it_knows(host, key) else self._hosted(host)
         if not all(self._may_damage(host, each) for each in keys):
             return False
         host.damaged.update(dict.fromkeys(keys))
         if key is None:
             host.is_suspect = host.is_emptied = True
         return True
+
+    def _is_all_that_it_knows(self, host: SimulatedHost, key: Key) -> bool:
+        """The copy of the metadata, where nothing else says yet which replicas there are: without it the
+        broker can vouch for none."""
+        return key == METADATA and f"{DATA}/{claims_file.NAME}" not in host.disk.files(DATA)
 
     def _hosted(self, host: SimulatedHost) -> list[Key]:
         return sorted({key for path in self._files(host) if (key := partition_of(path)) is not None})

@@ -159,6 +159,8 @@ class Invariants:
         where = f"{key[0]}-{key[1]} at {loop.name}"
         replica.is_damaged = key in host.damaged
         if not self._follow(replica, committed, where):
+            if partition.is_leader:
+                committed.unread = max(committed.unread, partition.high_watermark)
             return
         high_watermark, log_start = partition.high_watermark, partition.log.log_start_offset
         self._require(
@@ -172,8 +174,9 @@ class Invariants:
         self._check_log_start(replica, committed, where)
         if partition.is_leader:
             self._on_leader(loop, key, replica, committed, where)
-        elif high_watermark > committed.end and replica.was_leader:
-            # It applied several rows in one step: it committed something, and then was deposed.
+        elif high_watermark > committed.end and (replica.was_leader or high_watermark <= committed.unread):
+            # It applied several rows in one step: it committed something, and then was deposed. Or the leader
+            # that did is damaged, and could not be read.
             self._commit(key, replica, committed, where)
         elif high_watermark > committed.end:
             raise InvariantBroken(
@@ -206,7 +209,8 @@ class Invariants:
         gone = gone[: place_of(gone, start)]
         kept = replica.mirror.entries
         if replica.is_damaged and (not kept or kept[0].base_offset > start):
-            kept = committed.entries  # the mirror has passed over damage, which may be mended by now
+            # The mirror has passed over damage, which may be mended by now.
+            kept = [*committed.entries, *(entry for entry in kept if entry.base_offset >= committed.end)]
         left = kept[place_of(kept, start) :]
         self._require(
             self._retention.condemns(gone, left, self._cluster.scheduler.now),
@@ -235,6 +239,12 @@ class Invariants:
 
     def _commit(self, key: Key, replica: Replica, committed: CommittedLog, where: str) -> None:
         """A leader's high watermark is above everything before: what lies below it is committed now."""
+        if replica.is_damaged:  # what lies before may have been read wrong: offsets have no checksum
+            try:
+                replica.mirror.begin_at(committed.end)
+            except (HeadraceError, OSError):
+                committed.unread = max(committed.unread, replica.partition.high_watermark)
+                return
         entries = replica.mirror.entries
         self._compare(replica, committed, committed.end, "StrongIsr", where)
         until = replica.partition.high_watermark
@@ -352,7 +362,7 @@ class Invariants:
     def on_acknowledged(self, key: Key, offset: int) -> None:
         committed = self._committed(key)
         self._require(
-            offset < committed.end,
+            offset < max(committed.end, committed.unread),
             "AcknowledgedIsCommitted",
             f"{key[0]}-{key[1]} offset {offset} was acknowledged, {committed.end} is committed",
         )
@@ -360,7 +370,7 @@ class Invariants:
     def on_read(self, key: Key, offset: int) -> None:
         committed = self._committed(key)
         self._require(
-            offset < committed.end,
+            offset < max(committed.end, committed.unread),
             "ReadIsCommitted",
             f"{key[0]}-{key[1]} offset {offset} was read, {committed.end} is committed",
         )

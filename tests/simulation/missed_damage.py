@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from headrace.core.errors import CorruptBatch
 from headrace.core.ids import BrokerId, TopicPartition
-from headrace.log import claims_file, files
+from headrace.log import claims_file, files, manifest
 from headrace.log.claims_file import Claimed, first_checksum
 from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, check
 from tests.simulation.cluster import DATA, SimulatedHost
@@ -27,7 +27,8 @@ def _claimed(host: SimulatedHost, key: Key) -> Claimed | None:
 
 
 def end_of(data: bytes, base: int) -> tuple[int, bool]:
-    """Where the whole batches of a segment end, and whether anything but half of a last one follows."""
+    """Where the whole batches of a segment end, and whether anything but half of a last one follows. Gaps are
+    what compaction leaves."""
     position, end = 0, base
     while position < len(data):
         left = len(data) - position
@@ -38,7 +39,7 @@ def end_of(data: bytes, base: int) -> tuple[int, bool]:
             header = check(data, position)
         except CorruptBatch:
             return end, False
-        if header.base_offset != end:
+        if header.base_offset < end:
             return end, False
         position, end = position + header.size, header.next_offset
     return end, True
@@ -57,7 +58,21 @@ def last_is_missed(host: SimulatedHost, key: Key, path: str, left: bytes | None)
     if left is None:
         return base < claimed.high_watermark
     end, is_torn = end_of(left, base)
-    return not is_torn or end < claimed.high_watermark or end >= end_of(disk.content(path), base)[0]
+    lost_nothing = left == disk.content(path)
+    return not is_torn or end < claimed.high_watermark or lost_nothing
+
+
+def is_listed(host: SimulatedHost, path: str) -> bool:
+    """Whether the manifest knows a sealed segment. One that is not synced yet may be swapped with another's
+    that is as long without anybody noticing: no batch says whose it is."""
+    folder, _, name = path.rpartition("/")
+    if f"{folder}/{manifest.NAME}" not in host.disk.files(f"{folder}/"):
+        return False
+    try:
+        known = manifest.decode(host.disk.content(f"{folder}/{manifest.NAME}"))
+    except manifest.CorruptManifest:
+        return False
+    return int(name.removesuffix(files.LOG)) in [each.base_offset for each in known.sealed]
 
 
 def folder_is_missed(host: SimulatedHost, key: Key, old: dict[str, bytes]) -> bool:

@@ -24,7 +24,7 @@ class InvariantBroken(SimulationFailed):
 class CommittedLog:
     """One partition's committed batches, and who led it when."""
 
-    __slots__ = ("condemned", "end", "entries", "leaders", "row")
+    __slots__ = ("condemned", "end", "entries", "leaders", "row", "unread")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -33,6 +33,8 @@ class CommittedLog:
         """Below this, retention or DeleteRecords has decided that records may go."""
         self.leaders: dict[int, str] = {}
         """Leader epoch to the process that had it."""
+        self.unread = 0
+        """A damaged leader, which could not be read, had its high watermark here: others may follow it."""
         self.row: PartitionState | None = None
         """As the newest committed metadata has it."""
 
@@ -68,6 +70,7 @@ class Replica:
     def begin_anew(self) -> None:
         """What was read of it while it was damaged is not what it holds."""
         self.mirror = Mirror(self.partition.log)
+        self.mirror.update()  # the process may end before anything changes
         self.compared = 0
         self.is_damaged = False
         self.seen = ()
@@ -93,5 +96,12 @@ def holds_all(disk: SimulatedDisk, log: PartitionLog, committed: CommittedLog) -
                         found.append(Entry.of(header))
     except CorruptBatch:
         return False
+    at = start
+    for entry in found:
+        if entry.base_offset != at:
+            return False
+        at = entry.next_offset
+    if at != log.end_offset:
+        return False  # it misses what is not committed yet
     wanted = committed.entries[place_of(committed.entries, start) :]
     return start <= committed.condemned and found[: len(wanted)] == wanted

@@ -12,7 +12,7 @@ from typing import Final
 
 from headrace.core.errors import CorruptLog, DiskFull, StorageError
 from headrace.log.partition_log import PartitionLog
-from headrace.protocol.batch import iterate
+from headrace.protocol.batch import check, iterate
 
 METADATA_LOG_CONFIGS: Final[Mapping[str, str]] = {
     "cleanup.policy": "delete",
@@ -76,6 +76,7 @@ class LogJournal:
         flush.done()
 
     def read(self, from_sequence: int) -> Iterator[bytes]:
+        """Raises CorruptBatch, or CorruptLog, where a batch is not what was written."""
         at, end = from_sequence, self._log.end_offset
         while at < end:
             found = self._log.read(at, READ_BYTES, limit=end, min_one=True)
@@ -83,6 +84,7 @@ class LogJournal:
             before = at
             for position, header in iterate(data):
                 if header.base_offset >= at:
+                    check(data, position)  # a clean start reads no batch: a flipped bit would be believed
                     yield data[position : position + header.size]
                     at = header.next_offset
             if at == before:

@@ -32,6 +32,7 @@ class DirectoryCheckpoints:
         "claimed",
         "clean_offsets",
         "directory",
+        "found",
         "high_watermarks",
         "kept",
         "log_start_offsets",
@@ -48,6 +49,8 @@ class DirectoryCheckpoints:
         """What the file with the checksum says; None if there is none that can be read."""
         self.written = 0
         """Which version of that file is on the disk."""
+        self.found = 0
+        """Which version was there at the start, before this process has written one."""
         self.clean_offsets: dict[TopicPartition, int] = {}
         """Up to where each compacted log is clean."""
         self._cuts: dict[TopicPartition, int] = {}
@@ -68,9 +71,9 @@ class DirectoryCheckpoints:
         self.clean_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.CLEAN_OFFSETS}")
         said = claims_file.load(disk, path)
         if said is not None:
-            self.claimed, self.written = dict(said.logs), said.written
+            self.claimed, self.written, self.found = dict(said.logs), said.written, said.written
 
-    def claims_of(self, partition: TopicPartition, lost_nothing: bool) -> Claims:
+    def claims_of(self, partition: TopicPartition, lost_nothing: bool, clean: bool = False) -> Claims:
         recovery_point = self.recovery_points.get(partition, 0)
         if self.claimed is None:
             start = self.log_start_offsets.get(partition, 0)
@@ -83,6 +86,7 @@ class DirectoryCheckpoints:
             known.high_watermark,
             lost_nothing,
             first_batch=known.first_batch,
+            was_closed=clean and partition in self.claimed,
         )
 
     def known_watermarks(self) -> dict[TopicPartition, int]:

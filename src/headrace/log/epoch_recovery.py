@@ -23,7 +23,9 @@ def agree(epochs: LeaderEpochs, segments: Sequence[Segment], start: int, end: in
             return False
         if begins > start and _epoch_at(segments, begins - 1, exactly=True)[1] >= epoch:
             return False
-    return _is_told(epochs, segments, start)
+    # Nor may one be left out, which would make others cut off what was written in it.
+    bases = [segment.base_offset for segment in segments[1:] if segment.size]
+    return all(_is_told(epochs, segments, max(at, start)) for at in (start, *bases, end - 1))
 
 
 def _is_told(epochs: LeaderEpochs, segments: Sequence[Segment], offset: int) -> bool:

@@ -181,9 +181,9 @@ class LogManager:
             partition = files.parse_directory(name)
             if partition is None or not self.disk.is_dir(path):
                 continue
-            claims = saved.claims_of(partition, lost_nothing)
             # What was damaged at a clean stop is looked at again: it may have been mended meanwhile.
             is_clean = clean is not None and partition not in clean.quarantined
+            claims = saved.claims_of(partition, lost_nothing, is_clean)
             jobs.append(partial(self._open_one, directory, path, partition, claims, is_clean, now_ms))
         return jobs
 
@@ -387,12 +387,13 @@ class LogManager:
         return {each.uuid: self._checkpoints[each.path].written for each in self.online()}
 
     def raise_versions(self, known: Mapping[UUID, int]) -> list[LogDirectory]:
-        """The directories with an older version than is known. Their next one is above that."""
+        """The directories that had an older version at the start than is known. Their next one is above
+        that."""
         older = []
         for directory in self.online():
             saved, told = self._checkpoints[directory.path], known.get(directory.uuid, 0)
-            if saved.written < told:
-                saved.written = told
+            saved.written = max(saved.written, told)
+            if saved.found < told:
                 older.append(directory)
         return older
 

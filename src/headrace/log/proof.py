@@ -38,6 +38,8 @@ class Proof:
         self.log_start_offset = claims.log_start_offset if is_proven else 0
         self._known = manifest_recovery.load(disk, path, partition) if rules.manifest else None
         self._listed: dict[int, Sealed] = {}
+        self.lost_beginning = False
+        """A loss of power took the first segments: what is behind them follows nothing."""
         known = self._known
         self.was_emptied = known is not None and known.emptied
         """A truncation that was to drop everything was interrupted. Now it is done."""
@@ -56,8 +58,13 @@ class Proof:
         stated = self._claims.log_start_offset
         if stated > self.log_start_offset and epochs and stated <= epochs[0][1]:
             self.log_start_offset = stated  # whoever raised it cut the epochs too: two files say the same
-        if self._claims.first_batch is not None and self._rules.first_batch and not self.was_emptied:
-            self._require_first_batch(self._claims.first_batch, bases)
+        if self._rules.first_batch and not self.was_emptied:
+            if self._claims.first_batch is not None:
+                self._require_first_batch(self._claims.first_batch, bases)
+            elif self._claims.was_closed and bases:
+                path = f"{self._path}/{files.numbered(bases[-1])}{files.LOG}"
+                if self._disk.size(path):
+                    raise wholeness.changed(FileFault(path, "nothing was written to it"))
         if bases and bases[0] > self.log_start_offset and self._rules.first_segment:
             self._require_first(bases, epochs)
         if self._known is not None:
@@ -72,7 +79,10 @@ class Proof:
             start = max(self.log_start_offset, self._claims.log_start_offset)
             if epochs == [] and len(bases) == 1 and self.recovery_point <= start:
                 return  # cut to nothing, to go on there
-            if not self._claims.lost_nothing:
+            if not self._claims.lost_nothing and not epochs:
+                return  # nobody knows what lay before
+            if not self._claims.lost_nothing and self.recovery_point <= start:
+                self.lost_beginning = True  # the epochs do, and nothing of it was promised
                 return
         raise wholeness.missing_first(self._path, bases[0], self.log_start_offset)
 

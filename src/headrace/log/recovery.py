@@ -155,6 +155,8 @@ class _Loader:
     # --- after a crash ---
 
     def recover(self) -> None:
+        if self.proof.lost_beginning:
+            self._drop_after(0)
         first = self._first_to_walk()
         for segment in self.segments[:first]:
             if not segment.load_indexes():

@@ -323,13 +323,15 @@ class Segment:
         size, appended_from = self.size, self.appended_from
         self.reset_indexes()
         expected = self.base_offset
-        for position, header in scan.headers(self.file(), 0, size):
-            if not expected <= header.base_offset <= header.last_offset <= self.highest_offset:
-                raise CorruptLog(f"{self.path(files.LOG)}: offset {header.base_offset} at {position}")
-            self.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
-            expected = header.next_offset
-        self.size = size
-        self.appended_from = appended_from
+        try:
+            for position, header in scan.headers(self.file(), 0, size):
+                if not expected <= header.base_offset <= header.last_offset <= self.highest_offset:
+                    raise CorruptLog(f"{self.path(files.LOG)}: offset {header.base_offset} at {position}")
+                self.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
+                expected = header.next_offset
+        finally:  # also if it met damage: were it shorter now, readers would pass over what is missing
+            self.size = size
+            self.appended_from = appended_from
         self.flush_indexes(final=True)
 
     def reset_indexes(self) -> None:

@@ -320,14 +320,15 @@ class SegmentChain(LogFolder):
         return FlushTicket(self, self.directory.disk, open_files, paths, directories, with_indexes, listing)
 
     def _take_listing(self) -> Listing | None:
-        """The sealed segments that the manifest does not list yet. The flush that syncs them lists them."""
+        """The sealed segments that the manifest does not list yet. The flush that syncs them lists them, also
+        those before the log start: left out, they would look like files of another log between the others."""
         if not self.manifest.lacks(len(self.segments) - 1):
             return None
         listed = {each.base_offset for each in self.manifest.contents.sealed}
         wanted = [
             (segment.base_offset, self._bases[place + 1], segment.size, segment.file())
             for place, segment in enumerate(self.segments[:-1])
-            if segment.base_offset not in listed and self._bases[place + 1] > self.log_start_offset
+            if segment.base_offset not in listed
         ]
         return Listing(self.manifest, wanted) if wanted else None
 

@@ -60,6 +60,8 @@ class Claims(NamedTuple):
     """The log start comes from a file with a checksum."""
     first_batch: FirstBatch | None = None
     """Of the segment that was active when this was last written."""
+    was_closed: bool = False
+    """It was written when the log was closed: what it does not say was not there."""
 
 
 class FileFault(NamedTuple):

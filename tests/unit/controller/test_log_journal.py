@@ -18,7 +18,7 @@ from headrace.controller.log_journal import METADATA_LOG_CONFIGS, LogJournal
 from headrace.controller.operations import NewTopic
 from headrace.controller.shell import Controller
 from headrace.coordination.local import LocalCoordination
-from headrace.core.errors import CorruptLog, StorageError
+from headrace.core.errors import CorruptBatch, CorruptLog, StorageError
 from headrace.core.ids import TopicPartition
 from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.manager import LogManager
@@ -154,3 +154,23 @@ async def test_a_controller_finds_its_metadata_again(tmp_path: Path) -> None:
         assert list(controller.image.topics_by_name["t"].leader_epochs) == [1, 1, 1]
         assert controller.image.topic_configs("t") == {"retention.ms": "5"}
         assert controller.epoch == 1
+
+
+async def test_a_flipped_bit_in_the_metadata_is_not_believed(tmp_path: Path) -> None:
+    """A clean start reads no batch. A broker once had another replica in its metadata than all others."""
+    manager = open_manager(tmp_path)
+    log = manager.create(METADATA, uuid4(), 0)
+    batch = encode_metadata_batch(
+        [encode_record(ConfigRecord(resource_name="t", name="a", value="b"))],
+        base_offset=0,
+        controller_epoch=0,
+        timestamp_ms=0,
+    )
+    log.append_as_follower(batch)
+    (file,) = Path(log.path).glob("*.log")
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(CorruptBatch):
+        list(LogJournal(log, now_ms=lambda: 0).read(0))
+    manager.release()

@@ -154,3 +154,44 @@ def test_a_version_is_counted_for_each_change(host: Host) -> None:
         assert said is not None
         assert said.written == number
     assert files.read_all(host.disk, CLAIMS).startswith(b"headrace claims 1\nwritten 3\n")
+
+
+def test_a_log_that_was_closed_empty_holds_nothing(host: Host) -> None:
+    """Its file was swapped with that of another log, and what was in it became its records."""
+    host.stop("clean")
+    other = Host()
+    other.fill(3)
+    host.disk.put(host.logs()[0], other.disk.content(other.logs()[0]))
+    host.start()
+    assert "nothing was written to it" in host.why_quarantined()
+
+
+def test_the_version_that_was_found_counts_and_not_what_the_start_has_written(host: Host) -> None:
+    """A start corrects what a loss of power took: a directory that was put back seemed as new as it had been
+    told by that."""
+    host.fill()
+    host.log.flush()
+    host.checkpoint()
+    before = host.disk.content(host.logs()[-1])
+    host.fill(1)
+    host.checkpoint()
+    host.manager.release()
+    host.disk.kill()
+    host.disk.put(host.logs()[-1], before)
+    found = host.start(stayed_up=False).versions()
+    assert set(found.values()) == {3}, "it has corrected the high watermark"
+    assert host.manager.raise_versions(dict.fromkeys(found, 2)) == []
+    (older,) = host.manager.raise_versions(dict.fromkeys(found, 3))
+    assert older.path == "/data"
+
+
+def test_after_a_loss_of_power_nothing_begins_behind_a_hole(host: Host) -> None:
+    """The epochs know that there was a beginning. The log once began where the first file did, and whoever
+    followed it deleted what lay before."""
+    host.fill()
+    path = host.logs()[0]
+    host.manager.release()
+    host.disk.kill()
+    host.disk.lose(path)
+    host.start(stayed_up=False)
+    assert (host.log.log_start_offset, host.log.end_offset) == (0, 0)

@@ -77,6 +77,22 @@ def test_what_listing_brings_back_to_memory_is_not_trusted(host: Host) -> None:
     assert not segment.is_trusted(0, segment.size)
 
 
+@STOPS
+def test_a_log_start_that_was_raised_between_two_flushes_leaves_no_stranger(host: Host, how: str) -> None:
+    """Segments before it were not listed, though others before and behind them were: they looked like files
+    of another log, and a good replica was quarantined."""
+    host.fill(8)
+    host.log.flush()
+    assert len(listed(host)) == 1
+    host.fill(20)
+    host.log.delete_records_before(20)
+    host.fill(10)
+    host.log.flush()
+    host.stop(how)
+    host.start()
+    assert (host.log.log_start_offset, host.log.end_offset) == (20, 38)
+
+
 def test_a_log_of_one_segment_costs_no_manifest(host: Host) -> None:
     append(host.log, b"one")
     host.log.flush()

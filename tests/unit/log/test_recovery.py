@@ -365,3 +365,28 @@ def test_an_empty_log_costs_no_sync_and_its_first_flush_still_makes_it_durable()
     log = reopen(disk, recovery_point=1)
     assert values_of(read_records(log)) == [b"first"]
     assert log.topic_id == UUID(int=42)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    "entries", [[(0, 0)], [(0, 0), (1, 5)], [(0, 0), (2, 10)], [(2, 0)], [(0, 0), (1, 5), (2, 10), (3, 12)]]
+)
+def test_the_epochs_of_another_log_are_not_believed(clean: bool, entries: list[tuple[int, int]]) -> None:
+    """One that was left out made a follower cut off what was written in it, and committed."""
+    disk, log = written()
+    log.close()
+    lines = checkpoints.format_lines(f"{epoch} {start}" for epoch, start in entries)
+    disk.put(log.epochs.path, lines)
+    again = reopen(disk, clean=clean, recovery_point=log.end_offset)
+    assert again.epochs.entries[:3] == [(0, 0), (1, 5), (2, 10)]
+
+
+def test_a_segment_whose_index_cannot_be_rebuilt_is_as_long_as_before() -> None:
+    """A reader would pass over what is missing, and go on with the next one."""
+    disk, log = written()
+    segment = log.segments[1]
+    size, path = segment.size, segment.path(files.LOG)
+    disk.put(path, disk.content(path)[:-10])
+    with pytest.raises(CorruptLog):
+        segment.rebuild_indexes()
+    assert segment.size == size

@@ -7,7 +7,7 @@ knows TRANSACTION_ABORTABLE. If one partition does not exist, none is added.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
@@ -40,7 +40,7 @@ def handle(
     broker: Broker, request: AddPartitionsToTxnRequest, call: Call
 ) -> Promise[AddPartitionsToTxnResponse] | Awaitable[AddPartitionsToTxnResponse]:
     if call.version >= BETWEEN_BROKERS:
-        if sum(map(_size, request.transactions)) > AT_ONCE:
+        if _are_many(request.transactions):
             return _several_in_turns(broker, request.transactions, call.version)
         return _Batch(broker, request.transactions, call.version).response
     asked = AddPartitionsToTxnTransaction(
@@ -49,7 +49,7 @@ def handle(
         producer_epoch=request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-    if _size(asked) > AT_ONCE:
+    if _are_many([asked]):
         return _one_in_turns(broker, asked, call.version)
     return _serve(broker, asked, call.version).then(
         lambda codes: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_rows(asked.topics, codes))
@@ -95,8 +95,16 @@ def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -
     )
 
 
-def _size(asked: AddPartitionsToTxnTransaction) -> int:
-    return 1 + len(asked.topics) + sum(len(topic.partitions) for topic in asked.topics)
+def _are_many(transactions: Sequence[AddPartitionsToTxnTransaction]) -> bool:
+    """Counted no further than is needed: there may be a hundred thousand of each."""
+    count = len(transactions)
+    for asked in transactions:
+        count += len(asked.topics)
+        if count > AT_ONCE:
+            return True
+        for topic in asked.topics:
+            count += len(topic.partitions)
+    return count > AT_ONCE
 
 
 async def _one_in_turns(
@@ -116,6 +124,8 @@ async def _several_in_turns(
         begun.append(await _begin(broker, asked, version))
     answer = AddPartitionsToTxnResponse()
     for asked, decided in zip(transactions, begun, strict=True):
+        if broker.turns.is_over:
+            await broker.turns.next()
         rows = await _rows_in_turns(broker, asked, await decided)
         result = AddPartitionsToTxnResult(transactional_id=asked.transactional_id, topic_results=rows)
         answer.results_by_transaction.append(result)
@@ -125,18 +135,23 @@ async def _several_in_turns(
 async def _begin(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Promise[Codes]:
     """A transaction takes all of its partitions together, and so in one go: as many as exist. If one does
     not, which is looked up in turns before, none is taken, however many are named."""
+    if not _are_many([asked]):
+        return _serve(broker, asked, version)
     codes: dict[Named, ErrorCode] = {}
-    is_refused = False
-    if _size(asked) > AT_ONCE and asked.transactional_id:
-        for topic in asked.topics:
-            for index in topic.partitions:
-                if broker.turns.is_over:
-                    await broker.turns.next()
-                if broker.partitions.exists(topic.name, index):
-                    codes[topic.name, index] = ErrorCode.OPERATION_NOT_ATTEMPTED
-                else:
-                    codes[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    is_refused = True
+    is_refused = not asked.transactional_id
+    for topic in asked.topics:
+        if broker.turns.is_over:
+            await broker.turns.next()
+        for index in topic.partitions:
+            if broker.turns.is_over:
+                await broker.turns.next()
+            if not asked.transactional_id:
+                codes[topic.name, index] = ErrorCode.INVALID_REQUEST
+            elif broker.partitions.exists(topic.name, index):
+                codes[topic.name, index] = ErrorCode.OPERATION_NOT_ATTEMPTED
+            else:
+                codes[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                is_refused = True
     if not is_refused:
         return _serve(broker, asked, version)
     refused: Promise[Codes] = Promise()
@@ -151,7 +166,12 @@ async def _rows_in_turns(
     for topic in asked.topics:
         if broker.turns.is_over:
             await broker.turns.next()
-        rows += _rows([topic], codes)
+        row = AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=[])
+        for index in topic.partitions:
+            if broker.turns.is_over:
+                await broker.turns.next()
+            row.results_by_partition.append(_row(topic, index, codes))
+        rows.append(row)
     return rows
 
 
@@ -159,16 +179,16 @@ def _rows(topics: list[AddPartitionsToTxnTopic], codes: Codes) -> list[AddPartit
     return [
         AddPartitionsToTxnTopicResult(
             name=topic.name,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(
-                    partition_index=index,
-                    partition_error_code=codes.get((topic.name, index), ErrorCode.NONE),
-                )
-                for index in topic.partitions
-            ],
+            results_by_partition=[_row(topic, index, codes) for index in topic.partitions],
         )
         for topic in topics
     ]
+
+
+def _row(topic: AddPartitionsToTxnTopic, index: int, codes: Codes) -> AddPartitionsToTxnPartitionResult:
+    return AddPartitionsToTxnPartitionResult(
+        partition_index=index, partition_error_code=codes.get((topic.name, index), ErrorCode.NONE)
+    )
 
 
 API: Final = Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, AddPartitionsToTxnRequest, handle)

@@ -64,7 +64,8 @@ class Rows:
         self._inner = Rows(fields[1:], version) if len(fields) > 1 else None
 
     def add(self, rows: Iterable[Any]) -> Iterator[None]:
-        """A generator: it stops after each of the innermost rows, so that the caller can pause."""
+        """A generator: it stops after each row, also after one that has none within, so that the caller can
+        pause."""
         inner = self._inner
         for row in rows:
             if isinstance(row, EncodedRows):
@@ -84,9 +85,11 @@ class Rows:
                 self._count += 1
                 if within is None:
                     row.encode(self._writer, self._version)
+                    yield
                     continue
                 self._open = row
             yield from inner.add(within)
+            yield
 
     @property
     def size_bytes(self) -> int:

@@ -14,13 +14,13 @@ import pytest
 from headrace.broker.api import Api
 from headrace.protocol.api_keys import ApiKey
 from headrace.testing.cluster import Cluster
-from tests.hostile.dear_requests import DEAR, Dear
-from tests.hostile.dearest import LONGEST_MS, peak_mb, search, searched, send, target
-from tests.hostile.laden import Laden, laden
+from tests.hostile.dearest import LONGEST_MS, search, searched, target
 from tests.hostile.stuffed import stuffings
 
 _BYTES = 200_000
 _PATIENCE = 1.0
+_ATTEMPTS = 3
+"""A neighbour who empties the processor's caches may make one turn dear, but not the same one each time."""
 _MORE_MEMORY_MB = 150
 """What one request may take, with its answer, on both sides of the connection: they are one process here."""
 _TRIED = [
@@ -47,28 +47,16 @@ def broker_of_topics() -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture(scope="module")
-def laden_broker() -> Iterator[Laden]:
-    with laden() as broker:
-        yield broker
-
-
 @pytest.mark.parametrize("api", searched(), ids=lambda api: api.key.name)
 def test_the_dearest_request_leaves_the_loop_to_others(broker_of_topics: Cluster, api: Api) -> None:
     own = target() if api.key in _CHANGE_TOPICS else nullcontext(broker_of_topics)
     with own as cluster:
-        for found in search(cluster, api, _BYTES, [api.highest], _TRIED, _PATIENCE):
-            assert found.turn_ms <= LONGEST_MS, found
-            assert found.more_memory_mb <= _MORE_MEMORY_MB, found
-
-
-@pytest.mark.parametrize("dear", DEAR, ids=lambda dear: dear.name)
-def test_a_broker_that_holds_much_leaves_the_loop_to_others(laden_broker: Laden, dear: Dear) -> None:
-    """In their order: some take away what others ask about."""
-    request, before = dear.make(laden_broker), peak_mb()
-    turn_ms, answer = send(
-        laden_broker.cluster, request.API_KEY, dear.version, request.to_bytes(dear.version), 120
-    )
-    assert answer, "it is answered"
-    assert turn_ms <= LONGEST_MS
-    assert peak_mb() - before <= _MORE_MEMORY_MB
+        dear = _TRIED
+        for _ in range(_ATTEMPTS):
+            found = list(search(cluster, api, _BYTES, [api.highest], dear, _PATIENCE))
+            assert all(each.more_memory_mb <= _MORE_MEMORY_MB for each in found), found
+            slow = {each.stuffing: each for each in found if each.turn_ms > LONGEST_MS}
+            dear = [each for each in _TRIED if each.label in slow]
+            if not dear:
+                return
+        pytest.fail(f"{slow}")

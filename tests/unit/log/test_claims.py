@@ -50,6 +50,7 @@ def test_a_damaged_checkpoint_raises_no_log_start(
     if not has_claims:
         host.disk.lose(CLAIMS)
     host.start()
+    assert not host.manager.quarantined
     assert host.log.log_start_offset == 0
     assert len(read_records(host.log)) == RECORDS
 
@@ -73,6 +74,7 @@ def test_a_log_start_that_was_raised_is_found_again(host: Host, how: str, has_cl
     if not has_claims:
         host.disk.lose(CLAIMS)
     host.start()
+    assert not host.manager.quarantined
     assert host.log.log_start_offset == 13
 
 
@@ -142,6 +144,7 @@ def test_a_log_that_was_cut_is_whole(host: Host) -> None:
     host.manager.release()
     host.disk.kill()
     host.start()
+    assert not host.manager.quarantined
     assert host.log.end_offset == 23
 
 

@@ -90,6 +90,7 @@ def test_a_log_start_that_was_raised_between_two_flushes_leaves_no_stranger(host
     host.log.flush()
     host.stop(how)
     host.start()
+    assert not host.manager.quarantined
     assert (host.log.log_start_offset, host.log.end_offset) == (20, 38)
 
 

@@ -37,6 +37,7 @@ COMPILED = (
     "broker/held_produce",
     "broker/held_produces",
     "broker/partitions",
+    "broker/producing",
     "broker/promise",
     "broker/refused_batches",
     "broker/replicas/fetch_session",

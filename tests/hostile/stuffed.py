@@ -8,12 +8,12 @@ search over counts, duplicates and sizes reaches each field of each API, also of
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from struct import Struct
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
 from headrace.protocol.message import Message
 from headrace.protocol.primitives import MAX_BODY_TAGS, Reader
+from tests.invented_numbers import InventedNumbers
 
 
 class Stuffing(NamedTuple):
@@ -33,7 +33,7 @@ class Stuffing(NamedTuple):
 _PATTERN: Final = "(a|b)*a(a|b){400}"
 
 
-class StuffedReader:
+class StuffedReader(InventedNumbers):
     """Has every method of a Reader that a generated `decode` calls."""
 
     def __init__(self, stuffing: Stuffing, known: list[str], most_bytes: int) -> None:
@@ -60,35 +60,8 @@ class StuffedReader:
         bits = {"b": 7, "h": 15, "i": 31, "q": 63, "H": 16, "I": 32}[code]
         return max(value, 0 if code in "HI" else value) % (1 << bits) if value >= 0 else value
 
-    def fixed(self, layout: Struct) -> tuple[Any, ...]:
-        return tuple(self.number(code) for code in layout.format[1:])
-
     def unsigned_varint(self) -> int:
         return 1
-
-    def int8(self) -> int:
-        return int(self.number("b"))
-
-    def int16(self) -> int:
-        return int(self.number("h"))
-
-    def int32(self) -> int:
-        return int(self.number("i"))
-
-    def int64(self) -> int:
-        return int(self.number("q"))
-
-    def uint16(self) -> int:
-        return int(self.number("H"))
-
-    def uint32(self) -> int:
-        return int(self.number("I"))
-
-    def float64(self) -> float:
-        return 1.0
-
-    def boolean(self) -> bool:
-        return bool(self.number("?"))
 
     def uuid(self) -> UUID:
         self._take(16)

@@ -11,13 +11,13 @@ import pkgutil
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
-from struct import Struct
 from typing import Any, cast
 from uuid import UUID
 
 from headrace.protocol import messages, stored
 from headrace.protocol.message import Message
 from headrace.protocol.primitives import MAX_BODY_TAGS, Reader
+from tests.invented_numbers import InventedNumbers
 
 _BITS = {"b": 8, "h": 16, "i": 32, "q": 64, "H": 16, "I": 32}
 _HIGHEST_TAG = 16
@@ -39,11 +39,10 @@ def versions(message: type[Message]) -> range:
     return range(message.MIN_VERSION, message.MAX_VERSION + 1)
 
 
-class DrawnReader:
+class DrawnReader(InventedNumbers):
     """Answers from `source`, and with zeros, empties and nulls when that has run out.
 
-    Has every method of a Reader that a generated `decode` calls. It does not inherit them: a Reader may be
-    compiled, and then nothing interpreted can.
+    Has every method of a Reader that a generated `decode` calls.
     """
 
     __slots__ = ("modest", "source")
@@ -72,35 +71,8 @@ class DrawnReader:
             return (low, high, -1 if signed else 1, 0)[choice % 4]
         return low + int.from_bytes(bytes(self.byte() for _ in range(8))) % (high - low + 1)
 
-    def fixed(self, layout: Struct) -> tuple[Any, ...]:
-        return tuple(self.number(code) for code in layout.format[1:])
-
     def unsigned_varint(self) -> int:
         return self.byte() % 2  # asked for only to say whether a tagged structure is there
-
-    def int8(self) -> int:
-        return int(self.number("b"))
-
-    def int16(self) -> int:
-        return int(self.number("h"))
-
-    def int32(self) -> int:
-        return int(self.number("i"))
-
-    def int64(self) -> int:
-        return int(self.number("q"))
-
-    def uint16(self) -> int:
-        return int(self.number("H"))
-
-    def uint32(self) -> int:
-        return int(self.number("I"))
-
-    def float64(self) -> float:
-        return float(self.number("d"))
-
-    def boolean(self) -> bool:
-        return bool(self.number("?"))
 
     def uuid(self) -> UUID:
         return UUID(int=self.byte() * 0x0101_0101_0101_0101_0101)

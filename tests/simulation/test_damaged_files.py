@@ -19,7 +19,7 @@ from tests.simulation.client import TOPIC
 from tests.simulation.cluster import SimulatedHost
 from tests.simulation.damage_seeds import FIRST_DAMAGED
 from tests.simulation.run import run_seed
-from tests.simulation.test_found_by_seeds import scene
+from tests.simulation.test_found_by_seeds import Scene, scene
 from tests.simulation.test_seeds import all_hold
 from tests.unit.log.material import records
 
@@ -79,6 +79,18 @@ def damage_while_down(
     host.kill()
     host.damaged[key] = None
     damage(host.disk)
+
+
+def nobody_leads_until_both_are_back(it: Scene, leader: SimulatedHost, follower: SimulatedHost) -> None:
+    """The follower is there alone for a while, and is not trusted."""
+    leader.wanted = False
+    leader.kill()
+    follower.start()
+    it.cluster.run_for(15)
+    assert it.row().leader < 0
+    leader.start()
+    it.cluster.run_until(it.is_whole, 40, "both are back")
+    it.write(10)
 
 
 def drop_first(partition: int) -> Callable[[SimulatedDisk], None]:
@@ -151,14 +163,7 @@ def test_a_damaged_replica_is_not_elected(
         (follower,) = it.followers()
         leader = it.cluster.hosts[it.row().leader - 1]
         damage_while_down(follower, (TOPIC, 0), drop(0))
-        leader.wanted = False
-        leader.kill()
-        follower.start()
-        it.cluster.run_for(15)
-        assert it.row().leader < 0
-        leader.start()
-        it.cluster.run_until(it.is_whole, 40, "both are back")
-        it.write(10)
+        nobody_leads_until_both_are_back(it, leader, follower)
 
 
 @pytest.mark.parametrize("is_clean", [True, False], ids=["stopped", "killed"])
@@ -181,14 +186,7 @@ def test_a_directory_that_is_put_back_from_a_copy_is_not_vouched_for(is_clean: b
         follower.disk.lose("/data")
         for path, content in copy.items():
             follower.disk.put(path, content)
-        leader.wanted = False
-        leader.kill()
-        follower.start()
-        it.cluster.run_for(15)
-        assert it.row().leader < 0
-        leader.start()
-        it.cluster.run_until(it.is_whole, 40, "both are back")
-        it.write(10)
+        nobody_leads_until_both_are_back(it, leader, follower)
 
 
 @pytest.mark.parametrize("has_claims", [True, False])

@@ -19,7 +19,7 @@ from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ResourceType
 from headrace.controller.topic_image import TopicImage
-from headrace.core.errors import DiskFull, StorageError
+from headrace.core.errors import DiskFull, StorageError, TooManyOpenFiles
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log.directory import LogDirectory
 from headrace.log.partition_log import PartitionLog
@@ -41,7 +41,7 @@ class Hosting:
         """Rows went by that were not said to this process: look at all of them again."""
         self._late = LateOpenings(broker, self.host, self._is_said_to_us)
         self._refused: dict[tuple[UUID, int], None] = {}
-        """Partitions whose files found no room."""
+        """Partitions whose files found no room, or no descriptors."""
         self._removals = LateRemovals(broker, self._remove_logs)
         self._configs: dict[object, TopicConfig] = {}
         """Most topics are configured alike. By all that their configuration depends on."""
@@ -186,7 +186,7 @@ class Hosting:
                         continue
                     log = self._open(name, topic.topic_id, config)
                 except StorageError as error:
-                    if isinstance(error, DiskFull):
+                    if isinstance(error, DiskFull | TooManyOpenFiles):
                         self._refused[topic.topic_id, index] = None
                     broker.log.error("partition offline", partition=str(name), error=str(error))
                     broker.partitions.set_offline(name, error)

@@ -20,6 +20,7 @@ from headrace.broker.system import SystemClock, boot_id, memory_bytes, system_ra
 from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
 from headrace.core.ports_coordination import Coordination
+from headrace.log.descriptors import RESERVE, SPARE
 from headrace.log.os_disk import OsDisk
 from headrace.network.direct_link import DirectDialer
 from headrace.network.event_loop import BrokerEventLoop
@@ -110,6 +111,7 @@ def run_broker(config: BrokerConfig, *, on_ready: Callable[[ReadyInfo], None] | 
     """Serve until SIGTERM or SIGINT. Returns the exit code."""
     configure()
     raise_descriptor_limit()
+    RESERVE.keep(SPARE)
     with asyncio.Runner(loop_factory=BrokerEventLoop) as runner:
         return runner.run(_run(config, on_ready))
 

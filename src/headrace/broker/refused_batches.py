@@ -17,6 +17,7 @@ from headrace.core.errors import (
     HeadraceError,
     NotEnoughReplicas,
     NotLeader,
+    TooManyOpenFiles,
     UnknownTopicOrPartition,
 )
 from headrace.core.ids import TopicPartition
@@ -25,7 +26,7 @@ from headrace.protocol.batch import HEADER_SIZE, BatchHeader, read_header
 if TYPE_CHECKING:
     from headrace.replication.partition import Partition
 
-PASSING: Final = (NotLeader, NotEnoughReplicas, UnknownTopicOrPartition, DiskFull)
+PASSING: Final = (NotLeader, NotEnoughReplicas, UnknownTopicOrPartition, DiskFull, TooManyOpenFiles)
 """May be over when the next batch of the same producer is looked at."""
 REMEMBERED: Final = 1000
 REMEMBERED_MS: Final = 5000

@@ -351,6 +351,10 @@ class DiskFull(StorageError):
     """No room is left in a log directory. Nothing was lost, and it takes writes again when there is room."""
 
 
+class TooManyOpenFiles(StorageError):
+    """The process may open no more files for now. That is no fault of the log directory: nothing was lost."""
+
+
 class CorruptLog(ServerError):
     """Stored data that cannot be what was written. Never repaired by deleting it silently."""
 

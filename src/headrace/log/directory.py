@@ -2,8 +2,8 @@
 
 A directory that fails once is offline for good: what it holds is no longer known. Its partitions answer
 StorageError, the others go on. One that is only full has lost nothing: it takes writes again when there is
-room. An error of fsync in particular is never tried again, because the system may have dropped the very pages
-it could not write.
+room. Nor is a lack of descriptors its fault: that is the process's, and passes. An error of fsync in
+particular is never tried again, because the system may have dropped the very pages it could not write.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
-from headrace.core.errors import DiskFull, StorageError
+from headrace.core.errors import DiskFull, StorageError, TooManyOpenFiles
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk, File, SyncFailed
 from headrace.log import wholeness
+from headrace.log.descriptors import RESERVE, is_lack_of_descriptors
 from headrace.log.full_disk import is_full_disk
 from headrace.log.index_blocks import IndexBlocks
 
@@ -119,8 +120,15 @@ class LogDirectory:
         if self.failure is not None:
             raise StorageError(str(self.failure))
 
-    def fail(self, error: OSError, doing: str) -> StorageError:
-        """Take the directory offline, once; the error to raise for what was being done."""
+    def fail(self, error: OSError, doing: str, *, half_done: bool = False) -> StorageError:
+        """Take the directory offline, once; the error to raise for what was being done.
+
+        If only descriptors were lacking it stays: it can be tried again, unless it is `half_done`.
+        """
+        if is_lack_of_descriptors(error) and not half_done and self.failure is None:
+            return TooManyOpenFiles(
+                f"log directory {self.path}: {doing}: {error}; raise the limit of open files (ulimit -n)"
+            )
         advice = _ADVICE.get(error.errno or 0, "look at the disk before the broker is restarted")
         failure = StorageError(f"log directory {self.path} is offline: {doing}: {error}; {advice}")
         is_first = self.failure is None
@@ -137,7 +145,7 @@ class LogDirectory:
         return failure
 
     def refuse(self, error: OSError, doing: str) -> StorageError:
-        """For a write that was taken back: a full disk has lost nothing and stays; all else is final."""
+        """For a write that was taken back: a full disk has lost nothing and stays; all else is as above."""
         if not is_full_disk(error):
             return self.fail(error, doing)
         self.is_full = True
@@ -162,13 +170,19 @@ class LogDirectory:
         try:
             file = self.disk.open(path, create=create)
         except OSError as error:
-            if error.errno not in (errno.EMFILE, errno.ENFILE) or not lent:
+            if not is_lack_of_descriptors(error) or not lent:
                 raise
-            for _ in range((len(lent) + 1) // 2):
-                lent.popleft().release()
+            self._take_back_half()
             file = self.disk.open(path, create=create)
+        if RESERVE.is_in_use:
+            self._take_back_half()  # what is kept for others is not for segments, which stay open
         self.note_lent(holder)
         return file
+
+    def _take_back_half(self) -> None:
+        lent = self._lent
+        for _ in range((len(lent) + 1) // 2):
+            lent.popleft().release()
 
     def note_lent(self, holder: HoldsFile) -> None:
         lent = self._lent

@@ -34,7 +34,7 @@ def adopt_directory(
         directory.lock = lock_directory(disk, f"{path}/{checkpoints.LOCK}")
         directory.uuid = _identify(disk, path, identity, new_uuid)
     except OSError as error:
-        directory.fail(error, "open it")
+        directory.fail(error, "open it", half_done=True)
     return directory
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from headrace.core.ports import Disk, File
 from headrace.log import files
+from headrace.log.descriptors import wait_for_descriptors
 
 if TYPE_CHECKING:
     from headrace.log.manifest import Listing
@@ -54,20 +55,25 @@ class FlushTicket:
         self._listing = listing
 
     def run(self) -> None:
-        """Sync it all. An error is final: it takes the directory offline, and nothing is tried again."""
+        """Sync it all. An error is final: it takes the directory offline, and nothing is tried again. Only
+        for descriptors it waits."""
         try:
-            for file in self._files:
-                file.sync()
-            for path in self._paths:
-                files.sync_path(self._disk, path)
-            for directory in self._directories:
-                self._disk.sync_dir(directory)
-            if self._listing is not None:
-                self._listing.run()
+            wait_for_descriptors(self._sync)
         except FileNotFoundError:
             return  # the partition was deleted meanwhile; `done` finds it closed
         except OSError as error:
-            raise self.log.directory.fail(error, f"sync {self.log.topic_partition}") from error
+            doing = f"sync {self.log.topic_partition}"
+            raise self.log.directory.fail(error, doing, half_done=True) from error
+
+    def _sync(self) -> None:
+        for file in self._files:
+            file.sync()
+        for path in self._paths:
+            files.sync_path(self._disk, path)
+        for directory in self._directories:
+            self._disk.sync_dir(directory)
+        if self._listing is not None:
+            self._listing.run()
 
     def done(self) -> None:
         """After `run` returned. What was truncated since does not become durable by it."""

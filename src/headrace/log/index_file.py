@@ -12,6 +12,7 @@ from struct import Struct
 from typing import ClassVar, Final
 
 from headrace.core.ports import Disk, File
+from headrace.log.descriptors import is_lack_of_descriptors
 from headrace.log.full_disk import is_full_disk
 from headrace.log.index_blocks import IndexBlocks
 from headrace.log.residency import NotResident
@@ -57,7 +58,7 @@ class IndexFile:
             except OSError as error:
                 # The batch that it is about is written, and cannot be refused any more. What waits is made
                 # again from the batches, if it comes to that: it waits until there is room.
-                if not is_full_disk(error):
+                if not is_full_disk(error) and not is_lack_of_descriptors(error):
                     raise
 
     def flush(self) -> None:

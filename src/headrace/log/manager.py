@@ -117,7 +117,7 @@ class LogManager:
                 clean = self._begin(directory)
                 names = self.disk.list(directory.path)
             except OSError as error:
-                directory.fail(error, "read it")
+                directory.fail(error, "read it", half_done=True)
                 continue
             clean_epochs.append(None if clean is None else clean.broker_epoch)
             lost_nothing = clean is not None or host_stayed_up(directory.path)
@@ -141,7 +141,7 @@ class LogManager:
                 saved.correct_claims(logs)
                 self.disk.sync_dir(directory.path)
             except OSError as error:
-                directory.fail(error, "write its checkpoint")
+                directory.fail(error, "write its checkpoint", half_done=True)
         return watermarks
 
     def _quarantine_missing(self, saved: DirectoryCheckpoints, lost_nothing: bool) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from headrace.core.ports import Buffer, SyncFailed
 from headrace.log import residency
+from headrace.log.descriptors import RESERVE
 
 
 def descriptor_limit() -> int:
@@ -92,7 +93,7 @@ class OsDisk:
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsFile(os.open(path, flags, 0o644))
+        return OsFile(RESERVE.use(lambda: os.open(path, flags, 0o644)))
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -101,7 +102,7 @@ class OsDisk:
         return os.path.isdir(path)
 
     def list(self, path: str) -> Sequence[str]:
-        return sorted(os.listdir(path))
+        return sorted(RESERVE.use(lambda: os.listdir(path)))
 
     def make_dirs(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -113,10 +114,11 @@ class OsDisk:
         os.remove(path)
 
     def remove_tree(self, path: str) -> None:
-        shutil.rmtree(path)
+        RESERVE.use(lambda: shutil.rmtree(path))
 
     def sync_dir(self, path: str) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        descriptor = RESERVE.use(lambda: os.open(path, flags))
         try:
             os.fsync(descriptor)
         except OSError as error:

@@ -1,8 +1,8 @@
 """One partition on disk: a chain of segments, the epochs of its leaders, and its idempotent producers.
 
 Synchronous and without a clock: `now_ms` is given. One owner calls it; nothing here is safe for threads
-except `FlushTicket.run` and `TruncationTicket.run`. Every error of the disk takes the whole directory offline
-and is a StorageError.
+except `FlushTicket.run` and `TruncationTicket.run`. Every error of the disk is a StorageError, and takes the
+whole directory offline. (A lack of descriptors is no error of the disk.)
 
 `read` answers like Kafka: the last batch of an answer may be cut off at `max_bytes`, which every client copes
 with, and which saves looking for its beginning. Only the first one is whole if it is to be sent at all.
@@ -24,6 +24,7 @@ from headrace.core.errors import (
 from headrace.core.ports import Buffer, FileRange
 from headrace.log import aborted, lookup, resident_reads, retention
 from headrace.log.claims_file import first_checksum
+from headrace.log.descriptors import is_lack_of_descriptors
 from headrace.log.empty_file import EMPTY_FILE
 from headrace.log.lookup import Answers, TimestampOffset
 from headrace.log.producer_replay import take_over
@@ -125,6 +126,9 @@ class PartitionLog(SegmentChain):
         """If the disk had no room for all of `size` bytes, what is there of them is cut off again: it is as
         before. Once they are written nothing can be taken back."""
         doing = f"append to {self.topic_partition}"
+        if segment.open_file is None and self.end_offset == base_offset and is_lack_of_descriptors(error):
+            self._forget_epochs()
+            return self.directory.fail(error, doing)  # there was nothing to write it to
         try:
             file = segment.file()
             if self.end_offset == base_offset and file.size() < segment.size + size:
@@ -133,7 +137,7 @@ class PartitionLog(SegmentChain):
                 return self.directory.refuse(error, doing)
         except OSError as worse:
             error = worse
-        return self.directory.fail(error, doing)
+        return self.directory.fail(error, doing, half_done=True)
 
     def _forget_epochs(self) -> None:
         """Those that began with what was not appended: nobody may be told that there are records of them."""
@@ -175,7 +179,8 @@ class PartitionLog(SegmentChain):
                     for at, header in checked:
                         self._append_checked(view[at : at + header.size], header, now_ms)
             except OSError as error:
-                raise self.directory.fail(error, f"append to {self.topic_partition}") from error
+                doing = f"append to {self.topic_partition}"
+                raise self.directory.fail(error, doing, half_done=True) from error
         if checked:
             self.mark_unsynced(now_ms)
         return self.end_offset

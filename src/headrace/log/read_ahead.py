@@ -6,12 +6,15 @@ thread, and `done` says on the loop what was found, if the log is still the one 
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import CorruptLog
 from headrace.core.ports import File
 from headrace.log import files, scan
 from headrace.log.damage_search import is_whole, next_whole
+from headrace.log.descriptors import RESERVE
 from headrace.log.index_file import WrongIndex
 from headrace.log.read_state import Damage
 from headrace.protocol.batch import HEADER_SIZE, MAGIC, read_header
@@ -90,6 +93,8 @@ class ReadAhead:
         """OSError: the disk does not give it."""
         file = self._file
         if file is None:
+            if RESERVE.is_in_use:  # it is not for readers, who ask again
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), self.segment.path(files.LOG))
             file = self._opened = self.log.directory.disk.open(self.segment.path(files.LOG))
         self._loaded = [index.loaded() for index in self._unknown]
         self._verify(file, self._start if self._start >= 0 else self._near(file))

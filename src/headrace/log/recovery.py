@@ -59,7 +59,7 @@ def open_log(
             loader.recover()
         return loader.finish()
     except OSError as error:
-        raise directory.fail(error, f"open {partition}") from error
+        raise directory.fail(error, f"open {partition}", half_done=True) from error
 
 
 class _Loader:

@@ -298,6 +298,11 @@ class SegmentChain(LogFolder):
         directories = []
         if self._unsynced_paths is not None:
             directories = [self.path, self.directory.path]
+        # What may find no descriptor comes first: until then nothing has changed.
+        open_files = [segment.file() for segment in segments]
+        listing = self._take_listing()
+        if self._roll_waits:
+            self._active.flush_indexes(final=True)
         for segment in sealed:
             paths += segment.index_paths()
         if self.epochs.unsynced:
@@ -305,11 +310,8 @@ class SegmentChain(LogFolder):
             directories = directories or [self.path]
             self.epochs.unsynced = False
         if self._roll_waits:
-            self._active.flush_indexes(final=True)
             paths += self._active.index_paths()
             directories = directories or [self.path]
-        open_files = [segment.file() for segment in segments]
-        listing = self._take_listing()
         self._unsynced = []
         self._unsynced_paths = None
         self.dirty_since_ms = NOT_DIRTY
@@ -429,7 +431,7 @@ class SegmentChain(LogFolder):
             self._unsynced.append(self._active)
             self.flush_in_progress = False
         except OSError as error:
-            raise self.directory.fail(error, f"close {self.topic_partition}") from error
+            raise self.directory.fail(error, f"close {self.topic_partition}", half_done=True) from error
         self.flush()
         self.abandon()
 

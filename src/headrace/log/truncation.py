@@ -90,9 +90,9 @@ class TruncationTicket:
                 log.remove_file(path)  # only now: a large file takes long to go
         except FileNotFoundError as error:
             if not log.closed:
-                raise log.directory.fail(error, f"truncate {log.topic_partition}") from error
+                raise log.directory.fail(error, f"truncate {log.topic_partition}", half_done=True) from error
         except OSError as error:
-            raise log.directory.fail(error, f"truncate {log.topic_partition}") from error
+            raise log.directory.fail(error, f"truncate {log.topic_partition}", half_done=True) from error
 
     def _say_what_stays(self) -> None:
         """In the manifest, before the others go."""

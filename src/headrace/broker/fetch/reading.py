@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from headrace.metrics.registry import TopicMetrics
     from headrace.replication.partition import Partition
 
+MOST_GIVING: Final = 200
+"""Partitions of one answer that give records. Each may hold a file open until it is sent: a fetch of
+thousands would take all descriptors of the process. The others have their turn
+next, as if the bytes were used up."""
 UNKNOWN_OFFSET: Final = -1
 NO_REPLICA: Final = -1
 
@@ -146,15 +150,18 @@ class PartitionAnswer:
 
 
 class ReadResult:
-    __slots__ = ("answers", "cold", "must_answer", "total_bytes")
+    __slots__ = ("answers", "cold", "giving", "must_answer", "total_bytes")
 
     def __init__(self) -> None:
         self.answers: list[PartitionAnswer] = []
         self.cold: list[ColdPart] | None = None
         """What has to be brought into memory before there can be an answer; None if there is nothing."""
         self.total_bytes = 0
+        self.giving = 0
+        """Partitions with records, also with such as have to be brought first."""
         self.must_answer = False
-        """There is nothing to wait for: an error, a divergence, another replica, or old data."""
+        """There is nothing to wait for: an error, a divergence, another replica, old data, or more than one
+        answer gives."""
 
 
 class ColdPart:
@@ -170,7 +177,8 @@ class ColdPart:
 
 
 def read_some(broker: Broker, wanted: Iterable[Wanted], reader: Reader, result: ReadResult) -> None:
-    """Partitions in order, until the bytes are used up. The first batch is returned whatever its size.
+    """Partitions in order, until the bytes are used up, or enough of them give some. The first batch is
+    returned whatever its size.
 
     `result` is what was read before, and grows.
 
@@ -180,6 +188,9 @@ def read_some(broker: Broker, wanted: Iterable[Wanted], reader: Reader, result: 
     remaining = max(0, reader.max_bytes - result.total_bytes) if result.total_bytes else reader.max_bytes
     for want in wanted:
         min_one = result.total_bytes == 0
+        if result.giving >= MOST_GIVING:
+            remaining, min_one = 0, False
+            result.must_answer = True  # waiting would only keep the others from the peer
         if remaining <= 0 and not min_one and reader.incremental and not reader.must_hear(want):
             continue
         answer = PartitionAnswer(want)
@@ -193,6 +204,7 @@ def read_some(broker: Broker, wanted: Iterable[Wanted], reader: Reader, result: 
             if partition is not None:
                 if result.cold is None:
                     result.cold = []
+                result.giving += 1
                 result.cold.append(ColdPart(partition, cold, _limit(want, remaining)))
                 _describe(partition, answer)
             result.answers.append(answer)
@@ -206,6 +218,7 @@ def read_some(broker: Broker, wanted: Iterable[Wanted], reader: Reader, result: 
         if answer.records is not None:
             length = answer.records.length
             result.total_bytes += length
+            result.giving += 1
             if want.fetch_offset < partition.log.active_segment.base_offset:
                 # A read ends with its segment, and more follows: waiting would only keep it from the peer.
                 result.must_answer = True
@@ -303,6 +316,10 @@ def _read_as_consumer(
         if answer.diverging is not None:
             return
     limit = partition.readable_limit(reader.read_committed)
+    if remaining <= 0 and not min_one:
+        _check_offset(partition, want)
+        answer.is_exhausted = want.fetch_offset >= limit
+        return
     records = partition.log.read_resident(
         want.fetch_offset, _limit(want, remaining), limit=limit, min_one=min_one, probe=reader.probes
     )
@@ -312,6 +329,11 @@ def _read_as_consumer(
         answer.records = records
     else:
         answer.is_exhausted = min_one or want.fetch_offset >= limit
+
+
+def _check_offset(partition: Partition, want: Wanted) -> None:
+    """OffsetOutOfRange, as if it were read from there. Nothing is: not even what is cold."""
+    partition.log.read_resident(want.fetch_offset, 0, limit=want.fetch_offset, min_one=False)
 
 
 def serve_replica(
@@ -360,7 +382,7 @@ def _read_metadata(
         answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
     if want.fetch_offset >= log.end_offset:
         answer.is_exhausted = True
-    elif answer.diverging is None:
+    elif answer.diverging is None and (remaining > 0 or min_one):
         records = log.read_resident(
             want.fetch_offset,
             _limit(want, remaining),

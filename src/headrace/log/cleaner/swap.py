@@ -105,7 +105,8 @@ class SwapTicket:
             _swap(log, self._place(group), group, cleaned, now_ms)
             log.manifest.swapped(self._announced[cleaned])
         except OSError as error:
-            raise log.directory.fail(error, f"swap a cleaned segment of {log.topic_partition}") from error
+            doing = f"swap a cleaned segment of {log.topic_partition}"
+            raise log.directory.fail(error, doing, half_done=True) from error
 
     def discard(self, cleaned: CleanedGroup) -> None:
         """Remove what was written for nothing."""

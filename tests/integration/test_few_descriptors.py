@@ -1,0 +1,79 @@
+"""A broker that may open fewer files than one fetch asks for."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from headrace.protocol.messages import create_topics_request as create
+from headrace.protocol.messages import fetch_request as fetch
+from headrace.protocol.messages import produce_request as produce
+from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
+from headrace.protocol.messages.fetch_response import FetchResponse
+from headrace.protocol.messages.produce_response import ProduceResponse
+from headrace.protocol.records import NewRecord, encode_batch
+from headrace.testing.cluster import Cluster
+from tests.wire import Wire
+
+PARTITIONS = 900
+DESCRIPTORS = 700
+"""More than this process has open besides, and what its logs keep open, which is half of it."""
+
+
+@pytest.fixture
+def few_descriptors() -> Iterator[None]:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    own = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (own + DESCRIPTORS, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def connect(cluster: Cluster) -> Wire:
+    return Wire(int(cluster.bootstrap.rpartition(":")[2]), timeout=60)
+
+
+def make(wire: Wire) -> UUID:
+    topic = create.CreatableTopic(name="t", num_partitions=PARTITIONS, replication_factor=1)
+    made = wire.ask(create.CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7, CreateTopicsResponse)
+    found: UUID = made.topics[0].topic_id
+    batch = bytes(encode_batch([NewRecord(bytes(20_000), timestamp=1)]))  # too large to be copied
+    for begin in range(0, PARTITIONS, 300):
+        rows = [produce.PartitionProduceData(index=begin + each, records=batch) for each in range(300)]
+        topics = [produce.TopicProduceData(name="t", partition_data=rows)]
+        request = produce.ProduceRequest(acks=1, timeout_ms=9000, topic_data=topics)
+        answer = wire.ask(request, 9, ProduceResponse)
+        assert {row.error_code for row in answer.responses[0].partition_responses} == {0}
+    return found
+
+
+def wanted(topic_id: UUID, offsets: dict[int, int]) -> fetch.FetchRequest:
+    rows = [
+        fetch.FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=1 << 20)
+        for index, offset in offsets.items()
+    ]
+    topics = [fetch.FetchTopic(topic_id=topic_id, partitions=rows)]
+    return fetch.FetchRequest(max_wait_ms=0, min_bytes=1, max_bytes=1 << 30, session_epoch=-1, topics=topics)
+
+
+@pytest.mark.usefixtures("few_descriptors")
+def test_a_fetch_of_more_files_than_may_be_open(tmp_path: Path) -> None:
+    with Cluster(directory=tmp_path) as cluster, connect(cluster) as wire:
+        topic_id = make(wire)
+    with Cluster(directory=tmp_path) as cluster, connect(cluster) as wire:
+        offsets = dict.fromkeys(range(PARTITIONS), 0)
+        for _ in range(20):
+            rows = wire.ask(wanted(topic_id, offsets), 17, FetchResponse).responses[0].partitions
+            assert {row.error_code for row in rows} == {0}
+            offsets.update((row.partition_index, 1) for row in rows if row.records)
+            if set(offsets.values()) == {1}:
+                break
+        assert set(offsets.values()) == {1}, "all of it was given"
+        assert all(directory.is_online for directory in cluster.broker.logs.directories)

@@ -325,7 +325,7 @@ def lose_half_of_everything(bed: Testbed, tmp_path: Path) -> None:
         for number in bed.numbers:
             (segment,) = bed.partition_dir(number, TOPIC).glob("*.log")
             os.truncate(segment, segment.stat().st_size // 2)
-            # Whatever could tell the brokers: they would refuse to serve, and the checker had nothing to find.
+            # All that could tell the brokers: they would refuse to serve, and nothing was there to be found.
             for path in (bed.log_dir(number) / claims_file.NAME, *bed.log_dir(number).glob("*-checkpoint")):
                 path.unlink(missing_ok=True)
         bed.heal()

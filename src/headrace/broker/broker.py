@@ -135,7 +135,7 @@ class Broker:
         )
         self._flush_threads = ThreadPoolExecutor(FLUSH_THREADS, "flush")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read-ahead")
-        self.turns = Turns(self.loop, self.clock)
+        self.turns = Turns(self.loop, self.clock, self.metrics.received_bytes)
         self.work_thread = WorkThread(self.loop)
         self.flusher = Flusher(self.loop, self._flush_threads, self.metrics.log_flushes)
         self._truncation_threads = ThreadPoolExecutor(TRUNCATION_THREADS, "truncate")

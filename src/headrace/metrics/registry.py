@@ -256,5 +256,9 @@ class BrokerMetrics:
     def request_errors(self) -> list[tuple[str, dict[str, int]]]:
         return list(self._request_errors.items())
 
+    def received_bytes(self) -> int:
+        """From all peers, over all listeners."""
+        return sum(counted.bytes_in for counted in self._listeners.values())
+
     def listeners(self) -> list[tuple[str, ListenerMetrics]]:
         return list(self._listeners.items())

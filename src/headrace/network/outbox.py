@@ -15,6 +15,9 @@ from headrace.network.page_cache import INLINE_BYTES, PageCache
 
 MAX_JOINED: Final = 64
 """Byte parts that leave in one call."""
+MOST_RANGES: Final = 100
+"""File ranges that are sent in one go: each is a call or two. Then others have their turn, as if the socket
+were full."""
 
 
 class Outbox:
@@ -90,9 +93,13 @@ class Outbox:
             return True
         if self.is_waiting:
             return False
+        ranges = 0
         while parts:
             first = parts[0]
             if isinstance(first, FileRange):
+                if ranges == MOST_RANGES:
+                    return self._wait_for_socket()
+                ranges += 1
                 done = self._send_range(first, parts)
             elif len(parts) > 1:
                 done = self._send_joined(parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.broker.fetch.reading import ColdPart
 from headrace.core.tasks import report
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from headrace.broker.integrity import Integrity
 
 Then = Callable[[], None]
+MOST_AT_ONCE: Final = 50
+"""Of one fetch. What comes back together is dealt with in one turn, and others want threads too."""
 
 
 class ColdReads:
@@ -35,15 +37,18 @@ class ColdReads:
 
     def bring(self, parts: Sequence[ColdPart], then: Then) -> None:
         """Call `then` on the loop when all of them have been brought, or could not be."""
-        missing = len(parts)
+        missing, begun = len(parts), min(len(parts), MOST_AT_ONCE)
 
         def one_is_there() -> None:
-            nonlocal missing
+            nonlocal missing, begun
             missing -= 1
+            if begun < len(parts):
+                begun += 1
+                self._bring(parts[begun - 1], one_is_there)
             if not missing:
                 then()
 
-        for part in parts:
+        for part in parts[:begun]:
             self._bring(part, one_is_there)
 
     def _bring(self, part: ColdPart, then: Then) -> None:

@@ -28,14 +28,19 @@ if TYPE_CHECKING:
 UNKNOWN: Final = Space(-1, -1)
 
 
-def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:  # noqa: ARG001 - every handler has this shape
+async def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:  # noqa: ARG001 - every handler has this shape
+    turns = broker.turns
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     by_directory: dict[str, dict[str, list[DescribeLogDirsPartition]]] = {
         directory.path: defaultdict(list) for directory in broker.logs.directories
     }
-    for log in broker.logs.logs.values():
+    for log in list(broker.logs.logs.values()):
+        if turns.is_over:
+            await turns.next()
+        if log.closed:
+            continue  # deleted meanwhile
         name, index = log.topic_partition
         if wanted is None or (name, index) in wanted:
             partition = broker.partitions.find(name, index)

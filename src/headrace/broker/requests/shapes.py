@@ -116,7 +116,7 @@ _SHAPES: Final[dict[ApiKey, tuple[tuple[int, Shape], ...]]] = {
             Shape(
                 (Listed("markers", attrgetter("producer_id", "producer_epoch")), _TOPICS, _INDEXES),
                 ("markers", "topics", "partitions"),
-                20,
+                10,
             ),
         ),
     ),

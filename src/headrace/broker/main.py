@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import resource
 import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from headrace.broker.broker import Broker
+from headrace.broker.collector import Collector
 from headrace.broker.figures import Figures
 from headrace.broker.gauges import connect_gauges
 from headrace.broker.health import BrokerHealth
@@ -127,9 +127,8 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
     if ready is None:
         log.info("stopped before it was ready")
         return 0
-    # What exists now lives as long as the broker: the collector need not look at it again and again.
-    gc.collect()
-    gc.freeze()
+    collector = Collector(loop, lambda: len(running.broker.partitions))
+    collector.start()
     log.info(
         "ready",
         bootstrap=ready.bootstrap,
@@ -142,6 +141,7 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
     await stop.wait()
     failed = running.broker.failure.done()
     log.info("stopping")
+    collector.stop()
     await running.stop()
     log.info("stopped")
     return 1 if failed else 0

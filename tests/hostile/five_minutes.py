@@ -2,9 +2,10 @@
 
     python -m tests.hostile.five_minutes [--seconds 300]
 
-A cluster of three brokers. One client sends the ten dearest requests to one of them, again and again. Prints
-whether a broker was fenced, what a producer writes alone and meanwhile, how long a neighbour's small produce
-takes, and the memory of the brokers.
+A cluster of three brokers. One client sends the ten dearest requests to one of them, again and again. It, the
+producer and the neighbour are processes of their own. Prints whether a broker
+was fenced, what a producer writes alone and meanwhile, how long a neighbour's small produce takes, and the
+memory of the brokers.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
-import threading
 import time
 from collections.abc import Callable
 from itertools import cycle
@@ -65,16 +65,32 @@ TEN: Final = (
 )
 
 
-def attack(port: int, topic_id: Any, until: float, counted: Any) -> None:
-    """In a process of its own: one connection, one request after the other."""
+class Stage(NamedTuple):
+    """What all processes of one measurement share. Each has an interpreter of its own, or whoever attacks
+    would make those slow who measure."""
+
+    port: int
+    seconds: float
+    start: Any
+    """A barrier: they begin together, when all of them are ready."""
+
+    def begin(self) -> float:
+        """When it is over."""
+        self.start.wait(120)
+        return time.monotonic() + self.seconds
+
+
+def attack(stage: Stage, topic_id: Any, counted: Any) -> None:
+    """One connection, one request after the other."""
     of: Any = laden.Laden(None, topic_id, 0, 0)  # type: ignore[arg-type] # it is only asked for the topic
     bodies = [(dear, dear.make(of)) for dear in TEN]
     frames = [(request.API_KEY, dear.version, request.to_bytes(dear.version)) for dear, request in bodies]
+    until = stage.begin()
     for key, version, body in cycle(frames):
         if time.monotonic() > until:
             return
         try:
-            with Wire(port, timeout=60) as wire:
+            with Wire(stage.port, timeout=60) as wire:
                 wire.send_body(key, version, body)
                 wire.receive_frame()
         except (EOFError, OSError):
@@ -82,55 +98,79 @@ def attack(port: int, topic_id: Any, until: float, counted: Any) -> None:
         counted.value += 1
 
 
+def write(stage: Stage, found: Any) -> None:
+    """As fast as it goes."""
+    body = _produce(PAYLOAD, [NewRecord(bytes(1000), timestamp=1)] * 100)
+    written = 0
+
+    def once(wire: Wire) -> None:
+        nonlocal written
+        _ask(wire, body)
+        written += 1
+
+    _repeat(stage, once)
+    found.put(written / stage.seconds)
+
+
+def ask_small(stage: Stage, found: Any) -> None:
+    """Now and then; how long it took each time, in milliseconds."""
+    body = _produce(NEIGHBOUR, [NewRecord(b"v", timestamp=1)])
+    latencies: list[float] = []
+
+    def once(wire: Wire) -> None:
+        began = time.perf_counter()
+        _ask(wire, body)
+        latencies.append((time.perf_counter() - began) * 1000)
+        time.sleep(_PAUSE_SECONDS)
+
+    _repeat(stage, once)
+    found.put(sorted(latencies))
+
+
+def look(stage: Stage, found: Any) -> None:
+    """The fewest brokers that were alive."""
+    fewest = BROKERS
+
+    def once(wire: Wire) -> None:
+        nonlocal fewest
+        answer = wire.ask(metadata.MetadataRequest(topics=[]), 12, MetadataResponse)
+        fewest = min(fewest, len(answer.brokers))
+        time.sleep(0.5)
+
+    _repeat(stage, once)
+    found.put(fewest)
+
+
 class Measured(NamedTuple):
     batches_per_second: float
     p50_ms: float
     p99_ms: float
+    longest_ms: float
     fewest_brokers: int
 
 
-def measure(port: int, seconds: float) -> Measured:
-    latencies: list[float] = []
-    written, fewest = [0], [BROKERS]
-    until = time.monotonic() + seconds
-
-    def write() -> None:
-        body = _produce(PAYLOAD, [NewRecord(bytes(1000), timestamp=1)] * 100)
-        _repeat(port, until, lambda wire: written.__setitem__(0, written[0] + _ask(wire, body)))
-
-    def ask_small() -> None:
-        body = _produce(NEIGHBOUR, [NewRecord(b"v", timestamp=1)])
-
-        def once(wire: Wire) -> None:
-            began = time.perf_counter()
-            _ask(wire, body)
-            latencies.append(time.perf_counter() - began)
-            time.sleep(_PAUSE_SECONDS)
-
-        _repeat(port, until, once)
-
-    def look() -> None:
-        def once(wire: Wire) -> None:
-            answer = wire.ask(metadata.MetadataRequest(topics=[]), 12, MetadataResponse)
-            fewest[0] = min(fewest[0], len(answer.brokers))
-            time.sleep(0.5)
-
-        _repeat(port, until, once)
-
-    threads = [threading.Thread(target=work) for work in (write, ask_small, look)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    latencies.sort()
+def measure(port: int, seconds: float, *attackers: Callable[[Stage], Any]) -> Measured:
+    """`attackers` make processes that begin together with those that measure."""
+    context = multiprocessing.get_context("spawn")
+    works = (write, ask_small, look)
+    stage = Stage(port, seconds, context.Barrier(len(works) + len(attackers)))
+    queues = [context.Queue() for _ in works]
+    processes = [
+        context.Process(target=work, args=(stage, queue)) for work, queue in zip(works, queues, strict=True)
+    ]
+    processes += [make(stage) for make in attackers]
+    for process in processes:
+        process.start()
+    rate, latencies, fewest = [queue.get(timeout=seconds + 300) for queue in queues]
+    for process in processes:
+        process.join()
     count = len(latencies)
-    return Measured(
-        written[0] / seconds, latencies[count // 2] * 1000, latencies[count * 99 // 100] * 1000, fewest[0]
-    )
+    return Measured(rate, latencies[count // 2], latencies[count * 99 // 100], latencies[-1], fewest)
 
 
-def _repeat(port: int, until: float, once: Callable[[Wire], None]) -> None:
-    with Wire(port, timeout=60) as wire:
+def _repeat(stage: Stage, once: Callable[[Wire], None]) -> None:
+    with Wire(stage.port, timeout=60) as wire:
+        until = stage.begin()
         while time.monotonic() < until:
             once(wire)
 
@@ -141,10 +181,9 @@ def _produce(topic: str, records: list[NewRecord]) -> produce.ProduceRequest:
     return produce.ProduceRequest(acks=1, timeout_ms=30_000, topic_data=topics)
 
 
-def _ask(wire: Wire, request: produce.ProduceRequest) -> int:
+def _ask(wire: Wire, request: produce.ProduceRequest) -> None:
     answer = wire.ask(request, 9, ProduceResponse)
     assert answer.responses[0].partition_responses[0].error_code == 0
-    return 1
 
 
 def _make_topics(port: int, broker_id: int) -> Any:
@@ -193,14 +232,13 @@ def main() -> None:
         port = int(cluster.bootstrap.split(",")[0].rpartition(":")[2])
         topic_id = _make_topics(port, min(pids))
         alone = measure(port, given.alone)
-        counted = multiprocessing.get_context("spawn").Value("i", 0)
-        until = time.monotonic() + given.seconds
-        attacker = multiprocessing.get_context("spawn").Process(
-            target=attack, args=(port, topic_id, until, counted)
+        context = multiprocessing.get_context("spawn")
+        counted = context.Value("i", 0)
+        attacked = measure(
+            port,
+            given.seconds,
+            lambda stage: context.Process(target=attack, args=(stage, topic_id, counted)),
         )
-        attacker.start()
-        attacked = measure(port, given.seconds)
-        attacker.join()
         memory = {broker_id: _peak_mb(pid) for broker_id, pid in pids.items()}
     share = attacked.batches_per_second / alone.batches_per_second
     print(
@@ -213,7 +251,10 @@ def main() -> None:
         f" {attacked.batches_per_second:.0f} under attack ({share:.0%})"
     )
     for name, found in (("alone", alone), ("under attack", attacked)):
-        print(f"neighbour {name}: p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms")
+        print(
+            f"neighbour {name}: p50 {found.p50_ms:.1f} ms, p99 {found.p99_ms:.1f} ms,"
+            f" longest {found.longest_ms:.0f} ms"
+        )
     print("peak memory: " + ", ".join(f"broker {each} {size:.0f} MB" for each, size in memory.items()))
 
 

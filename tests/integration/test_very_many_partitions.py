@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
@@ -9,7 +11,6 @@ from uuid import UUID
 import pytest
 
 from headrace.broker.fetch import fetching
-from headrace.broker.fetch.reading import ReadResult
 from headrace.broker.handlers import metadata as metadata_handler
 from headrace.broker.handlers import produce as produce_handler
 from headrace.broker.late_removals import AT_ONCE as REMOVED_AT_ONCE
@@ -138,19 +139,35 @@ def test_a_fetch_without_a_session_waits_and_is_woken(cluster: Cluster, topic_id
     assert [row.partition_index for row in answer.responses[0].partitions if row.records] == [7]
 
 
+class WritingTurns:
+    """A record comes to a partition that a long fetch has read, before the fetch is done with the others.
+
+    In place of the turns that the broker gives: its handlers may be compiled, and then take no other method.
+    """
+
+    is_over = True
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._plain = cluster.broker.turns
+        self._slices: Counter[object] = Counter()
+        """By fetch."""
+
+    async def next(self) -> None:
+        await self._plain.next()
+        task = asyncio.current_task()
+        assert task is not None
+        self._slices[task] += 1
+        if task.get_name() == "a long fetch" and self._slices[task] == 2:
+            partition = self._cluster.broker.partitions.get(TOPIC, 3)
+            batch = encode_batch([NewRecord(b"v", timestamp=1)])
+            partition.append(batch, read_header(batch), acks=1, now_ms=1)
+
+
 @pytest.fixture
 def written_behind_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record comes to a partition that a long fetch has read, before the fetch is done with the others."""
-    plain = fetching.Fetching._read_in_turns
-
-    async def read(self: fetching.Fetching) -> ReadResult:
-        result = await plain(self)
-        partition = cluster.broker.partitions.get(TOPIC, 3)
-        batch = encode_batch([NewRecord(b"v", timestamp=1)])
-        partition.append(batch, read_header(batch), acks=1, now_ms=1)
-        return result
-
-    monkeypatch.setattr(fetching.Fetching, "_read_in_turns", read)
+    assert fetching.READ_TOGETHER > 3, "it is read in the first slice"
+    monkeypatch.setattr(cluster.broker, "turns", WritingTurns(cluster))
 
 
 @pytest.mark.usefixtures("written_behind_it")

@@ -21,6 +21,7 @@ from headrace.audit.verdict import State, Verdict
 from headrace.cli.main import cli
 from headrace.client.errors import ConnectionLost, Unreachable
 from headrace.spark.audit.config import AuditConfig, AuditRefused
+from headrace.spark.audit.job import PassResult
 from tests.unit.cli.serving import runner
 
 _WITHOUT_SPARK = "import sys; sys.modules['pyspark'] = None; from headrace.cli.main import main; main()"
@@ -83,6 +84,23 @@ def test_a_lake_is_looked_for_where_its_file_says(
     assert (lake.location, more["master"]) == ("file:///data/lake", "local[1]")
     assert spark is session_for.return_value
     spark.stop.assert_called_once()
+
+
+def test_one_pass_says_what_it_counts_and_what_it_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With --json too, where standard output has nothing but verdicts."""
+    found = PassResult(step=0, verdicts=(), news=(), records=7, events=2, gone={}, seconds=1.5)
+    monkeypatch.setattr("headrace.spark.sessions.session", Mock())
+    monkeypatch.setattr("headrace.spark.audit.job.Auditor", lambda *_: Mock(run_once=lambda: found))
+    arguments = ["audit", "run", "orders", "--state", str(tmp_path), "--once"]
+    pass_line = "pass 0: 7 records, 2 events in 1.5s; no window is over yet"
+    told = CliRunner().invoke(cli, arguments)
+    assert (told.exit_code, told.stdout.splitlines()) == (0, [pass_line])
+    assert told.stderr.splitlines() == ["counting orders"]
+    told = CliRunner().invoke(cli, [*arguments, "--json"])
+    assert (told.exit_code, told.stdout) == (0, "")
+    assert told.stderr.splitlines() == ["counting orders", pass_line]
 
 
 def retired(monkeypatch: pytest.MonkeyPatch, *ages_ms: int, at: str = "now") -> tuple[Result, list[Any]]:

@@ -5,6 +5,7 @@ HEADRACE_SIMULATION_THEMED_SEEDS says how many of those that have a theme.
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -40,6 +41,7 @@ def all_hold(seeds: range) -> None:
         assert outcome.failure is None, (
             f"{outcome.failure}\n{outcome.state}\nreplay: python -m tests.simulation --seed {seed} --trace"
         )
+    gc.collect()  # a run switches it off, and a process that runs thousands would keep most of them
 
 
 def test_every_theme_comes_up() -> None:

@@ -218,6 +218,7 @@ def _torment(plan: Plan, bed: Testbed, recorder: Recorder, say: Say) -> None:
         for nemesis in chosen:
             nemesis.end()
             recorder.done("nemesis", f"{nemesis.name} is over")
+        bed.remove_old_files()
         unexpected = bed.restart_ended()
         if unexpected:
             recorder.remark(f"brokers {unexpected} had ended by themselves")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from headrace.core.errors import CorruptLog
 from headrace.log.partition_log import PartitionLog
-from headrace.protocol.batch import BatchHeader, iterate
+from headrace.protocol.batch import BatchHeader, check, iterate
 from headrace.testing.disk import SimulatedDisk
 
 _EVERYTHING = 1 << 30
@@ -49,11 +49,13 @@ def holds(entries: Sequence[Entry], entry: Entry) -> bool:
 class Mirror:
     """Follows one log. `update` reads only what is new, unless the log was cut."""
 
-    __slots__ = ("_truncations", "begin", "entries", "log")
+    __slots__ = ("_is_doubted", "_truncations", "begin", "entries", "log")
 
     def __init__(self, log: PartitionLog) -> None:
         self.log = log
         self.entries: list[Entry] = []
+        self._is_doubted = False
+        """Of a damaged log nothing is believed without its checksum."""
         self.begin = log.log_start_offset
         """Where the log began when its first entry was read."""
         self._truncations = log.truncations
@@ -76,6 +78,7 @@ class Mirror:
     def begin_at(self, offset: int) -> None:
         """Forget what was read, and read from `offset` on: what lies before it is beyond reading."""
         self.entries.clear()
+        self._is_doubted = True
         self._truncations = self.log.truncations
         self.begin = offset
         self._read_from(offset)
@@ -98,7 +101,9 @@ class Mirror:
             if part.length == 0:
                 return
             began = at
-            for _, header in iterate(data):
+            for position, header in iterate(data):
+                if self._is_doubted:
+                    check(data, position, position + header.size)
                 entry = Entry.of(header)
                 if entry.base_offset >= at:
                     self.entries.append(entry)

@@ -82,7 +82,8 @@ class DiskSpace:
                 free_bytes=space.free,
                 floor_bytes=floor,
                 resumes_at_bytes=resumes_at(floor),
-                advice="free space on it, or shorten the retention of its largest topics",
+                advice="free space on it (nothing uses its folders that end in -stray), or shorten the "
+                "retention of its largest topics",
             )
         elif not directory.is_full and directory in self._told:
             self._told.discard(directory)

@@ -32,7 +32,7 @@ MAX_OPEN_SEGMENTS: Final = 4096
 """Segment descriptors that one directory keeps open."""
 
 _ADVICE: Final = {
-    errno.ENOSPC: "free space on it, then restart the broker",
+    errno.ENOSPC: "free space on it (nothing uses its folders that end in -stray), then restart the broker",
     errno.EDQUOT: "raise its quota, then restart the broker",
     errno.EROFS: "mount it writable, then restart the broker",
     errno.EACCES: "give the broker's user access to it, then restart the broker",

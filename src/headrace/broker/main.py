@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
+from headrace.broker import metrics_server
 from headrace.broker.broker import Broker
 from headrace.broker.collector import Collector
 from headrace.broker.figures import Figures
@@ -92,6 +93,7 @@ class RunningBroker:
         self._figures = Figures(broker)
         url = None
         if self._config.metrics_address is not None:
+            await asyncio.to_thread(metrics_server.load)
             self._metrics = MetricsServer(broker.metrics, broker.clock, BrokerHealth(broker))
             host, port = await self._metrics.start(*self._config.metrics_address)
             url = f"http://{host}:{port}/metrics"

@@ -50,9 +50,15 @@ class Health(Protocol):
         ...
 
 
+def load() -> None:
+    """Import what a MetricsServer needs. For a thread: it reads files, and takes some 60 ms."""
+    from headrace.metrics import collector  # noqa: F401 - to have it imported
+
+
 class MetricsServer:
     def __init__(self, metrics: BrokerMetrics, clock: Clock, health: Health) -> None:
-        # Imported here: only a broker that serves metrics pays for prometheus-client (some 60 ms).
+        """After `load`."""
+        # Imported here: only a broker that serves metrics pays for prometheus-client.
         from prometheus_client import CollectorRegistry, ProcessCollector
 
         from headrace.metrics.collector import BrokerCollector

@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 
 from tests.chaos.group_reader import GroupReader
 from tests.chaos.transactional_producer import Ended, TransactionalProducer, must_abort
-from tests.chaos.workload import TOPIC, encode, key
+from tests.chaos.workload import SMALL_BATCHES, TOPIC, encode, key
 from tests.checker.history import Action, Assign, History, Poll, Send, Subscribe
 
 #: Of the transactions that could be committed, so many are aborted at will.
@@ -59,7 +59,7 @@ class Transactions:
         self.writer = TransactionalProducer(
             life.bootstrap,
             life.name,
-            {"linger.ms": self.random.choice((0, 5))},
+            {**SMALL_BATCHES, "linger.ms": self.random.choice((0, 5))},
             lambda text: tell(remark=text),
         )
         self.reader: GroupReader | None = None

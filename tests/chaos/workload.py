@@ -44,6 +44,11 @@ QUICK: Final[dict[str, str | int | float | bool]] = {
 TRIED_AGAIN: Final = {"enable.idempotence": "true", "retries": "100"}
 
 
+#: No batch may be larger than a segment (`run.py`). After such a refusal librdkafka takes a new epoch, and
+#: writes again what was not answered in other partitions (its report 4953).
+SMALL_BATCHES: Final = {"batch.size": 16384}
+
+
 def key(partition: int) -> str:
     return f"{TOPIC}-{partition}"
 
@@ -110,6 +115,7 @@ class LibrdkafkaProducer(Client):
         producer = Producer(
             {
                 **QUICK,
+                **SMALL_BATCHES,
                 "bootstrap.servers": self.bootstrap,
                 "enable.idempotence": True,
                 "acks": "all",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.broker.mending import Mending
+from headrace.replication.partition import Partition
 from tests.simulation.cluster import SimulatedHost
 from tests.simulation.test_found_by_seeds import Scene, scene
 
@@ -57,6 +59,24 @@ def test_only_what_is_lost_is_fetched(leads: bool, way: str) -> None:
         assert (it.row().leader, it.row().leader_epoch) == (row.leader, row.leader_epoch)
         assert broker.metrics.scrub.damage_found == 1
         assert broker.integrity.count_unmended() == 0
+
+
+def test_it_is_tried_again_while_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that changes, or a broker that is slow, is no reason to fetch all of it."""
+    unanswered = [1, 2]
+    sources = Mending._sources
+
+    def soon(self: Mending, partition: Partition) -> list[int]:
+        return [] if unanswered and unanswered.pop() else sources(self, partition)
+
+    monkeypatch.setattr(Mending, "_sources", soon)
+    with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
+        whole = filled(it)
+        host = it.followers()[0]
+        host.disk.put(FIRST, bytes(len(whole)))
+        it.cluster.run_until(lambda: host.disk.content(FIRST) == whole, 60, "the range is mended")
+        assert not unanswered
+        assert strays(host) == []
 
 
 def test_a_missing_file_still_makes_the_replica_be_fetched_anew() -> None:

@@ -33,6 +33,8 @@ Failed = Callable[[str], None]
 LONGEST_SECONDS: Final = 60.0
 """A survey reads the whole segment, perhaps a gigabyte."""
 ANSWER_SECONDS: Final = 10.0
+PAUSES: Final = (0.0, 1.0, 2.0, 4.0)
+"""Before each attempt to have a range from the others. To give the replica up costs them all of it."""
 FETCH_VERSION: Final = 13
 """By the topic's id: not from another topic of the same name."""
 FETCHED_BYTES: Final = 1 << 20
@@ -122,6 +124,21 @@ class Mending:
             )
 
     async def _fill(
+        self, partition: Partition, repair: RangeRepair, holes: list[Hole]
+    ) -> list[tuple[Hole, bytes]]:
+        """What keeps the others from giving it may pass: a leader that changes, a broker that is slow."""
+        why = ""
+        for pause in PAUSES:
+            await asyncio.sleep(pause)
+            if not repair.holds:
+                break
+            try:
+                return await self._fill_once(partition, repair, holes)
+            except Unmendable as error:
+                why = str(error)
+        raise Unmendable(why)
+
+    async def _fill_once(
         self, partition: Partition, repair: RangeRepair, holes: list[Hole]
     ) -> list[tuple[Hole, bytes]]:
         why = "no other replica can be asked"

@@ -22,6 +22,7 @@ def kept(target: str) -> list[bytes]:
 
 
 def keep(target: str, inputs: Iterable[bytes]) -> None:
+    _HERE.mkdir(exist_ok=True)
     found = sorted({*inputs}, key=lambda each: (len(each), each))
     (_HERE / f"{target}.txt").write_text("".join(f"{base64.b64encode(each).decode()}\n" for each in found))
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakSet
 
 from headrace.broker.broker import Broker
 from headrace.network.event_loop import BrokerEventLoop, DirectSelector
@@ -52,7 +52,9 @@ EXEMPT: Final = (
 
 class Sentinel:
     def __init__(self) -> None:
-        self.brokers: WeakKeyDictionary[asyncio.AbstractEventLoop, Broker] = WeakKeyDictionary()
+        self.loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
+        """On which a broker runs, or ran. Without the broker, which knows its loop: else every cluster that
+        was ever simulated would stay."""
         self.found: list[str] = []
         self.turn_seconds = HUNG_SECONDS
         self._in_simulated_thread = False
@@ -63,7 +65,7 @@ class Sentinel:
 
     def check(self, what: str) -> None:
         loop = asyncio._get_running_loop()
-        if loop is None or self._in_simulated_thread or loop not in self.brokers:
+        if loop is None or self._in_simulated_thread or loop not in self.loops:
             return
         stack = _stack()
         if stack and not any(each.function in stack for each in EXEMPT):
@@ -94,7 +96,7 @@ class Sentinel:
         return time.thread_time() - self._collected.get(_ident(), 0.0)
 
     def on_turn(self, loop: asyncio.AbstractEventLoop, seconds: float, longest: str) -> None:
-        if seconds > self.turn_seconds and loop in self.brokers:
+        if seconds > self.turn_seconds and loop in self.loops:
             self.found.append(f"a turn of the loop of a broker took {seconds * 1000:.0f} ms: {longest}")
 
 
@@ -223,7 +225,7 @@ def _watch_brokers(sentinel: Sentinel, put: _Replaced) -> None:
 
     def init(self: Broker, *args: Any, **named: Any) -> None:
         plain(self, *args, **named)
-        sentinel.brokers[self.loop] = self
+        sentinel.loops.add(self.loop)
 
     put(Broker, "__init__", init)
 

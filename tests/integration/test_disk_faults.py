@@ -15,7 +15,8 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 from headrace.client import health
 from headrace.client.cluster import Cluster as Client
 from headrace.core.errors import CorruptLog, StorageError
-from headrace.log import retention
+from headrace.core.ids import TopicPartition as Partition
+from headrace.log import checkpoints, claims_file, retention
 from headrace.log.partition_log import PartitionLog
 from headrace.testing.cluster import Cluster
 from tests.host import Stopwatch
@@ -110,6 +111,45 @@ def test_what_a_missing_disk_holds_is_offline_and_not_begun_anew(tmp_path: Path,
     (tmp_path / "unplugged").rename(second)
     with Cluster(properties, directory=tmp_path) as cluster:
         assert [message.value() for message in read(cluster.bootstrap, "t", 1, partition=lost)] == [b"kept"]
+
+
+def test_a_missing_folder_is_not_begun_anew_until_it_is_given_up(tmp_path: Path) -> None:
+    """It was the only copy, and an empty log was served in its place, without a word. To give it up, do what
+    docs/operations.md says."""
+    with Cluster(directory=tmp_path) as cluster:
+        create(cluster.bootstrap, "t", 2)
+        send_all(cluster.bootstrap, "t", [b"kept"], partition=1)
+    (tmp_path / "t-1").rename(tmp_path.with_name("elsewhere"))
+    with Cluster(directory=tmp_path) as cluster:
+        cluster.restart()  # nor is it forgotten by the next start
+        (outcome,) = send(cluster.bootstrap, "t", [b"x"], partition=1)
+        assert outcome is not None
+        assert outcome.code() in (KafkaError.KAFKA_STORAGE_ERROR, KafkaError._MSG_TIMED_OUT)
+        assert ("t", 1) in cluster.run(health_of(cluster.bootstrap)).offline
+        send_all(cluster.bootstrap, "t", [b"x"], partition=0)
+    for path in tmp_path.glob("*-offset-checkpoint"):
+        known = checkpoints.parse_offsets(path.read_bytes())
+        known.pop(Partition("t", 1), None)
+        path.write_bytes(checkpoints.format_offsets(known))
+    (tmp_path / claims_file.NAME).unlink()
+    with Cluster(directory=tmp_path) as cluster:
+        send_all(cluster.bootstrap, "t", [b"new"], partition=1)
+        assert [message.value() for message in read(cluster.bootstrap, "t", 1, partition=1)] == [b"new"]
+
+
+def test_the_folder_of_a_deleted_topic_is_not_missed_after_a_crash(tmp_path: Path) -> None:
+    with Cluster(directory=tmp_path / "before") as cluster:
+        create(cluster.bootstrap, "t")
+        send_all(cluster.bootstrap, "t", [b"old"])
+        cluster.restart()  # its checkpoints know it now
+        client = admin(cluster.bootstrap)
+        client.delete_topics(["t"])["t"].result(10)
+        copy = crashed_copy(cluster, tmp_path / "after")
+    with Cluster(directory=copy) as cluster:
+        assert not cluster.call(lambda: list(cluster.broker.partitions.offline))
+        create(cluster.bootstrap, "t")
+        send_all(cluster.bootstrap, "t", [b"new"])
+        assert [message.value() for message in read(cluster.bootstrap, "t", 1)] == [b"new"]
 
 
 async def health_of(bootstrap: str) -> health.Health:

@@ -97,7 +97,7 @@ def _open(
     high_watermarks = logs.open_all(
         now_ms,
         host_stayed_up=lambda path: _host_stayed_up(broker, path),
-        expect_folders=not alone and broker.world.wholeness.folders,
+        expect_folders=broker.world.wholeness.folders,
     )
     try:
         metadata_log = _metadata_log(broker, logs, now_ms, alone)

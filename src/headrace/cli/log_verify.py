@@ -16,7 +16,8 @@ from headrace.cli.render import print_json
 from headrace.client.errors import ClientFailure
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, files
-from headrace.log.os_disk import OsDisk
+from headrace.log.claims_file import FirstBatch
+from headrace.log.os_disk import ReadOnlyOsDisk
 from headrace.log.verification import FETCH_ANEW, Finding, Verdict, verify_partition
 from headrace.log.wholeness import Claims
 
@@ -29,6 +30,8 @@ class _Directory(NamedTuple):
     recovery_points: Offsets
     log_starts: Offsets
     high_watermarks: Offsets
+    first_batches: Mapping[TopicPartition, FirstBatch]
+    was_stopped_cleanly: bool
     findings: tuple[Finding, ...]
     """Of the directory itself."""
 
@@ -44,8 +47,10 @@ def verify_directory(path: str, *, as_json: bool) -> int:
                 directory.recovery_points.get(partition, 0),
                 directory.log_starts.get(partition, 0),
                 directory.high_watermarks.get(partition, 0),
+                lost_nothing=directory.was_stopped_cleanly,
+                first_batch=directory.first_batches.get(partition),
             )
-            verdicts.append(verify_partition(OsDisk(), str(folder), partition, claims, on_read))
+            verdicts.append(_verify(str(folder), partition, claims, on_read))
     whole = all(verdict.is_whole for verdict in verdicts) and not any(
         found.is_damage for found in directory.findings
     )
@@ -54,6 +59,17 @@ def verify_directory(path: str, *, as_json: bool) -> int:
     else:
         _print(path, whole, directory.findings, verdicts)
     return int(not whole)
+
+
+def _verify(
+    folder: str, partition: TopicPartition, claims: Claims, on_read: Callable[[int], None]
+) -> Verdict:
+    try:
+        return verify_partition(ReadOnlyOsDisk(), folder, partition, claims, on_read)
+    except OSError as error:  # of this one; the others are still looked at
+        problem = f"it cannot be read: {error.strerror or error}"
+        found = Finding(error.filename or folder, problem, FETCH_ANEW, is_damage=True)
+        return Verdict(partition, folder, 0, 0, 0, 0, (found,))
 
 
 def _look(path: Path) -> _Directory:
@@ -85,8 +101,17 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
             step = "nothing to do if the partitions below are whole: the broker writes it again"
             findings.append(Finding(str(path / name), f"it cannot be read: {error}", step, is_damage=False))
         loaded.append(offsets)
-    said = claims_file.load(OsDisk(), str(path))
+    first_batches: dict[TopicPartition, FirstBatch] = {}
+    try:
+        said = claims_file.load(ReadOnlyOsDisk(), str(path))
+        problem = "it is damaged" if said is None and (path / claims_file.NAME).exists() else ""
+    except OSError as error:
+        said, problem = None, f"it cannot be read: {error.strerror or error}"
+    if problem:
+        step = "nothing to do if the partitions below are whole: the broker writes it again"
+        findings.append(Finding(str(path / claims_file.NAME), problem, step, is_damage=False))
     if said is not None:  # it has a checksum: a broker believes it, and not the others
+        first_batches = {name: each.first_batch for name, each in said.logs.items() if each.first_batch}
         loaded[1] = {partition: each.log_start_offset for partition, each in said.logs.items()}
         loaded[2] = {partition: each.high_watermark for partition, each in said.logs.items()}
     if not only:
@@ -101,7 +126,16 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
             if offset > loaded[1].get(partition, 0) and partition not in partitions
         ]
     recovery_points, log_starts, high_watermarks = loaded
-    return _Directory(path, partitions, recovery_points, log_starts, high_watermarks, tuple(findings))
+    return _Directory(
+        path,
+        partitions,
+        recovery_points,
+        log_starts,
+        high_watermarks,
+        first_batches,
+        (path / checkpoints.CLEAN_SHUTDOWN).exists(),
+        tuple(findings),
+    )
 
 
 def _require_stopped(path: Path) -> None:

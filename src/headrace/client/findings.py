@@ -73,6 +73,11 @@ def _cut_off(seen: Health) -> Finding | None:
 
 def _offline(seen: Health) -> Finding | None:
     do = "start the brokers that hold its replicas; `headrace topic describe NAME` names them"
+    if all(broker.alive for broker in seen.view.brokers):
+        do = (
+            "look for `partition quarantined` in the logs of the brokers that hold its replicas;"
+            " `headrace topic describe NAME` names them"
+        )
     return _partitions(seen, "without a leader: neither read nor written", seen.offline, do)
 
 

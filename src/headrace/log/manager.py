@@ -149,7 +149,9 @@ class LogManager:
         for partition in saved.expected(synced_only=not lost_nothing):
             if partition not in self.logs and partition not in self.quarantined:
                 path = f"{saved.directory.path}/{partition}"
-                self._quarantine(partition, CorruptLog(f"{path} is missing; restore it from a replica or a backup"), saved)
+                self._quarantine(
+                    partition, CorruptLog(f"{path} is missing; restore it from a replica or a backup"), saved
+                )
 
     def _begin(self, directory: LogDirectory) -> checkpoints.CleanStop | None:
         """Read the checkpoints. What a clean stop said, or None; its file goes at once."""

@@ -139,3 +139,13 @@ class OsDisk:
     def total_bytes(self, path: str) -> int:
         found = os.statvfs(path)
         return found.f_blocks * found.f_frsize
+
+
+class ReadOnlyOsDisk(OsDisk):
+    """For files that nobody may change: a backup, or a file system that is mounted so. A pipe in the place of
+    a file is not waited for."""
+
+    __slots__ = ()
+
+    def open(self, path: str, *, create: bool = False) -> OsFile:  # noqa: ARG002 - nothing is created
+        return OsFile(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))

@@ -11,7 +11,8 @@ what it had promised. That is CorruptLog, and the files stay as they are, unless
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import TopicPartition
@@ -30,10 +31,21 @@ from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.proof import Proof
 from headrace.log.segment import Segment
-from headrace.log.wholeness import Claims
+from headrace.log.wholeness import Claims, FileFault
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
+
+_OF_ONE_FILE: Final = (
+    errno.EISDIR,
+    errno.ENOTDIR,
+    errno.ELOOP,
+    errno.ENOENT,
+    errno.ESPIPE,
+    errno.ENXIO,
+    errno.EINVAL,
+)
+"""Something else lies in the place of a file: a folder, a pipe, a link to nowhere. The disk is well."""
 
 
 def open_log(
@@ -59,6 +71,10 @@ def open_log(
             loader.recover()
         return loader.finish()
     except OSError as error:
+        if error.errno in _OF_ONE_FILE:
+            raise wholeness.changed(
+                FileFault(error.filename or path, error.strerror or str(error))
+            ) from error
         raise directory.fail(error, f"open {partition}", half_done=True) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -15,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from headrace.cli.main import cli
 from headrace.core.ids import TopicPartition
-from headrace.log import checkpoints, manifest
+from headrace.log import checkpoints, claims_file, manifest
 from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.manager import LogManager
 from headrace.log.os_disk import OsDisk
@@ -185,3 +186,45 @@ def test_a_directory_without_partitions_is_refused(tmp_path: Path) -> None:
     result = verify(tmp_path)
     assert result.exit_code != 0
     assert "holds no partitions" in result.output
+
+
+def test_the_last_segment_of_another_partition_is_damage(directory: Path) -> None:
+    """Whole in itself, and of the same name and length: the broker refuses it, and so says the command."""
+    ours, theirs = segments(directory)[-1], segments(directory, OTHER)[-1]
+    assert ours.name == theirs.name
+    shutil.copy(theirs, ours)
+    found = verdict_of(directory)["findings"]
+    assert any("does not begin with the batch that was written there" in each["problem"] for each in found)
+    assert ORDERS in open_manager(directory).quarantined
+
+
+@pytest.mark.parametrize("content", [b"", b"headrace claims 1\nwritten 5\n"], ids=["emptied", "cut short"])
+def test_claims_that_are_damaged_are_a_note(directory: Path, content: bytes) -> None:
+    (directory / claims_file.NAME).write_bytes(content)
+    result = verify(directory)
+    assert result.exit_code == 0, result.output
+    assert f"{claims_file.NAME}: it is damaged" in result.stdout
+
+
+@pytest.mark.parametrize("suffix", [".log", ".index", ".snapshot"])
+@pytest.mark.parametrize("kind", ["a folder", "a pipe"])
+def test_an_odd_file_ends_the_verdict_of_no_other_partition(directory: Path, suffix: str, kind: str) -> None:
+    path = sorted((directory / str(ORDERS)).glob(f"*{suffix}"))[0]
+    path.unlink()
+    path.mkdir() if kind == "a folder" else os.mkfifo(path)
+    assert suffix != ".log" or not verdict_of(directory)["whole"]
+    assert verdict_of(directory, OTHER)["whole"]
+
+
+def test_only_what_may_be_read_is_needed(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backup that is mounted read-only can be verified too."""
+    plain = os.open
+
+    def refuse_writers(path: Any, flags: int, *args: Any, **named: Any) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT) and str(path).startswith(str(directory)):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return plain(path, flags, *args, **named)
+
+    monkeypatch.setattr(os, "open", refuse_writers)
+    result = verify(directory)
+    assert result.exit_code == 0, result.output

@@ -67,6 +67,17 @@ def test_topics_of_users_are_named_before_internal_ones() -> None:
     assert found.where == ["zebra-0", "__consumer_offsets-0"]
 
 
+def test_a_partition_without_a_leader_while_all_brokers_run() -> None:
+    """There is none to be started: its replicas were found damaged, or cannot be proved whole."""
+    topics = [TopicState("t", UUID(int=2), False, [PartitionState(0, -1, 0, [1], [], [])])]
+    for brokers, step in (
+        ({1: REACHES}, "look for `partition quarantined`"),
+        ({1: REACHES, 2: SILENT}, "start the brokers"),
+    ):
+        found = next(each for each in findings(judged(brokers, topics)) if "leader" in each.what)
+        assert found.do.startswith(step)
+
+
 def directory(total: int, usable: int, *, failed: bool = False) -> LogDirectory:
     return LogDirectory("/d", failed, total, usable, {})
 

@@ -1,0 +1,59 @@
+"""Something that is no file lies where a partition has one: a matter of this partition, not of the disk."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+
+from headrace.core.ids import TopicPartition
+from headrace.log.directory_identity import DirectoryIdentity
+from headrace.log.manager import LogManager
+from headrace.log.os_disk import OsDisk
+from tests.unit.log.material import NOW, append, topic_config
+
+CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
+ODD, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
+RECORDS = 30
+
+
+def open_manager(path: Path) -> LogManager:
+    manager = LogManager(OsDisk(), [str(path)], DirectoryIdentity("c", 1), lambda _: CONFIG, new_uuid=uuid4)
+    manager.open_all(NOW)
+    return manager
+
+
+@pytest.mark.parametrize("stop", ["clean", "kill"])
+@pytest.mark.parametrize("kind", ["a folder", "a pipe", "a link to nowhere"])
+@pytest.mark.parametrize(
+    "name", ["*.log", "*.index", "*.timeindex", "*.snapshot", "headrace.manifest", "leader-epoch-checkpoint"]
+)
+def test_the_other_partitions_are_served(tmp_path: Path, stop: str, kind: str, name: str) -> None:
+    manager = open_manager(tmp_path)
+    for partition in (ODD, OTHER):
+        log = manager.create(partition, UUID(int=5), NOW)
+        for number in range(RECORDS):
+            append(log, b"%d" % number, timestamp=NOW + number)
+        log.flush()
+    if stop == "clean":
+        manager.shut_down(1, {ODD: RECORDS, OTHER: RECORDS})
+    else:
+        manager.release()
+    for path in sorted((tmp_path / str(ODD)).glob(name))[-1:]:
+        path.unlink()
+        if kind == "a folder":
+            path.mkdir()
+        elif kind == "a pipe":
+            os.mkfifo(path)
+        else:
+            path.symlink_to(tmp_path / "nowhere")
+    manager = open_manager(tmp_path)
+    assert [directory.failure for directory in manager.directories] == [None]
+    assert manager.logs[OTHER].end_offset == RECORDS
+    if ODD in manager.quarantined:
+        assert str(tmp_path / str(ODD)) in str(manager.quarantined[ODD])
+    else:
+        assert manager.logs[ODD].end_offset == RECORDS
+    manager.release()

@@ -35,6 +35,10 @@ def find(cluster: HeadraceCluster, broker_id: int, kind: int) -> int:
     return int(found.error_code)
 
 
+def replicas_of(cluster: HeadraceCluster, topic: str) -> list[int]:
+    return [len(row.replicas) for row in cluster.view(topic).partitions.values()]
+
+
 def headrace(cluster: HeadraceCluster, *words: str) -> str:
     done = subprocess.run(
         [str(HEADRACE), *words, "--bootstrap", cluster.bootstrap], capture_output=True, text=True, timeout=120
@@ -62,8 +66,11 @@ def test_fault_39_the_first_group_while_brokers_are_down(tmp_path: Path) -> None
         cluster.wait_whole(60)
         for kind, name in TOPICS.items():
             eventually(lambda kind=kind: find(cluster, controller, kind) == 0, 60, "there is one")  # type: ignore[misc]  # default binds
-            rows = cluster.view(name).partitions.values()
-            assert [len(row.replicas) for row in rows] == [3, 3, 3]
+            eventually(  # whichever broker is asked: it may hear of it a moment later
+                lambda name=name: replicas_of(cluster, name) == [3, 3, 3],  # type: ignore[misc]  # default binds
+                60,
+                "it has three replicas",
+            )
             cluster.wait_in_sync(name)
         assert status(cluster)["verdict"] == "healthy"
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import click
 
@@ -22,6 +22,7 @@ from headrace.log.verification import FETCH_ANEW, Finding, Verdict, verify_parti
 from headrace.log.wholeness import Claims
 
 Offsets = Mapping[TopicPartition, int]
+WRITTEN_AGAIN: Final = "nothing to do if the partitions below are whole: the broker writes it again"
 
 
 class _Directory(NamedTuple):
@@ -98,8 +99,9 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
         except FileNotFoundError:
             pass
         except checkpoints.CorruptCheckpoint as error:
-            step = "nothing to do if the partitions below are whole: the broker writes it again"
-            findings.append(Finding(str(path / name), f"it cannot be read: {error}", step, is_damage=False))
+            findings.append(
+                Finding(str(path / name), f"it cannot be read: {error}", WRITTEN_AGAIN, is_damage=False)
+            )
         loaded.append(offsets)
     first_batches: dict[TopicPartition, FirstBatch] = {}
     try:
@@ -108,8 +110,7 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
     except OSError as error:
         said, problem = None, f"it cannot be read: {error.strerror or error}"
     if problem:
-        step = "nothing to do if the partitions below are whole: the broker writes it again"
-        findings.append(Finding(str(path / claims_file.NAME), problem, step, is_damage=False))
+        findings.append(Finding(str(path / claims_file.NAME), problem, WRITTEN_AGAIN, is_damage=False))
     if said is not None:  # it has a checksum: a broker believes it, and not the others
         first_batches = {name: each.first_batch for name, each in said.logs.items() if each.first_batch}
         loaded[1] = {partition: each.log_start_offset for partition, each in said.logs.items()}

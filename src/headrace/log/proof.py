@@ -11,11 +11,10 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import checkpoints, files, leftovers, manifest_recovery, scan, sealed_segments, wholeness
-from headrace.log.claims_file import FirstBatch, first_checksum
+from headrace.log.first_batch import first_batch_fault
 from headrace.log.manifest import Contents, Manifest, Sealed
 from headrace.log.segment import Segment
 from headrace.log.wholeness import Claims, FileFault, Wholeness
-from headrace.protocol.batch import HEADER_SIZE
 
 Epochs = Sequence[tuple[int, int]]
 """(epoch, first offset) of each."""
@@ -59,9 +58,10 @@ class Proof:
         if stated > self.log_start_offset and epochs and stated <= epochs[0][1]:
             self.log_start_offset = stated  # whoever raised it cut the epochs too: two files say the same
         if self._rules.first_batch and not self.was_emptied:
-            if self._claims.first_batch is not None:
-                self._require_first_batch(self._claims.first_batch, bases)
-            elif self._claims.was_closed and bases:
+            fault = first_batch_fault(self._disk, self._path, self._claims, self._known, bases)
+            if fault is not None:
+                raise wholeness.changed(fault)
+            if self._claims.first_batch is None and self._claims.was_closed and bases:
                 path = f"{self._path}/{files.numbered(bases[-1])}{files.LOG}"
                 if self._disk.size(path):
                     raise wholeness.changed(FileFault(path, "nothing was written to it"))
@@ -85,29 +85,6 @@ class Proof:
                 self.lost_beginning = True  # the epochs do, and nothing of it was promised
                 return
         raise wholeness.missing_first(self._path, bases[0], self.log_start_offset)
-
-    def _require_first_batch(self, first: FirstBatch, bases: Sequence[int]) -> None:
-        """Of the segment that was active at the last checkpoint. Since then it may have been sealed, and then
-        the manifest knows better; before a loss of power it may not have been synced."""
-        sealed = () if self._known is None else self._known.sealed
-        if sealed and first.base_offset < sealed[-1].next_offset:
-            return
-        if not self._claims.lost_nothing and self.recovery_point <= first.base_offset:
-            return
-        path = f"{self._path}/{files.numbered(first.base_offset)}{files.LOG}"
-        if first.base_offset not in bases:
-            if bases and first.base_offset < bases[0]:
-                return  # the beginning may have been deleted: `_require_first` knows
-            raise wholeness.changed(FileFault(path, "the segment file is missing"))
-        file = self._disk.open(path)
-        try:
-            head = file.pread(HEADER_SIZE, 0)
-        finally:
-            file.close()
-        if first_checksum(head) != first.checksum:
-            raise wholeness.changed(
-                FileFault(path, "it does not begin with the batch that was written there")
-            )
 
     def require_sealed(self, segments: Sequence[Segment], count: int) -> None:
         """The first `count` segments are what was sealed, and the next one follows each of them."""

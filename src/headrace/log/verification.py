@@ -14,13 +14,12 @@ from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import checkpoints, files, leftovers, manifest, producer_snapshot, scan, sealed_segments
-from headrace.log.claims_file import first_checksum
+from headrace.log.first_batch import first_batch_fault
 from headrace.log.index_verification import index_faults
 from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.manifest import Contents, CorruptManifest
 from headrace.log.segment import MAX_RELATIVE_OFFSET
 from headrace.log.wholeness import Claims
-from headrace.protocol.batch import HEADER_SIZE
 
 FETCH_ANEW: Final = (
     "in a cluster start the broker: it fetches this partition anew from another replica; alone, restore the"
@@ -102,12 +101,14 @@ class _Check:
         known, broken = self._manifest()
         if broken is not None:
             yield broken
+        fault = first_batch_fault(self._disk, self._folder, self._claims, known, self.bases)
+        if fault is not None:
+            yield _damage(fault.path, fault.problem)
         if leftovers.has_swap(self._names):
             yield _note(self._folder, "a compaction was interrupted")
             known = None  # until that is finished other files may be there than it lists
         if known is not None:
             yield from self._compare(known)
-        yield from self._first_batch(known)
         yield from self._segments(known)
         yield from self._ends()
         yield from self._small_files()
@@ -131,24 +132,6 @@ class _Check:
             return
         for fault in sealed_segments.faults_of_listed(self._disk, self._folder, known, self.bases):
             yield _damage(fault.path, fault.problem)
-
-    def _first_batch(self, known: Contents | None) -> Iterator[Finding]:
-        """Of the segment that was active last: another log's may be as long, and whole in itself."""
-        first = self._claims.first_batch
-        if first is None or first.base_offset not in self.bases:
-            return
-        if known is not None and known.sealed and first.base_offset < known.sealed[-1].next_offset:
-            return  # sealed since, and compared with the manifest
-        if not self._claims.lost_nothing and self._claims.recovery_point <= first.base_offset:
-            return  # it need not have survived
-        path = self._path(first.base_offset)
-        file = self._disk.open(path)
-        try:
-            head = file.pread(HEADER_SIZE, 0)
-        finally:
-            file.close()
-        if first_checksum(head) != first.checksum:
-            yield _damage(path, "it does not begin with the batch that was written there")
 
     def _segments(self, known: Contents | None) -> Iterator[Finding]:
         if self.bases and self.bases[0] > self.log_start:

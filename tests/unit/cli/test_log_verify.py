@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,27 +17,18 @@ from click.testing import CliRunner, Result
 from headrace.cli.main import cli
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, manifest
-from headrace.log.directory_identity import DirectoryIdentity
-from headrace.log.manager import LogManager
-from headrace.log.os_disk import OsDisk
-from tests.unit.log.material import NOW, append, topic_config
+from tests.unit.log.material import NOW, append, open_manager, topic_config
 
 CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 RECORDS = 37
 
 
-def open_manager(path: Path) -> LogManager:
-    manager = LogManager(OsDisk(), [str(path)], DirectoryIdentity("c", 1), lambda _: CONFIG, new_uuid=uuid4)
-    manager.open_all(NOW)
-    return manager
-
-
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
     """Two partitions of several segments, stopped cleanly; one of them without its beginning."""
     path = tmp_path / "data"
-    manager = open_manager(path)
+    manager = open_manager(path, CONFIG)
     for partition in (ORDERS, OTHER):
         log = manager.create(partition, UUID(int=5), NOW)
         for number in range(RECORDS):
@@ -140,7 +131,7 @@ def test_the_broker_and_the_command_agree(directory: Path) -> None:
         copy = directory.with_name(kind.replace(" ", "-"))
         shutil.copytree(directory, copy)
         strike(copy)
-        manager = open_manager(copy)
+        manager = open_manager(copy, CONFIG)
         manager.release()
         assert ORDERS in manager.quarantined, kind
         assert OTHER in manager.logs
@@ -173,7 +164,7 @@ def test_a_folder_that_is_missing_is_damage(directory: Path) -> None:
 
 
 def test_a_running_broker_is_not_judged(directory: Path) -> None:
-    manager = open_manager(directory)
+    manager = open_manager(directory, CONFIG)
     try:
         result = verify(directory)
     finally:
@@ -195,7 +186,7 @@ def test_the_last_segment_of_another_partition_is_damage(directory: Path) -> Non
     shutil.copy(theirs, ours)
     found = verdict_of(directory)["findings"]
     assert any("does not begin with the batch that was written there" in each["problem"] for each in found)
-    assert ORDERS in open_manager(directory).quarantined
+    assert ORDERS in open_manager(directory, CONFIG).quarantined
 
 
 @pytest.mark.parametrize("content", [b"", b"headrace claims 1\nwritten 5\n"], ids=["emptied", "cut short"])

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk
 from headrace.log.directory import LogDirectory
+from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.files import read_all
+from headrace.log.manager import LogManager
+from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import AppendResult, PartitionLog
 from headrace.log.recovery import open_log
 from headrace.log.wholeness import Claims
@@ -127,3 +131,10 @@ def index_entries(disk: Disk, path: str, size: int) -> list[bytes]:
     content = read_all(disk, path)
     assert len(content) % size == 0
     return [content[at : at + size] for at in range(0, len(content), size)]
+
+
+def open_manager(path: Path, config: TopicConfig) -> LogManager:
+    """Of real files, opened as a broker does at its start."""
+    manager = LogManager(OsDisk(), [str(path)], DirectoryIdentity("c", 1), lambda _: config, new_uuid=uuid4)
+    manager.open_all(NOW)
+    return manager

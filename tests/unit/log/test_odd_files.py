@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
 from headrace.core.ids import TopicPartition
-from headrace.log.directory_identity import DirectoryIdentity
-from headrace.log.manager import LogManager
-from headrace.log.os_disk import OsDisk
-from tests.unit.log.material import NOW, append, topic_config
+from tests.unit.log.material import NOW, append, open_manager, topic_config
 
 CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
 ODD, OTHER = TopicPartition("t", 0), TopicPartition("t", 1)
 RECORDS = 30
-
-
-def open_manager(path: Path) -> LogManager:
-    manager = LogManager(OsDisk(), [str(path)], DirectoryIdentity("c", 1), lambda _: CONFIG, new_uuid=uuid4)
-    manager.open_all(NOW)
-    return manager
 
 
 @pytest.mark.parametrize("stop", ["clean", "kill"])
@@ -31,7 +22,7 @@ def open_manager(path: Path) -> LogManager:
     "name", ["*.log", "*.index", "*.timeindex", "*.snapshot", "headrace.manifest", "leader-epoch-checkpoint"]
 )
 def test_the_other_partitions_are_served(tmp_path: Path, stop: str, kind: str, name: str) -> None:
-    manager = open_manager(tmp_path)
+    manager = open_manager(tmp_path, CONFIG)
     for partition in (ODD, OTHER):
         log = manager.create(partition, UUID(int=5), NOW)
         for number in range(RECORDS):
@@ -49,7 +40,7 @@ def test_the_other_partitions_are_served(tmp_path: Path, stop: str, kind: str, n
             os.mkfifo(path)
         else:
             path.symlink_to(tmp_path / "nowhere")
-    manager = open_manager(tmp_path)
+    manager = open_manager(tmp_path, CONFIG)
     assert [directory.failure for directory in manager.directories] == [None]
     assert manager.logs[OTHER].end_offset == RECORDS
     if ODD in manager.quarantined:

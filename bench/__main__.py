@@ -1,6 +1,7 @@
 """`python -m bench`: Headrace against Apache Kafka, on this machine, in one run.
 
 python -m bench [CASE ...] [--quick]      measure; all cases unless some are named
+python -m bench [CASE ...] --before PATH  the same beside an earlier build of Headrace instead of Kafka
 python -m bench list                      the names of the cases
 python -m bench chart RESULT.json ...     table and chart of earlier runs
 python -m bench profile CASE              where Headrace's CPU goes
@@ -41,6 +42,8 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--cold-gb", type=float, default=4.0, help="size of the cold read (default 4)")
     parser.add_argument("--subject", choices=("headrace", "kafka"), default="headrace",
                         help="what to compare with Kafka; Kafka against itself shows the noise")  # fmt: skip
+    parser.add_argument("--before", type=Path, metavar="COMMAND",
+                        help="compare with an earlier build, by its `headrace` command, not with Kafka")  # fmt: skip
     parser.add_argument("--directory", type=Path, default=CACHE, help="where the brokers keep their data")
     parser.add_argument("--chart", type=Path, help="where to draw the chart (default: beside the results)")
     parser.add_argument("--native", action="store_true", help="profile: show native frames too")
@@ -69,6 +72,13 @@ def subject(name: str, jars: Path | None) -> Make:
     return Headrace()
 
 
+def reference(before: Path | None, jars: Path | None) -> Make:
+    """What Headrace is compared with."""
+    if before is not None:
+        return Headrace("before", before.absolute())
+    return apache_kafka.ApacheKafka(jars or apache_kafka.find_jars())
+
+
 def scale_of(options: argparse.Namespace) -> Scale:
     if options.quick:
         return Scale(QUICK_FACTOR, QUICK_COLD_BYTES)
@@ -78,15 +88,16 @@ def scale_of(options: argparse.Namespace) -> Scale:
 def measure(options: argparse.Namespace) -> int:
     names = options.words or (catalogue.QUICK if options.quick else ())
     cases = catalogue.select(names)
-    jars = apache_kafka.find_jars()
+    jars = None if options.before else apache_kafka.find_jars()
     build()
     options.directory.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="run-", dir=options.directory))
     scale = scale_of(options)
     ours = Side(subject(options.subject, jars), directory / "ours", scale)
-    theirs = Side(apache_kafka.ApacheKafka(jars), directory / "theirs", scale)
+    theirs = Side(reference(options.before, jars), directory / "theirs", scale)
     runs = 1 if options.quick else options.runs
-    settings = runner.Settings(runs, 0 if options.quick else options.warm, tell, judged=not options.quick)
+    judged = not options.quick and options.before is None  # the targets are multiples of Kafka's figures
+    settings = runner.Settings(runs, 0 if options.quick else options.warm, tell, judged)
     when = datetime.now(UTC)
     python = Headrace().python()
     tell(f"Headrace's Python: {python or 'unknown'}")
@@ -99,6 +110,8 @@ def measure(options: argparse.Namespace) -> int:
     scratch = options.quick or options.subject != "headrace" or options.scale != 1.0
     described = {"runs": runs, "warm": settings.warm_runs, "scale": scale.factor,
                  "cold_bytes": scale.cold_bytes, "subject": options.subject}  # fmt: skip
+    if options.before is not None:
+        described["reference"] = "an earlier build of Headrace"
     path = results.save(found, failures, described, when, python=python, scratch=scratch)
     noise = [cores for result in found for cores in result.noise_cores()]
     comparisons = [row for result in found for row in result.comparisons()]
@@ -107,7 +120,10 @@ def measure(options: argparse.Namespace) -> int:
     )
     if options.quick:
         caption += "; a quick run: the JVM is cold and the load is tiny, so no ratio here means anything"
-    show(comparisons, options.chart or path.with_suffix(".png"), caption)
+    if options.before is not None:
+        print(f"\n{table.render(comparisons, table.NOW_AND_BEFORE)}\n\n{caption}")
+    else:
+        show(comparisons, options.chart or path.with_suffix(".png"), caption)
     print(f"results: {path}")
     for name, why in failures.items():
         print(f"FAILED {name}: {why}", file=sys.stderr)

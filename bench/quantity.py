@@ -88,6 +88,17 @@ class Comparison:
         return "met within spread" if self.spread[1] >= target else "missed"
 
     @property
+    def change(self) -> str:
+        """Better or worse than an earlier build, if every run of one side was better than its neighbour, and
+        the median is outside of what the earlier build's runs gave."""
+        ratios = [one / other for one, other in zip(self.ours, self.theirs, strict=True) if other]
+        if ratios and min(ratios) > 1.0 and self.our_median > max(self.theirs):
+            return "better" if self.quantity.higher_is_better else "worse"
+        if ratios and max(ratios) < 1.0 and self.our_median < min(self.theirs):
+            return "worse" if self.quantity.higher_is_better else "better"
+        return "within spread"
+
+    @property
     def relative_target(self) -> float | None:
         """The target as a multiple of Kafka's figure, for the chart."""
         if self.quantity.goal is Goal.NONE:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from bench.quantity import Comparison
 
 HEADINGS = ("Case", "Quantity", "Headrace", "Kafka", "Ratio", "Spread", "Target", "Verdict")
+NOW_AND_BEFORE = ("Case", "Quantity", "Now", "Before", "Ratio", "Spread", "Change")
 NUMBER_COLUMNS = range(2, 6)
 
 
@@ -18,24 +19,25 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def row(comparison: Comparison) -> tuple[str, ...]:
+def row(comparison: Comparison, headings: Sequence[str] = HEADINGS) -> tuple[str, ...]:
     quantity = comparison.quantity
     low, high = comparison.spread
-    return (
+    figures = (
         comparison.title,
         f"{quantity.label}, {quantity.unit}",
         number(comparison.our_median),
         number(comparison.their_median),
         f"{comparison.ratio:.2f}",
         f"{low:.2f} to {high:.2f}",
-        quantity.describe_target(),
-        comparison.verdict,
     )
+    if headings is NOW_AND_BEFORE:
+        return (*figures, comparison.change)
+    return (*figures, quantity.describe_target(), comparison.verdict)
 
 
-def render(comparisons: Sequence[Comparison]) -> str:
-    rows = [HEADINGS, *(row(comparison) for comparison in comparisons)]
-    widths = [max(len(cells[column]) for cells in rows) for column in range(len(HEADINGS))]
+def render(comparisons: Sequence[Comparison], headings: Sequence[str] = HEADINGS) -> str:
+    rows = [tuple(headings), *(row(comparison, headings) for comparison in comparisons)]
+    widths = [max(len(cells[column]) for cells in rows) for column in range(len(headings))]
 
     def line(cells: Sequence[str]) -> str:
         padded = (
@@ -47,4 +49,4 @@ def render(comparisons: Sequence[Comparison]) -> str:
     rule = [
         "-" * (width - 1) + (":" if column in NUMBER_COLUMNS else "-") for column, width in enumerate(widths)
     ]
-    return "\n".join([line(HEADINGS), line(rule), *map(line, rows[1:])])
+    return "\n".join([line(headings), line(rule), *map(line, rows[1:])])

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
 from headrace.broker import disk_space
-from headrace.log.os_disk import OsDisk
+from headrace.core.ports import Buffer
+from headrace.log.os_disk import OsDisk, OsFile
 from headrace.testing.cluster import Cluster
 from tests.integration.real_client import admin, create, eventually, read
 
@@ -37,9 +39,9 @@ def set_floor(cluster: Cluster, value: str) -> None:
     eventually(lambda: cluster.broker.logs.directories[0].is_full is is_full)
 
 
-def begin(bootstrap: str) -> Callable[[], object]:
+def begin(bootstrap: str, *, idempotent: bool = True) -> Callable[[], object]:
     told: list[object] = []
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 0})
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": idempotent, "linger.ms": 0})
     for number in range(3):
         producer.produce("t", b"%d" % number, on_delivery=lambda error, _: told.append(error))
         producer.flush(0.1)
@@ -101,3 +103,29 @@ def test_fault_35_a_partition_whose_files_find_no_room_is_made_when_there_is_som
     producer.produce("later", b"x", on_delivery=lambda error, _: told.append(error))
     assert producer.flush(60) == 0
     assert told == [None]
+
+
+def test_fault_35_a_broker_that_is_alone_refuses_a_topic_and_makes_the_next_one(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one byte of metadata can be written. The broker once ended."""
+    plain = OsFile.pwrite
+
+    def pwrite(file: OsFile, data: Buffer, position: int) -> None:
+        if "__cluster_metadata" in os.readlink(f"/proc/self/fd/{file.fileno()}"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        plain(file, data, position)
+
+    monkeypatch.setattr(OsFile, "pwrite", pwrite)
+    client = admin(cluster.bootstrap)
+    (answer,) = client.create_topics([NewTopic("refused", 1)], operation_timeout=5).values()
+    with pytest.raises(KafkaException, match="KAFKA_STORAGE_ERROR"):
+        answer.result()
+    waits = begin(cluster.bootstrap)  # for a producer id, which is written down before it is given
+    goes_on = begin(cluster.bootstrap, idempotent=False)
+    goes_on()
+    monkeypatch.setattr(OsFile, "pwrite", plain)
+    waits()
+    create(cluster.bootstrap, "taken", 1)
+    assert cluster.broker.partitions.find("taken", 0) is not None
+    assert all(directory.is_online for directory in cluster.broker.logs.directories)

@@ -57,7 +57,7 @@ class Pen:
                 end = read_header(batch).next_offset
 
     async def write(self, sequence: int, values: Sequence[bytes]) -> bytes:
-        """Commit one batch and return it. After any error this pen must not be used again."""
+        """Commit one batch and return it. After any error but DiskFull this pen must not be used again."""
         batch = encode_metadata_batch(
             values, base_offset=sequence, controller_epoch=self.epoch, timestamp_ms=self._clock.wall_ms()
         )

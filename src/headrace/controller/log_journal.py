@@ -56,8 +56,13 @@ class LogJournal:
         return self._log.latest_epoch
 
     def append(self, batch: bytes) -> None:
+        """Raises DiskFull if there is no room: nothing was appended."""
+        self._log.append_as_follower(batch, now_ms=self._now_ms())
+
+    def hold(self, batch: bytes) -> None:
+        """Append what is committed elsewhere already."""
         try:
-            self._log.append_as_follower(batch, now_ms=self._now_ms())
+            self.append(batch)
         except DiskFull as error:
             # What was decided has to be held. A broker that cannot hold it is of no use until there is room.
             raise self._log.directory.fail(OSError(errno.ENOSPC, str(error)), "write the metadata") from error

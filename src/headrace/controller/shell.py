@@ -35,7 +35,7 @@ from headrace.controller.operations import (
 )
 from headrace.controller.store import MetadataStore
 from headrace.controller.topics import MOST_PARTITIONS, topic_sizes
-from headrace.core.errors import HeadraceError, InvalidRequest, NotController, ServerError
+from headrace.core.errors import DiskFull, HeadraceError, InvalidRequest, NotController, ServerError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports import Clock
 from headrace.core.ports_coordination import CommitUnknown, Coordination, OfficeLost, SessionState
@@ -177,9 +177,12 @@ class Controller:
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> list[CreatedTopic]:
-        return await self.submit(
-            lambda machine: machine.create_topics(topics), validate_only, new_topics=topics
-        )
+        try:
+            return await self.submit(
+                lambda machine: machine.create_topics(topics), validate_only, new_topics=topics
+            )
+        except DiskFull as error:
+            return [CreatedTopic(topic.name, error=error) for topic in topics]
 
     async def delete_topics(self, topics: Sequence[DoomedTopic]) -> list[DeletedTopic]:
         return await self.submit(lambda machine: machine.delete_topics(topics))
@@ -286,7 +289,11 @@ class Controller:
             for each in together:  # it is one's fault, not its neighbours'
                 await self._carry_out([each])
             return
-        await self._write(payloads)
+        try:
+            await self._write(payloads)
+        except DiskFull as error:  # The batch was refused whole, and the next one may find room.
+            self._refuse(together, error)
+            return
         self._answer(together, result.response)
 
     def _decide(self, together: list[_Waiting]) -> Result[Any]:

@@ -31,7 +31,9 @@ class MetadataCopy(Protocol):
 
     def end(self) -> int: ...
 
-    def append(self, batch: bytes) -> None: ...
+    def hold(self, batch: bytes) -> None:
+        """Append a committed batch, which cannot be refused."""
+        ...
 
     async def sync(self) -> None:
         """Make what was appended durable."""
@@ -52,7 +54,7 @@ def ensure_held(copy: MetadataCopy, sequence: int, batch: bytes) -> None:
         return
     if end < sequence:
         raise CorruptLog(f"the copy of the metadata log ends at {end}; batch {sequence} does not follow")
-    copy.append(batch)
+    copy.hold(batch)
 
 
 class MetadataStore:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from headrace.core.errors import StorageError
+from headrace.core.errors import DiskFull, StorageError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     ClusterIdMissing,
@@ -44,7 +44,7 @@ class Journal(Protocol):
         ...
 
     def append(self, batch: bytes) -> None:
-        """Add one batch, whose base offset is `end`."""
+        """Add one batch, whose base offset is `end`. Raises DiskFull, with nothing added, if there is no room."""
         ...
 
     async def sync(self) -> None:
@@ -183,10 +183,12 @@ class LocalCoordination:
             raise OfficeLost(f"controller epoch {epoch} is over, {self._epoch} is the latest")
 
     async def _store(self, batch: bytes) -> None:
-        """An error here is final: after a failed sync nobody knows what the disk holds."""
+        """An error here is final, except DiskFull: after a failed sync nobody knows what the disk holds."""
         try:
             self._journal.append(batch)
             await self._journal.sync()
+        except DiskFull:
+            raise
         except asyncio.CancelledError:
             self._failure = StorageError("a metadata commit was cut off; read the journal again")
             raise

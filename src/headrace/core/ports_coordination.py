@@ -171,7 +171,7 @@ class Coordination(Protocol):
 
         Returns when the batch is durable. Raises OfficeLost if `epoch` is no longer in office,
         SequenceTaken if the sequence is below the end, CommitUnknown if the outcome cannot be told,
-        CoordinationUnavailable if nothing was tried.
+        CoordinationUnavailable if nothing was tried, DiskFull if it was refused for lack of room.
         """
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bench.quantity import Comparison, Goal, Quantity, compare, cpu_ratio, throughput_ratio
-from bench.table import render
+from bench.table import NOW_AND_BEFORE, render
 
 
 def comparison(quantity: Quantity, ours: tuple[float, ...], theirs: tuple[float, ...]) -> Comparison:
@@ -41,6 +41,24 @@ def test_an_absolute_target_ignores_the_other_side() -> None:
     assert comparison(memory, (81.0,), (400.0,)).verdict == "missed"
     assert comparison(memory, (79.0,), (20.0,)).verdict == "met"
     assert comparison(memory, (79.0,), (400.0,)).relative_target == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "change"),
+    [
+        ((11.0, 12.0, 13.0), (9.0, 10.0, 10.5), "worse"),
+        ((8.0, 7.0, 8.5), (9.0, 10.0, 11.0), "better"),
+        ((11.0, 12.0, 9.0), (10.0, 10.0, 10.0), "within spread"),  # one run was better
+        ((11.0, 10.5, 13.0), (10.0, 10.0, 12.0), "within spread"),  # what one earlier run gave as well
+    ],
+)
+def test_a_change_is_more_than_the_spread(
+    now: tuple[float, ...], before: tuple[float, ...], change: str
+) -> None:
+    assert comparison(cpu_ratio("cpu", "s", 0.5), now, before).change == change
+    swapped = {"worse": "better", "better": "worse"}.get(change, change)
+    assert comparison(throughput_ratio("rate", "records/s"), now, before).change == swapped
+    assert change in render([comparison(cpu_ratio("cpu", "s", 0.5), now, before)], NOW_AND_BEFORE)
 
 
 def test_spread_pairs_neighbouring_runs() -> None:

@@ -46,7 +46,7 @@ class Copy:
     def end(self) -> int:
         return read_header(self.batches[-1]).next_offset if self.batches else 0
 
-    def append(self, batch: bytes) -> None:
+    def hold(self, batch: bytes) -> None:
         self.batches.append(batch)
 
     async def sync(self) -> None:

@@ -31,6 +31,7 @@ from headrace.controller.store import MetadataCopy, MetadataStore
 from headrace.controller.topics import MOST_PARTITIONS, TopicDefaults
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import (
+    DiskFull,
     ElectionNotNeeded,
     HeadraceError,
     InvalidRequest,
@@ -126,6 +127,21 @@ async def test_the_image_shows_nothing_that_is_not_committed() -> None:
         journal.gate.set()
         await pending
         assert controller.image.topic("t") is not None
+
+
+async def test_a_full_disk_refuses_a_change_and_takes_the_next_one() -> None:
+    """It once ended a broker that is alone."""
+    journal = MemoryJournal()
+    async with running(journal) as controller:
+        journal.is_full = True
+        assert isinstance((await create(controller, "refused")).error, DiskFull)
+        with pytest.raises(DiskFull):
+            await allocate(controller)
+        assert controller.in_office
+        assert controller.image.topic("refused") is None
+        journal.is_full = False
+        assert (await create(controller, "taken")).error is None
+        assert journal.after_power_loss().end() == controller.end_offset
 
 
 async def test_every_operation_reaches_the_image() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from headrace.core.errors import DiskFull
 from headrace.protocol.batch import read_header
 
 
@@ -15,6 +16,7 @@ class MemoryJournal:
         self.syncs = 0
         self.failure: OSError | None = None
         self.gate: asyncio.Event | None = None
+        self.is_full = False
 
     def end(self) -> int:
         return read_header(self.batches[-1]).next_offset if self.batches else 0
@@ -24,7 +26,13 @@ class MemoryJournal:
 
     def append(self, batch: bytes) -> None:
         assert read_header(batch).base_offset == self.end()
+        if self.is_full:
+            raise DiskFull("no room is left")
         self.batches.append(batch)
+
+    def hold(self, batch: bytes) -> None:
+        assert not self.is_full, "what is committed cannot be refused"
+        self.append(batch)
 
     async def sync(self) -> None:
         if self.gate is not None:

@@ -43,7 +43,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--subject", choices=("headrace", "kafka"), default="headrace",
                         help="what to compare with Kafka; Kafka against itself shows the noise")  # fmt: skip
     parser.add_argument("--before", type=Path, metavar="COMMAND",
-                        help="compare with an earlier build, by its `headrace` command, not with Kafka")  # fmt: skip
+                        help="compare with the `headrace` command of an earlier build instead")  # fmt: skip
     parser.add_argument("--directory", type=Path, default=CACHE, help="where the brokers keep their data")
     parser.add_argument("--chart", type=Path, help="where to draw the chart (default: beside the results)")
     parser.add_argument("--native", action="store_true", help="profile: show native frames too")

@@ -44,7 +44,7 @@ class Journal(Protocol):
         ...
 
     def append(self, batch: bytes) -> None:
-        """Add one batch, whose base offset is `end`. Raises DiskFull, with nothing added, if there is no room."""
+        """Add one batch, whose base offset is `end`. Raises DiskFull if there is no room for it."""
         ...
 
     async def sync(self) -> None:

@@ -21,7 +21,7 @@ from tests.chaos.judged import judged, wait_same_logs
 from tests.chaos.testbed import Equipment, Testbed
 from tests.chaos.workload import TOPIC, TRIED_AGAIN
 from tests.cluster_process import eventually
-from tests.integration.real_client import read, send_all
+from tests.integration.real_client import read_all, send_all
 from tests.wire import Wire
 
 pytestmark = pytest.mark.timeout(240)
@@ -119,6 +119,6 @@ def test_fault_21_a_topic_made_again_while_a_replica_was_away(make_bed: MakeBed,
         send_all(
             bootstrap, "again", [b"new %d" % n for n in range(10)], partition=partition, settings=TRIED_AGAIN
         )
-        found = [message.value() for message in read(bootstrap, "again", 11, partition)]
+        found = [message.value() for message in read_all(bootstrap, "again", partition)]
         assert found == [b"new %d" % n for n in range(10)]
     wait_same_logs(bed, "again", 2)

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
+from queue import Empty
 from typing import Any, Final, NamedTuple
 
 from headrace.protocol.messages import create_topics_request as create
@@ -46,6 +47,14 @@ NAMES_MORE: Final = (
     "DescribeConfigs of everything",
 )
 _PAUSE_SECONDS: Final = 0.02
+#: The producer fills a disk in minutes otherwise, and is refused then.
+_SOON_REMOVED: Final = {
+    "log.retention.ms": "-1",
+    "log.retention.bytes": str(1 << 30),
+    "log.segment.bytes": str(1 << 28),
+    "log.retention.check.interval.ms": "5000",
+    "log.segment.delete.delay.ms": "100",
+}
 
 
 def _unknown_metadata(_: Any) -> metadata.MetadataRequest:
@@ -161,11 +170,20 @@ def measure(port: int, seconds: float, *attackers: Callable[[Stage], Any]) -> Me
     processes += [make(stage) for make in attackers]
     for process in processes:
         process.start()
-    rate, latencies, fewest = [queue.get(timeout=seconds + 300) for queue in queues]
+    rate, latencies, fewest = map(_result, queues, processes)
     for process in processes:
         process.join()
     count = len(latencies)
     return Measured(rate, latencies[count // 2], latencies[count * 99 // 100], latencies[-1], fewest)
+
+
+def _result(queue: Any, process: Any) -> Any:
+    while True:
+        try:
+            return queue.get(timeout=1)
+        except Empty:
+            if process.exitcode is not None:
+                raise SystemExit("a process that measures has ended early; above it says why") from None
 
 
 def _repeat(stage: Stage, once: Callable[[Wire], None]) -> None:
@@ -182,8 +200,8 @@ def _produce(topic: str, records: list[NewRecord]) -> produce.ProduceRequest:
 
 
 def _ask(wire: Wire, request: produce.ProduceRequest) -> None:
-    answer = wire.ask(request, 9, ProduceResponse)
-    assert answer.responses[0].partition_responses[0].error_code == 0
+    (answer,) = wire.ask(request, 9, ProduceResponse).responses[0].partition_responses
+    assert answer.error_code == 0, answer
 
 
 def _make_topics(port: int, broker_id: int) -> Any:
@@ -227,7 +245,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=300)
     options.add_argument("--alone", type=float, default=60, help="seconds without the attack, before it")
     given = options.parse_args()
-    with Cluster(brokers=BROKERS) as cluster:
+    with Cluster(_SOON_REMOVED, brokers=BROKERS) as cluster:
         pids = cluster.processes.pids
         port = int(cluster.bootstrap.split(",")[0].rpartition(":")[2])
         topic_id = _make_topics(port, min(pids))

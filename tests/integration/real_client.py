@@ -97,10 +97,16 @@ def read(bootstrap: str, topic: str, count: int, partition: int = 0) -> list[Mes
         return messages
 
 
-def watermarks(bootstrap: str, topic: str) -> tuple[int, int]:
+def read_all(bootstrap: str, topic: str, partition: int = 0) -> list[Message]:
+    """Whatever is there, without waiting for more."""
+    low, high = watermarks(bootstrap, topic, partition)
+    return read(bootstrap, topic, high - low, partition)
+
+
+def watermarks(bootstrap: str, topic: str, partition: int = 0) -> tuple[int, int]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "none"})
     with closing(consumer):
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=SECONDS)
+        low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=SECONDS)
         return low, high
 
 

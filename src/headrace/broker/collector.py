@@ -51,11 +51,11 @@ class Collector:
         self._look_later()
 
     def stop(self) -> None:
+        """What is frozen stays so: the process ends, and need not look at all of it once more."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
             gc.callbacks.remove(self._on_collection)
-            gc.unfreeze()
 
     def _on_collection(self, phase: str, info: Mapping[str, Any]) -> None:
         """Called by the collector, in whatever thread it runs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import threading
 from typing import Final
 
 _CACHESTAT: Final = 451
@@ -33,13 +34,25 @@ class _Support:
     cachestat = True
 
 
+class _Buffers(threading.local):
+    """What the kernel is told and tells, made once for each thread that asks."""
+
+    def __init__(self) -> None:
+        self.range = _Range()
+        self.counts = _Counts()
+
+
+_BUFFERS: Final = _Buffers()
+
+
 def is_resident(descriptor: int, position: int, length: int) -> bool:
     """Whether every page of the range is in memory. True if this file system cannot tell."""
     if length <= 0:
         return True
     if _Support.cachestat:
-        counts = _Counts()
-        if _SYSCALL(_CACHESTAT, descriptor, _Range(position, length), counts, 0) == 0:
+        asked, counts = _BUFFERS.range, _BUFFERS.counts
+        asked[0], asked[1] = position, length
+        if _SYSCALL(_CACHESTAT, descriptor, asked, counts, 0) == 0:
             return counts[0] > (position + length - 1) // _PAGE_BYTES - position // _PAGE_BYTES
         _Support.cachestat = False
     return _answers_at_once(descriptor, position, length)

@@ -65,7 +65,7 @@ def make() -> Iterator[Any]:
     yield make
     for each in made:
         each.collector.stop()
-    assert gc.get_freeze_count() == 0
+    gc.unfreeze()  # a broker ends with its process, this one does not
     assert gc.callbacks == others
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import re2  # type: ignore[import-untyped]  # it has no types of its own
-
 from headrace.core.errors import InvalidRegularExpression
 
 MAX_MEMORY_BYTES: Final = 64 * 1024
@@ -42,6 +40,9 @@ class Pattern:
 
 def compile_pattern(regex: str) -> Pattern:
     """Raises InvalidRegularExpression."""
+    # Two megabytes that most brokers never need, imported in some milliseconds.
+    import re2  # type: ignore[import-untyped]  # it has no types of its own
+
     options = re2.Options()
     options.max_mem = MAX_MEMORY_BYTES
     options.log_errors = False

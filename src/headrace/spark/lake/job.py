@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -86,7 +87,7 @@ class Lake:
 
     def discover(self) -> None:
         """Topics that have appeared. New partitions of a topic are found by its query."""
-        there = broker.topics(self.spark, self.config.kafka)
+        there = self.topic_ids.names()
         self.absent = missing(self.config, there)
         for route in routes(self.config, there):
             if route.topic not in self.loading:
@@ -220,6 +221,23 @@ class Lake:
     def over(self) -> bool:
         return self.once and all(topic.finished for topic in self.loading.values())
 
+    def wait(self, stopping: threading.Event) -> None:
+        """Until it is time to look again."""
+        running = [topic.query for topic in self.loading.values() if topic.query is not None]
+        if not self.once:
+            stopping.wait(_LOOK_SECONDS)
+        elif len(running) == 1:
+            self._await(running[0])
+        else:
+            stopping.wait(_LOOK_OFTEN_SECONDS)
+
+    def _await(self, query: StreamingQuery) -> None:
+        """A load of one topic is over in the moment in which its query is."""
+        try:
+            query.awaitTermination(_LOOK_OFTEN_SECONDS)  # type: ignore[arg-type]  # it takes parts of seconds
+        except StreamingQueryException:
+            pass  # whoever looks next sees it
+
     def stop(self) -> None:
         """Between two batches where that does not take long. In the middle of one nothing is lost either."""
         self.stopping = True
@@ -280,7 +298,7 @@ def attend(
                 told(lake)
                 told_at = time.monotonic() + _LOOK_SECONDS
             between()
-            stopping.wait(_LOOK_OFTEN_SECONDS if lake.once else _LOOK_SECONDS)
+            lake.wait(stopping)
     finally:
         lake.stop()
     told(lake)

@@ -111,7 +111,10 @@ def table_columns(shaped: Shaped, following: Following) -> list[Column]:
     for field in shaped.typed.fields if shaped.typed is not None else []:
         if field.name not in clashing:
             found[field.name] = in_shape_of(values[field.name], field.dataType, types[field.name])
-    return [found.get(name, sf.lit(None).cast(type_)).alias(name) for name, type_ in types.items()]
+    return [
+        (found[name] if name in found else sf.lit(None).cast(type_)).alias(name)
+        for name, type_ in types.items()
+    ]
 
 
 def counted_rows(judged: DataFrame, shaped: Shaped, following: Following, observed: Observation) -> DataFrame:

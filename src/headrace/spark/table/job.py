@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark.jvm import require_kafka
-from headrace.spark.lake import broker, locks
+from headrace.spark.lake import locks
 from headrace.spark.lake.batch_errors import told_to_spark
 from headrace.spark.lake.batches import Done
 from headrace.spark.lake.failures import is_loss, short
@@ -37,7 +37,7 @@ class Tables(Lake):
     """Of each table the views that cannot be computed, and why."""
 
     def discover(self) -> None:
-        there = set(broker.topics(self.spark, self.config.kafka))
+        there = set(self.topic_ids.names())
         self.absent = sorted({spec.topic for spec in self.specs.values()} - there)
         for spec in self.specs.values():
             if spec.topic in there and spec.name not in self.loading:

@@ -171,7 +171,7 @@ def test_a_directory_that_fails_while_the_broker_runs_is_seen_in_its_health(tmp_
 
 def crashed_copy(cluster: Cluster, to: Path) -> Path:
     """The directory as a kill -9 at this moment would leave it."""
-    shutil.copytree(cluster.directory, to)
+    shutil.copytree(cluster.directory, to, ignore=shutil.ignore_patterns("*.tmp"))  # they come and go
     (to / ".lock").unlink(missing_ok=True)
     return to
 

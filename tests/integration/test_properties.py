@@ -13,7 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, KafkaError, KafkaException
+from confluent_kafka import (
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import ResourceType
 
 from headrace.config.broker import BrokerConfig
@@ -367,3 +374,18 @@ def test_num_recovery_threads_at_run_time_count_for_the_next_shutdown(tmp_path: 
         assert cluster.broker.logs.threads_per_directory == 3
         set_config(cluster.bootstrap, ResourceType.BROKER, "1", "num.recovery.threads.per.data.dir", "5")
         eventually(lambda: cluster.broker.logs.threads_per_directory == 5)
+
+
+def test_internal_topics_come_to_be_whatever_their_segments_are_to_be() -> None:
+    """Their least is Kafka's, that of a topic is more: no transaction was possible, and no group."""
+    properties = {"transaction.state.log.segment.bytes": "16384", "offsets.topic.segment.bytes": "1"}
+    with Cluster(properties) as cluster:
+        create(cluster.bootstrap, "t", 1)
+        producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": "x"})
+        producer.init_transactions(60)
+        producer.begin_transaction()
+        producer.produce("t", b"v")
+        producer.commit_transaction(60)
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "g"})
+        consumer.commit(offsets=[TopicPartition("t", 0, 1)], asynchronous=False)
+        consumer.close()

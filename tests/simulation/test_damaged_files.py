@@ -30,12 +30,10 @@ METADATA = "/data/__cluster_metadata-0/00000000000000000000.log"
 
 
 @pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, PER_TEST))
-@pytest.mark.timeout(600)
 def test_nothing_is_lost_while_a_whole_replica_is_there(first: int) -> None:
     all_hold(range(first, min(first + PER_TEST, FIRST + COUNT)))
 
 
-@pytest.mark.timeout(600)
 def test_seeds_damage_something() -> None:
     """A verdict over nothing proves nothing."""
     outcomes = [run_seed(seed) for seed in range(FIRST_DAMAGED + 900, FIRST_DAMAGED + 920)]

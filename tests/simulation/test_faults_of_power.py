@@ -5,8 +5,6 @@ What a disk has of unsynced writes then is drawn: none of a sector, some, all, t
 
 from __future__ import annotations
 
-import pytest
-
 from tests.simulation.generator import Plan
 from tests.simulation.run import Outcome, run_seed
 
@@ -38,13 +36,11 @@ def losses(outcomes: list[Outcome]) -> int:
     return sum("power" in line for outcome in outcomes for line in outcome.trace if "***" in line)
 
 
-@pytest.mark.timeout(300)
 def test_fault_02_the_power_of_one_host() -> None:
     outcomes = [run(seed, "power", synced=False) for seed in range(10)]
     assert losses(outcomes) > 10
 
 
-@pytest.mark.timeout(300)
 def test_fault_03_the_power_of_all_hosts_in_synced_mode() -> None:
     outcomes = [run(seed, "power everywhere", synced=True) for seed in range(10)]
     assert losses(outcomes) > 10

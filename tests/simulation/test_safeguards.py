@@ -31,7 +31,6 @@ ALL: Final = os.environ.get("HEADRACE_SIMULATION_SAFEGUARDS") == "1"
 LEADERS_COME_BACK: Final = list(seeds(0, 60, "leaders that come back"))
 
 
-@pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
     "name", [name for name in safeguard_names() if name in QUICK or (ALL and name != BEHIND_ANOTHER)]
 )
@@ -68,7 +67,6 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return given
 
 
-@pytest.mark.timeout(600)
 def test_no_stale_answer_gets_past_a_fetcher(answers: list[bool]) -> None:
     for seed in LEADERS_COME_BACK[:5]:
         assert run_seed(seed).failure is None
@@ -76,7 +74,6 @@ def test_no_stale_answer_gets_past_a_fetcher(answers: list[bool]) -> None:
     assert all(answers)
 
 
-@pytest.mark.timeout(600)
 def test_stale_answers_are_dropped_behind_a_fetcher_that_lets_them_pass(
     answers: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,13 +24,11 @@ PER_TEST = 10
 
 
 @pytest.mark.parametrize("first", range(FIRST, FIRST + COUNT, PER_TEST))
-@pytest.mark.timeout(600)
 def test_nothing_is_lost_and_everything_heals(first: int) -> None:
     all_hold(range(first, min(first + PER_TEST, FIRST + COUNT)))
 
 
 @pytest.mark.parametrize("first", range(FIRST_THEMED, FIRST_THEMED + THEMED, PER_TEST))
-@pytest.mark.timeout(600)
 def test_nothing_is_lost_where_faults_meet(first: int) -> None:
     all_hold(range(first, min(first + PER_TEST, FIRST_THEMED + THEMED)))
 
@@ -49,7 +47,6 @@ def test_every_theme_comes_up() -> None:
     assert drawn == {theme.name for theme in THEMES}
 
 
-@pytest.mark.timeout(600)
 def test_seeds_do_something() -> None:
     """A verdict over nothing proves nothing."""
     outcomes = [run_seed(seed) for seed in range(900, 920)]
@@ -58,7 +55,6 @@ def test_seeds_do_something() -> None:
     assert len({outcome.fingerprint for outcome in outcomes}) == 20
 
 
-@pytest.mark.timeout(600)
 def test_a_seed_is_one_run_in_every_process() -> None:
     """Also in another process, whose sets of strings have another order."""
     seed = 5

@@ -28,20 +28,17 @@ def judged(outcome: Outcome) -> Outcome:
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, PER_TEST))
-@pytest.mark.timeout(600)
 def test_transactions_are_atomic_whatever_fails(first: int) -> None:
     for seed in range(first, min(first + PER_TEST, COUNT)):
         judged(run_transactions(seed))
 
 
 @pytest.mark.parametrize("faults", [LEADERS_COME_AND_GO, LATE_MESSAGES], ids=["leaders", "messages"])
-@pytest.mark.timeout(600)
 def test_transactions_survive(faults: tuple[str, ...]) -> None:
     outcomes = [judged(run_transactions(seed, faults=faults)) for seed in range(500, 505)]
     assert sum(outcome.acknowledged for outcome in outcomes) > 30, "a verdict over nothing proves nothing"
 
 
-@pytest.mark.timeout(600)
 def test_a_seed_is_one_run() -> None:
     first, second = run_transactions(3), run_transactions(3)
     assert first.trace == second.trace

@@ -14,6 +14,7 @@ from headrace.config.values import LONG_MAX
 
 MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
+LEAST_SEGMENT_BYTES = 1 << 20
 
 _REPLICA = re.compile(r"[0-9]+:[0-9]+", re.ASCII)
 
@@ -244,7 +245,7 @@ SEGMENT_BYTES = int32(
     "segment.bytes",
     1 << 30,
     "Size at which a segment file is closed and the next one begun.",
-    at_least=1 << 20,
+    at_least=LEAST_SEGMENT_BYTES,
     synonyms=(("log.segment.bytes", 1),),
 )
 SEGMENT_INDEX_BYTES = int32(

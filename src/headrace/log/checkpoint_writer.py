@@ -10,6 +10,7 @@ from headrace.log import checkpoints, claims_file, files
 from headrace.log.claims_file import Claimed, ClaimsFile
 from headrace.log.directory import LogDirectory, Lowered
 from headrace.log.partition_log import PartitionLog
+from headrace.log.side_files import SideFiles
 from headrace.log.wholeness import Claims
 
 
@@ -87,6 +88,7 @@ class DirectoryCheckpoints:
             lost_nothing,
             first_batch=known.first_batch,
             was_closed=clean and partition in self.claimed,
+            side=known.side if clean else SideFiles(),
         )
 
     def known_watermarks(self) -> dict[TopicPartition, int]:
@@ -139,7 +141,10 @@ class DirectoryCheckpoints:
     ) -> dict[TopicPartition, Claimed]:
         return {
             log.topic_partition: Claimed(
-                log.log_start_offset, marks.get(log.topic_partition, 0), log.first_batch
+                log.log_start_offset,
+                marks.get(log.topic_partition, 0),
+                log.first_batch,
+                log.side if log.closed else SideFiles(),
             )
             for log in logs
         }

@@ -10,7 +10,8 @@ before it was deleted. So what decides whether a log is whole is written here as
 
 For each partition: log start, high watermark, and the segment that was active with a checksum of the header
 of its first batch, which never changes once it is written. So a segment that belongs to another log is told
-from it, also if it is as long. `written` counts the versions of this file: the cluster is told of it, and
+from it, also if it is as long. A clean stop adds checksums of what stands beside that segment
+(side_files.py). `written` counts the versions of this file: the cluster is told of it, and
 knows a directory that was put back from an older copy (ADR 15). Kafka ignores the file.
 """
 
@@ -23,7 +24,8 @@ from crc32c import crc32c
 
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk
-from headrace.log import files
+from headrace.log import files, side_files
+from headrace.log.side_files import SideFiles
 from headrace.protocol.batch import HEADER_SIZE
 
 NAME: Final = "headrace.claims"
@@ -43,6 +45,8 @@ class Claimed(NamedTuple):
     high_watermark: int = 0
     first_batch: FirstBatch | None = None
     """None: nothing was written to it yet, or it was cut since."""
+    side: SideFiles = SideFiles()
+    """Beside the last segment, if the log was closed."""
 
     def lowered(self, start: int, end: int) -> Claimed:
         """Before the log is cut to `end`: what its segment begins with then, the next version says."""
@@ -63,7 +67,8 @@ def encode(said: ClaimsFile) -> bytes:
     for (topic, index), claimed in sorted(said.logs.items()):
         base, checksum = claimed.first_batch or (UNKNOWN, 0)
         offsets = f"{claimed.log_start_offset} {claimed.high_watermark} {base}"
-        lines.append(f"{topic} {index} {offsets} {checksum:08x}")
+        words = (topic, str(index), offsets, f"{checksum:08x}", *side_files.to_words(claimed.side))
+        lines.append(" ".join(words))
     body = "".join(f"{line}\n" for line in lines).encode()
     return body + b"crc32c %08x\n" % crc32c(body)
 
@@ -79,14 +84,15 @@ def decode(content: bytes) -> ClaimsFile | None:
             return None
         logs = dict(_parse(line) for line in rest)
         return ClaimsFile(int(written.removeprefix("written ")), logs)
-    except ValueError:
+    except (ValueError, TypeError):
         return None
 
 
 def _parse(line: str) -> tuple[TopicPartition, Claimed]:
-    topic, index, start, high_watermark, base, checksum = line.split(" ")
+    topic, index, start, high_watermark, base, checksum, *side = line.split(" ")
     first = None if int(base) == UNKNOWN else FirstBatch(int(base), int(checksum, 16))
-    return TopicPartition(topic, int(index)), Claimed(int(start), int(high_watermark), first)
+    beside = side_files.from_words(side)
+    return TopicPartition(topic, int(index)), Claimed(int(start), int(high_watermark), first, beside)
 
 
 def load(disk: Disk, directory: str) -> ClaimsFile | None:

@@ -2,8 +2,9 @@
 
 One small text file in the partition's folder, replaced whole and synced each time. It has a checksum of its
 own. Each line `segment` names a sealed segment: its first offset, the first offset of the next one, its size,
-and a fingerprint of its content. So a file that is missing, cut, or not the one that was sealed is noticed at
-the next start without reading it, also where compaction has left gaps. Kafka ignores the file.
+a fingerprint of its content, and checksums of what stands beside it (side_files.py). So a file that is
+missing, cut, or not the one that was sealed is noticed at the next start without reading it, also where
+compaction has left gaps. Kafka ignores the file.
 
 Order: a segment is listed after it was synced, and taken off the list before it is cut. The log start moves
 here before any file goes. A compacted segment is announced (`swap`) before it takes the place of others, so
@@ -21,7 +22,8 @@ from crc32c import crc32c
 
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk, File
-from headrace.log import checkpoints, files
+from headrace.log import checkpoints, files, side_files
+from headrace.log.side_files import SideFiles
 
 NAME: Final = "headrace.manifest"
 _TITLE: Final = "headrace manifest 1"
@@ -34,6 +36,7 @@ class Sealed(NamedTuple):
     """Where the next segment begins."""
     size: int
     fingerprint: int
+    side: SideFiles = SideFiles()
 
 
 class Contents(NamedTuple):
@@ -77,7 +80,8 @@ def encode(contents: Contents) -> bytes:
 
 
 def _format(each: Sealed) -> str:
-    return f"{each.base_offset} {each.next_offset} {each.size} {each.fingerprint:08x}"
+    words = (str(each.base_offset), str(each.next_offset), str(each.size), f"{each.fingerprint:08x}")
+    return " ".join((*words, *side_files.to_words(each.side)))
 
 
 def decode(content: bytes) -> Contents:
@@ -97,13 +101,13 @@ def decode(content: bytes) -> Contents:
             tuple(_parse(line) for line in rest if line.startswith("swap ")),
             "emptied" in rest,
         )
-    except (ValueError, checkpoints.CorruptCheckpoint):
+    except (ValueError, TypeError, checkpoints.CorruptCheckpoint):
         raise CorruptManifest(f"it is not in the form of {_TITLE!r}") from None
 
 
 def _parse(line: str) -> Sealed:
-    base, following, size, sample = line.split(" ")[1:]
-    return Sealed(int(base), int(following), int(size), int(sample, 16))
+    base, following, size, sample, *side = line.split(" ")[1:]
+    return Sealed(int(base), int(following), int(size), int(sample, 16), side_files.from_words(side))
 
 
 def load(disk: Disk, folder: str) -> Contents | None:
@@ -143,6 +147,10 @@ class Manifest:
     def is_kept(self) -> bool:
         """Whether there is a file. A log of one segment that was never cut needs none."""
         return self._written is not None
+
+    def beside(self, base_offset: int, end: int) -> SideFiles:
+        """What stands beside a segment now."""
+        return side_files.look(self._disk, self._folder, base_offset, end)
 
     def lacks(self, count: int) -> bool:
         """Whether some of so many sealed segments are not listed."""
@@ -237,6 +245,7 @@ class Listing:
             sample = min(_SAMPLE_BYTES, size)
             if not (file.is_resident(0, sample) and file.is_resident(size - sample, sample)):
                 self.cold.append(base)
-            sealed.append(Sealed(base, following, size, fingerprint(file, size)))
+            side = self._manifest.beside(base, following)
+            sealed.append(Sealed(base, following, size, fingerprint(file, size), side))
         self._manifest.add(sealed, self._cuts)
         self._manifest.save()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk
-from headrace.log import files, leftovers, manifest, wholeness
+from headrace.log import files, leftovers, manifest, side_files, wholeness
 from headrace.log.manifest import Contents, Sealed
 from headrace.log.segment import Segment
 
@@ -31,14 +31,26 @@ def finish_emptying(disk: Disk, folder: str) -> None:
     disk.sync_dir(folder)
 
 
-def sealed_of(segments: Sequence[Segment], listed: Mapping[int, Sealed], start: int) -> tuple[Sealed, ...]:
-    """All that the next start is to find: what is listed already, and what was found whole besides."""
+def sealed_of(
+    disk: Disk,
+    folder: str,
+    segments: Sequence[Segment],
+    listed: Mapping[int, Sealed],
+    start: int,
+    made_anew: Collection[int],
+) -> tuple[Sealed, ...]:
+    """All that the next start is to find: what is listed already, and what was found whole besides.
+
+    `made_anew`: base offsets of segments beside which something was made anew.
+    """
     sealed = []
     for place, segment in enumerate(segments[:-1]):
         base, following, size = segment.base_offset, segments[place + 1].base_offset, segment.size
         known = listed.get(base)
         if known is None or (known.next_offset, known.size) != (following, size):
             known = Sealed(base, following, size, manifest.fingerprint(segment.file(), size))
+        if not known.side.is_known or base in made_anew:
+            known = known._replace(side=side_files.look(disk, folder, base, following))
         if following > start:
             sealed.append(known)
     return tuple(sealed)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from headrace.core.errors import ClientError
 from headrace.core.ports import Buffer, Disk
 from headrace.log import files, producer_snapshot, scan
 from headrace.log.producer_state import CompletedTransaction, ProducerStates
 from headrace.log.segment import Segment
+from headrace.log.side_files import Expected
 from headrace.log.transaction_index import AbortedTransaction
 from headrace.protocol.batch import BatchHeader
 from headrace.protocol.control_records import ControlType, control_type, end_marker_epoch
 from headrace.protocol.records import decode_records
+
+NOTHING_NOTED: Final = Expected()
 
 
 def take_over(
@@ -69,16 +73,22 @@ def rebuild(
     folder: str,
     snapshot_offsets: list[int],
     until: int,
+    expected: Expected = NOTHING_NOTED,
 ) -> None:
     """The producers as of `until`: the newest snapshot that can be read, and the batches after it.
 
-    Snapshots that cannot be read are removed from the disk and from the list.
+    Snapshots that cannot be read, or are not what was noted of them, are removed from the disk and from the
+    list.
     """
     states.clear(segments[0].base_offset if segments else until)
     for offset in sorted((at for at in snapshot_offsets if at <= until), reverse=True):
         path = f"{folder}/{files.numbered(offset)}{files.SNAPSHOT}"
         try:
-            states.restore(producer_snapshot.decode(files.read_all(disk, path)), offset)
+            content = files.read_all(disk, path)
+            entries = producer_snapshot.decode(content)
+            if not expected.believes(offset, content):
+                raise producer_snapshot.CorruptSnapshot("it is not the one that was written")
+            states.restore(entries, offset)
             break
         except (producer_snapshot.CorruptSnapshot, FileNotFoundError):
             snapshot_offsets.remove(offset)

@@ -5,7 +5,7 @@ Nothing here changes a segment. Each `require_...` raises CorruptLog if the file
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
@@ -14,6 +14,7 @@ from headrace.log import checkpoints, files, leftovers, manifest_recovery, scan,
 from headrace.log.first_batch import first_batch_fault
 from headrace.log.manifest import Contents, Manifest, Sealed
 from headrace.log.segment import Segment
+from headrace.log.side_files import UNKNOWN, Expected, SideFiles
 from headrace.log.wholeness import Claims, FileFault, Wholeness
 
 Epochs = Sequence[tuple[int, int]]
@@ -136,9 +137,31 @@ class Proof:
         if self._claims.lost_nothing and self._rules.gaps:
             raise wholeness.missing_between(self._path, end, following)
 
-    def save_manifest(self, segments: Sequence[Segment], start: int) -> Manifest:
+    def side_files(self, segments: Sequence[Segment], end: int | None) -> Expected:
+        """What was noted of the files beside the segments. `end`: of the log, after a clean stop."""
+        if not self._rules.side_files:
+            return Expected()
+        if self._known is None and (len(segments) > 1 or (end is None and segments)):
+            return Expected(is_lost=True)
+        known = [each for each in self._listed.values() if each.side.is_known]
+        aborted = {each.base_offset: each.side.aborted for each in known}
+        producers = {each.next_offset: each.side.producers for each in known}
+        unnoted = UNKNOWN
+        if end is not None and segments:
+            if self._claims.side.is_known:
+                aborted[segments[-1].base_offset] = self._claims.side.aborted
+                producers[end] = self._claims.side.producers
+            else:
+                unnoted = end
+        return Expected(aborted, {at: noted for at, noted in producers.items() if noted != UNKNOWN}, unnoted)
+
+    @property
+    def beside_last(self) -> SideFiles:
+        return self._claims.side
+
+    def save_manifest(self, segments: Sequence[Segment], start: int, made_anew: Collection[int]) -> Manifest:
         """As the log is now. It is written if that is news: an earlier release wrote none."""
-        sealed = manifest_recovery.sealed_of(segments, self._listed, start)
+        sealed = manifest_recovery.sealed_of(self._disk, self._path, segments, self._listed, start, made_anew)
         contents = Contents(self._partition, self.topic_id, start, sealed)
         made = Manifest(self._disk, self._path, contents, self._known)
         if sealed or start or self._known is not None:

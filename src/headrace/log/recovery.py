@@ -12,6 +12,7 @@ what it had promised. That is CorruptLog, and the files stay as they are, unless
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import CorruptLog
@@ -123,6 +124,8 @@ class _Loader:
         self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
         self.end_offset = self.log_start_offset
         self.trusted = False
+        self.made_anew: set[int] = set()
+        """Base offsets of the segments whose index of aborted transactions was."""
         self.was_empty = not any(segment.size for segment in self.segments) and not self.epochs.entries
         """Nothing was ever kept of it, so nothing of it has to be made durable: there may be thousands."""
 
@@ -160,11 +163,7 @@ class _Loader:
             return False
         if not self.proof.require_end(self.end_offset):
             return False
-        if self.aborting:
-            transaction_recovery.repair(self.disk, self.segments, self.path, self.snapshots, self.aborting)
-        producer_replay.rebuild(
-            self.disk, self.producers, self.segments, self.path, self.snapshots, self.end_offset
-        )
+        self._load_side_files(self.segments, self.end_offset, is_all=True)
         self.trusted = True
         return True
 
@@ -185,13 +184,7 @@ class _Loader:
             return
         begin = self.segments[first].base_offset
         self._check_promised(first)
-        if self.aborting:
-            transaction_recovery.repair(
-                self.disk, self.segments[:first], self.path, self.snapshots, self.aborting
-            )
-        producer_replay.rebuild(
-            self.disk, self.producers, self.segments[:first], self.path, self.snapshots, begin
-        )
+        self._load_side_files(self.segments[:first], begin, is_all=False)
         self.end_offset = begin
         for place in range(first, len(self.segments)):
             segment = self.segments[place]
@@ -302,6 +295,17 @@ class _Loader:
 
     # --- both ---
 
+    def _load_side_files(self, segments: Sequence[Segment], until: int, *, is_all: bool) -> None:
+        """The producers as of `until`, and the indexes of aborted transactions before that."""
+        expected = self.proof.side_files(segments, until if is_all else None)
+        if self.aborting or expected.is_lost or any(expected.aborted.values()):
+            self.made_anew = transaction_recovery.repair(
+                self.disk, segments, self.path, self.snapshots, self.aborting, expected
+            )
+        producer_replay.rebuild(
+            self.disk, self.producers, segments, self.path, self.snapshots, until, expected
+        )
+
     def finish(self) -> PartitionLog:
         start = self.log_start_offset
         if self.segments:
@@ -327,13 +331,15 @@ class _Loader:
             recovery_point=self.end_offset,
             topic_id=self.proof.topic_id,
             snapshot_offsets=self.snapshots,
-            manifest=self.proof.save_manifest(self.segments, start),
+            manifest=self.proof.save_manifest(self.segments, start, self.made_anew),
         )
         log.jumps = self.jumps
         log.drop_jumps([jump for jump in log.jumps if jump[1] > log.end_offset])
         log.resume_clock(self.now_ms)
         if self.trusted and self.snapshots and self.snapshots[-1] == self.end_offset:
             log.closed_at = log.indexes_synced_at = self.end_offset
+            if self.segments[-1].base_offset not in self.made_anew:
+                log.side = self.proof.beside_last
         if not self.trusted and self.was_empty:
             log.note_unsynced(f"{self.path}/{files.PARTITION_METADATA}")  # with its first flush, as a new one
         elif not self.trusted:

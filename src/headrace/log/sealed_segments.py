@@ -17,10 +17,10 @@ def require_listed(disk: Disk, folder: str, contents: Contents, bases: Sequence[
     """What the manifest lists is there, in its size, and nothing else in between. Else CorruptLog."""
     for fault in faults_of_listed(disk, folder, contents, bases):
         raise wholeness.changed(fault)
-    return _listed(disk, folder, contents, bases)
+    return listed(disk, folder, contents, bases)
 
 
-def _listed(disk: Disk, folder: str, contents: Contents, bases: Sequence[int]) -> dict[int, Sealed]:
+def listed(disk: Disk, folder: str, contents: Contents, bases: Sequence[int]) -> dict[int, Sealed]:
     """With what was announced, if it has taken its place; without what lies before the log start."""
     sealed = contents.sealed
     for swap in contents.announced:
@@ -32,19 +32,19 @@ def _listed(disk: Disk, folder: str, contents: Contents, bases: Sequence[int]) -
 def faults_of_listed(
     disk: Disk, folder: str, contents: Contents, bases: Sequence[int]
 ) -> Iterator[FileFault]:
-    there, listed = set(bases), _listed(disk, folder, contents, bases)
-    end = max((each.next_offset for each in listed.values()), default=-1)
-    for base, each in listed.items():
+    there, found = set(bases), listed(disk, folder, contents, bases)
+    end = max((each.next_offset for each in found.values()), default=-1)
+    for base, each in found.items():
         path = _path(folder, base)
         if base not in there:
             yield FileFault(path, "the segment file is missing")
         elif disk.size(path) != each.size:
             problem = f"the sealed segment has {disk.size(path)} bytes, and had {each.size}"
             yield FileFault(path, problem)
-    if listed and end not in there:
+    if found and end not in there:
         yield FileFault(_path(folder, end), "the segment file is missing")
     for base in bases:
-        if listed and min(listed) < base < end and base not in listed:
+        if found and min(found) < base < end and base not in found:
             yield FileFault(_path(folder, base), "no segment of this log began there")
 
 

@@ -23,6 +23,7 @@ from headrace.log.manifest import Contents, Listing, Manifest
 from headrace.log.producer_entry import ProducerEntry
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
+from headrace.log.side_files import SideFiles
 from headrace.log.validation import AppendRules
 from headrace.protocol.batch import HEADER_SIZE, read_header
 
@@ -62,6 +63,7 @@ class SegmentChain(LogFolder):
         "producers",
         "recovery_point",
         "segments",
+        "side",
         "synced_offset",
         "topic_id",
         "truncation",
@@ -121,6 +123,8 @@ class SegmentChain(LogFolder):
         """The one that is under way: until it is done, nobody else touches the log."""
         self.closed_at = -1
         """The end offset at which an earlier clean stop left these files; -1 if none did."""
+        self.side = SideFiles()
+        """Beside the active segment at a clean stop: at `closed_at`, or when it is closed."""
         self.update_config(config)
 
     # --- what it is ---
@@ -420,6 +424,8 @@ class SegmentChain(LogFolder):
             and not self.truncations
             and not self.epochs.unsynced
         ):
+            if not self.side.is_known:
+                self._note_side_files()
             self.abandon()  # nothing has changed since a clean stop: the files are as they should be
             return
         if self.end_offset == self.log_start_offset == 0 and self.dirty_since_ms < 0 and not self.truncations:
@@ -433,7 +439,11 @@ class SegmentChain(LogFolder):
         except OSError as error:
             raise self.directory.fail(error, f"close {self.topic_partition}", half_done=True) from error
         self.flush()
+        self._note_side_files()
         self.abandon()
+
+    def _note_side_files(self) -> None:
+        self.side = self.manifest.beside(self._active.base_offset, self.end_offset)
 
     def abandon(self) -> None:
         """Let go of every descriptor and do nothing more: the directory is offline, or the log is deleted."""

@@ -1,6 +1,7 @@
 """Indexes of aborted transactions that cannot be what was written are made anew from the batches.
 
-They have no checksum, as with Kafka: what still looks like an index is believed.
+What was noted of them decides (side_files.py). Of an earlier release nothing is noted: what still looks like
+an index is believed then, as Kafka does.
 """
 
 from __future__ import annotations
@@ -11,22 +12,38 @@ from headrace.core.ports import Disk
 from headrace.log import files, producer_replay, scan
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
+from headrace.log.side_files import Expected
 
 
 def repair(
-    disk: Disk, segments: Sequence[Segment], folder: str, snapshots: list[int], indexed: Collection[int]
-) -> None:
-    """`indexed`: the base offsets of the segments that have such an index at all."""
+    disk: Disk,
+    segments: Sequence[Segment],
+    folder: str,
+    snapshots: list[int],
+    indexed: Collection[int],
+    expected: Expected,
+) -> set[int]:
+    """`indexed`: the base offsets of the segments that have such an index. Returns those where one was made
+    anew."""
+    made: set[int] = set()
     for place, segment in enumerate(segments):
-        if segment.base_offset in indexed and not segment.transactions.is_sane(segment.base_offset):
-            _rebuild(disk, segments[: place + 1], folder, snapshots)
+        base, index = segment.base_offset, segment.transactions
+        is_good = base not in indexed or index.is_sane(base)
+        if base in indexed or expected.aborted.get(base) or expected.is_lost:
+            is_good = is_good and expected.has_index(disk, index.path, base)
+        if not is_good:
+            _rebuild(disk, segments[: place + 1], folder, snapshots, expected)
+            made.add(base)
+    return made
 
 
-def _rebuild(disk: Disk, segments: Sequence[Segment], folder: str, snapshots: list[int]) -> None:
+def _rebuild(
+    disk: Disk, segments: Sequence[Segment], folder: str, snapshots: list[int], expected: Expected
+) -> None:
     """That of the last of the segments, with what was open when it began."""
     segment = segments[-1]
     states = ProducerStates()
-    producer_replay.rebuild(disk, states, segments[:-1], folder, snapshots, segment.base_offset)
+    producer_replay.rebuild(disk, states, segments[:-1], folder, snapshots, segment.base_offset, expected)
     segment.transactions.reset()
     file = segment.file()
     for position, header in scan.headers(file, 0, segment.size):

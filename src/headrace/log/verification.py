@@ -13,7 +13,16 @@ from typing import Final, NamedTuple
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk
-from headrace.log import checkpoints, files, leftovers, manifest, producer_snapshot, scan, sealed_segments
+from headrace.log import (
+    checkpoints,
+    files,
+    leftovers,
+    manifest,
+    producer_snapshot,
+    scan,
+    sealed_segments,
+    side_files,
+)
 from headrace.log.first_batch import first_batch_fault
 from headrace.log.index_verification import index_faults
 from headrace.log.leader_epochs import LeaderEpochs
@@ -140,7 +149,7 @@ class _Check:
                 f"the first segment begins at offset {self.bases[0]}, the log at {self.log_start}: a segment"
                 " file is missing",
             )
-        prints = {} if known is None else {each.base_offset: each for each in known.sealed}
+        prints = {} if known is None else sealed_segments.listed(self._disk, self._folder, known, self.bases)
         for place, base in enumerate(self.bases):
             path, following = self._path(base), self.bases[place + 1 : place + 2]
             walked = self._walk(base)
@@ -154,8 +163,20 @@ class _Check:
             sealed = prints.get(base)
             if sealed is not None and sealed.size == self.sizes[base] and not self._is_the_file(base, sealed):
                 yield _damage(path, "its content is not what was sealed")
+            if sealed is not None:
+                yield from self._beside(sealed)
             for problem in index_faults(self._disk, self._folder, base, walked.batches):
                 yield _note(problem.path, problem.problem)
+
+    def _beside(self, sealed: manifest.Sealed) -> Iterator[Finding]:
+        found = side_files.look(self._disk, self._folder, sealed.base_offset, sealed.next_offset)
+        for noted, now, path in (
+            (sealed.side.aborted, found.aborted, self._path(sealed.base_offset, files.TXN_INDEX)),
+            (sealed.side.producers, found.producers, self._path(sealed.next_offset, files.SNAPSHOT)),
+        ):
+            is_gone = now == side_files.UNKNOWN  # a snapshot that is no longer needed is removed
+            if side_files.UNKNOWN != noted != now and not is_gone:
+                yield _note(path, "it is not the one that was written")
 
     def _is_the_file(self, base: int, sealed: manifest.Sealed) -> bool:
         file = self._disk.open(self._path(base))

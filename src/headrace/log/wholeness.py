@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from headrace.core.errors import CorruptLog
 from headrace.log.claims_file import FirstBatch
+from headrace.log.side_files import SideFiles
 
 _NEXT: Final = "The files are left as they are; restore them from a replica or a backup"
 
@@ -38,6 +39,9 @@ class Wholeness:
     """A process that is killed leaves half of its last batch behind, and no other damage."""
     freshness: bool = True
     """A directory that is older than what the cluster has heard of it is not vouched for."""
+    side_files: bool = True
+    """An index of aborted transactions, or a snapshot of producers, is believed if it is the one that was
+    noted."""
     folders: bool = True
     """A replica whose folder is not there is lost, and not one that has nothing yet."""
 
@@ -62,6 +66,8 @@ class Claims(NamedTuple):
     """Of the segment that was active when this was last written."""
     was_closed: bool = False
     """It was written when the log was closed: what it does not say was not there."""
+    side: SideFiles = SideFiles()
+    """Beside the last segment, when the log was closed."""
 
 
 class FileFault(NamedTuple):

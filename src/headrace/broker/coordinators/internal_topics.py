@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from headrace.config.topic_properties import LEAST_SEGMENT_BYTES
 from headrace.core.errors import HeadraceError
 from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
@@ -98,6 +99,11 @@ def replicas_of(broker: Broker, name: str) -> int:
     return min(configured, max(len(broker.image.brokers), 1))
 
 
+def _segment_bytes(configured: int) -> str:
+    """Kafka's own least of the two properties is 1, and that of a topic more: the topic must come to be."""
+    return str(max(configured, LEAST_SEGMENT_BYTES))
+
+
 def creatable(broker: Broker, name: str) -> CreatableTopic:
     """As Kafka makes it. min.insync.replicas is never more than there are replicas, so it needs no rule for
     small clusters."""
@@ -107,14 +113,14 @@ def creatable(broker: Broker, name: str) -> CreatableTopic:
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "producer",
-            "segment.bytes": str(config.offsets_topic_segment_bytes),
+            "segment.bytes": _segment_bytes(config.offsets_topic_segment_bytes),
         }
     else:
         partitions = config.transaction_state_log_num_partitions
         configs = {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
-            "segment.bytes": str(config.transaction_state_log_segment_bytes),
+            "segment.bytes": _segment_bytes(config.transaction_state_log_segment_bytes),
             "min.insync.replicas": str(config.transaction_state_log_min_isr),
             "unclean.leader.election.enable": "false",
         }

@@ -24,7 +24,7 @@ class InternalTopicProperties:
     offsets_topic_segment_bytes = int32(
         "offsets.topic.segment.bytes",
         104_857_600,
-        "Size of a segment of the topic that holds the groups' offsets.",
+        "Size of a segment of the topic that holds the groups' offsets; at least 1 MiB is taken.",
         at_least=1,
     )
     offsets_topic_compression_codec = int32(
@@ -62,7 +62,7 @@ class InternalTopicProperties:
     transaction_state_log_segment_bytes = int32(
         "transaction.state.log.segment.bytes",
         104_857_600,
-        "Size of a segment of the topic that holds the state of transactions.",
+        "Size of a segment of the topic that holds the state of transactions; at least 1 MiB is taken.",
         at_least=1,
     )
     transaction_state_log_min_isr = int32(

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import CorruptLog
-from headrace.log import files, manifest
+from headrace.log import files, manifest, side_files
 from headrace.log.cleaner.job import CleanedGroup
 from headrace.log.cleaner.segment_writer import cleaned_path
 from headrace.log.manifest import Sealed
@@ -81,7 +81,15 @@ class SwapTicket:
                 sample = manifest.fingerprint(file, cleaned.size)
             finally:
                 file.close()
-            sealed = Sealed(cleaned.base_offset, self._end(cleaned), cleaned.size, sample)
+            end = self._end(cleaned)
+            side = log.manifest.beside(cleaned.base_offset, end)._replace(
+                aborted=side_files.checksum(
+                    log.directory.disk,
+                    cleaned_path(log.path, cleaned.base_offset, files.TXN_INDEX),
+                    missing=0,
+                )
+            )
+            sealed = Sealed(cleaned.base_offset, end, cleaned.size, sample, side)
             log.manifest.announce(sealed)
             log.manifest.save()
         except FileNotFoundError:

@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from headrace.cli.main import cli
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, manifest
+from headrace.log.os_disk import OsDisk
 from tests.unit.log.material import NOW, append, open_manager, topic_config
 
 CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
@@ -148,6 +149,28 @@ def test_what_the_broker_makes_again_is_a_note(directory: Path, suffix: str) -> 
     assert result.exit_code == 0, result.output
     assert "note" in result.stdout
     assert "nothing to do" in result.stdout
+
+
+def test_a_segment_that_was_cleaned_twice_is_whole(directory: Path) -> None:
+    """Both times to the same size. The manifest lists the first, and has announced the second."""
+    folder = directory / str(ORDERS)
+    known = manifest.load(OsDisk(), str(folder))
+    assert known is not None
+    right = known.sealed[0]
+    older = right._replace(fingerprint=right.fingerprint ^ 1)
+    said = known._replace(sealed=(older, *known.sealed[1:]), announced=(older, right))
+    (folder / manifest.NAME).write_bytes(manifest.encode(said))
+    assert verdict_of(directory)["findings"] == []
+    (folder / manifest.NAME).write_bytes(manifest.encode(said._replace(announced=(older,))))
+    assert verdict_of(directory)["findings"] != []
+
+
+def test_an_index_of_aborted_transactions_that_is_another_is_a_note(directory: Path) -> None:
+    made_up = segments(directory)[0].with_suffix(".txnindex")
+    made_up.write_bytes((0).to_bytes(2, "big") + b"".join(each.to_bytes(8, "big") for each in (5, 0, 1, 2)))
+    (finding,) = verdict_of(directory)["findings"]
+    assert finding["path"] == str(made_up)
+    assert verdict_of(directory)["whole"]
 
 
 def test_half_of_a_last_write_is_a_note(directory: Path) -> None:

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from headrace.broker.fetch.reading import MOST_GIVING
-from headrace.network.answer import Answer
+from headrace.broker.handlers import fetch
+from headrace.network.answer import Answer, Pending
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from headrace.protocol.messages.fetch_response import FetchResponse
 from headrace.protocol.primitives import Reader
@@ -125,3 +126,10 @@ async def test_no_more_is_brought_from_a_disk_than_is_given(server: Server, repl
     answer = ask(server, dict.fromkeys(range(PARTITIONS), 0), replica=replica)
     assert len(gave(response(answer))) == MOST_GIVING
     assert brought == [MOST_GIVING]
+
+
+def test_what_nobody_waits_for_any_more_is_not_even_read() -> None:
+    """It waited for the thread while its connection was closed."""
+    pending = Pending()
+    pending.abandon()
+    assert fetch._read(b"no request at all", 0, NEWEST, PARTITIONS, pending) is None

@@ -211,7 +211,7 @@ class Fetching:
         try:
             if may_wait and self._context.session is None and not self._lacks_memory():
                 lone = self._lone_interest()  # before it reads, so that nothing happens unheard
-            result = await self._read_in_turns()
+            result = await self._read_in_turns(pending)
             if pending.abandoned:
                 return
             if result.cold is not None and self._rounds < MOST_ROUNDS:
@@ -233,12 +233,14 @@ class Fetching:
                 lone.on_wait_over()
         pending.complete(parts)
 
-    async def _read_in_turns(self) -> ReadResult:
+    async def _read_in_turns(self, pending: Pending) -> ReadResult:
         broker, turns, result = self._broker, self._broker.turns, ReadResult()
         wanted = list(self._wanted())
         for at in range(0, len(wanted), READ_TOGETHER):
             if turns.is_over:
                 await turns.next()
+                if pending.abandoned:
+                    break
                 self._reader.now = broker.clock.monotonic()
             read_some(broker, wanted[at : at + READ_TOGETHER], self._reader, result)
         return result

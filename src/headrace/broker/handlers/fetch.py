@@ -103,10 +103,10 @@ async def _serve_large(
 ) -> None:
     """A request of thousands of partitions: read in a thread."""
     try:
-        request, wanted = await broker.work_thread.run(_read, frame, at, version, most)
-        if pending.abandoned:
+        read = await broker.work_thread.run(_read, frame, at, version, most, pending)
+        if read is None or pending.abandoned:
             return
-        answer = _begin(broker, version, correlation_id, connection, request, wanted, pending)
+        answer = _begin(broker, version, correlation_id, connection, *read, pending)
     except Exception as error:
         broker.peer_log.warning("connection closed", connection.peer_host, error=str(error))
         connection.close()
@@ -117,7 +117,12 @@ async def _serve_large(
         pending.complete(answer)
 
 
-def _read(frame: bytes, at: int, version: int, most: int) -> tuple[FetchRequestView, list[Wanted]]:
+def _read(
+    frame: bytes, at: int, version: int, most: int, pending: Pending
+) -> tuple[FetchRequestView, list[Wanted]] | None:
+    """None if nobody waits for it any more: it may have waited long for the thread."""
+    if pending.abandoned:
+        return None
     request = parse_fetch(memoryview(frame), at, version, None, most)
     return request, _wanted(request)
 

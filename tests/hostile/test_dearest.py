@@ -6,6 +6,7 @@ Turns are counted in the loop's own processor time, never by the clock.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import nullcontext
 
@@ -39,6 +40,16 @@ _TRIED = [
 ]
 _CHANGE_TOPICS = {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_TOPICS}
 """Have a broker of their own, or the others would find another one each time."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_of_other_tests() -> Iterator[None]:
+    """A broker keeps what lives on from the collector (`broker/collector.py`). This process holds what
+    thousands of other tests have left: a collection of that takes half a second of somebody's turn."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")

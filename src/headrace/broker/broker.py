@@ -28,6 +28,7 @@ from headrace.broker.dispatcher import Dispatcher
 from headrace.broker.fetch.cold_reads import ColdReads
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.waiting import WaitingFetches
+from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.flusher import Flusher
 from headrace.broker.health_report import HealthReport
 from headrace.broker.held_memory import held_bytes
@@ -135,6 +136,7 @@ class Broker:
         )
         self._flush_threads = ThreadPoolExecutor(FLUSH_THREADS, "flush")
         self._read_threads = ThreadPoolExecutor(READ_THREADS, "read-ahead")
+        self.wide_fetches = WideFetches()
         self.turns = Turns(self.loop, self.clock, self.metrics.received_bytes)
         self.work_thread = WorkThread(self.loop)
         self.flusher = Flusher(self.loop, self._flush_threads, self.metrics.log_flushes)

@@ -49,11 +49,11 @@ class Fetching:
         "_connection",
         "_context",
         "_correlation_id",
-        "_is_long",
         "_reader",
         "_request",
         "_rounds",
         "_version",
+        "is_long",
     )
 
     def __init__(
@@ -73,7 +73,7 @@ class Fetching:
         self._connection = connection
         session = context.session
         count = len(session.news) if context.incremental and session is not None else len(context.wanted)
-        self._is_long = count > AT_ONCE
+        self.is_long = count > AT_ONCE
         self._rounds = 0
         """How often it waited for a disk."""
         replica_id = request.replica_id
@@ -103,7 +103,7 @@ class Fetching:
 
     def answer(self, pending: Pending | None = None) -> Answer:
         """At once, or by `pending`, or by a new one."""
-        if self._is_long:
+        if self.is_long:
             pending = pending or Pending(exclusive=True)
             self._begin_turns(pending, may_wait=True)
             return pending
@@ -174,7 +174,7 @@ class Fetching:
         if pending.abandoned:
             return
         self._reader.now = self._broker.clock.monotonic()
-        if self._is_long:
+        if self.is_long:
             self._begin_turns(pending, may_wait=False)
             return
         try:
@@ -200,10 +200,15 @@ class Fetching:
     # --- of very many partitions ---------------------------------------------------------------------------
 
     def _begin_turns(self, pending: Pending, *, may_wait: bool) -> None:
-        task = spawn("a long fetch", self._in_turns(pending, may_wait=may_wait), self._broker.loop)
+        task = spawn("a long fetch", self._when_admitted(pending, may_wait=may_wait), self._broker.loop)
         self._broker.dispatcher.keep(task)
 
-    async def _in_turns(self, pending: Pending, *, may_wait: bool) -> None:
+    async def _when_admitted(self, pending: Pending, *, may_wait: bool) -> None:
+        async with self._broker.wide_fetches.admitted(self._connection.is_link):
+            if not pending.abandoned:
+                await self.in_turns(pending, may_wait=may_wait)
+
+    async def in_turns(self, pending: Pending, *, may_wait: bool) -> None:
         """Each partition is read as it is in its turn, as if several fetches had come one after the other."""
         lone: LoneInterest | None = None
         behind: list[None] = []
@@ -299,7 +304,7 @@ class Fetching:
                 if want in news:
                     del news[want]
                     news[want] = None
-            elif answer.is_exhausted and not self._is_long:  # or records may have come since it was read
+            elif answer.is_exhausted and not self.is_long:  # or records may have come since it was read
                 news.pop(want, None)
         return told
 

@@ -24,7 +24,7 @@ from headrace.broker.requests.partition_limit import most_elements
 from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.core.errors import HeadraceError, StaleBrokerEpoch
 from headrace.core.tasks import spawn
-from headrace.network.answer import Answer, Pending
+from headrace.network.answer import Answer, Parts, Pending
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.fetch_codec import (
@@ -39,7 +39,7 @@ from headrace.protocol.messages.fetch_request import FetchRequest
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-READ_AT_ONCE_BYTES: Final = 64 * 1024
+READ_AT_ONCE_BYTES: Final = 16 * 1024
 METADATA_KEY: Final = FetchKey("", METADATA_TOPIC_ID, 0)
 
 
@@ -53,7 +53,8 @@ def serve(
         broker.dispatcher.keep(spawn("a large fetch", serving, broker.loop))
         return pending
     request = parse_fetch(frame, at, version, None, most)
-    return _begin(broker, version, correlation_id, connection, request, _wanted(request), None)
+    begun = _begin(broker, version, correlation_id, connection, request, _wanted(request))
+    return begun.answer() if isinstance(begun, Fetching) else begun
 
 
 def _begin(
@@ -63,8 +64,8 @@ def _begin(
     connection: Connection,
     request: FetchRequestView,
     wanted: list[Wanted],
-    pending: Pending | None,
-) -> Answer:
+) -> Fetching | Parts:
+    """What is to be read, or the answer that refuses it."""
     as_replica = request.replica_id >= 0
     try:
         if as_replica:
@@ -88,7 +89,7 @@ def _begin(
     session, read_committed = context.session, request.isolation_level == READ_COMMITTED
     if session is not None and session.read_committed != read_committed:
         session.isolate(read_committed)
-    return Fetching(broker, version, correlation_id, request, context, connection).answer(pending)
+    return Fetching(broker, version, correlation_id, request, context, connection)
 
 
 async def _serve_large(
@@ -101,12 +102,20 @@ async def _serve_large(
     most: int,
     pending: Pending,
 ) -> None:
-    """A request of thousands of partitions: read in a thread."""
+    """A request of hundreds of partitions: read in a thread, when few others are in hand."""
     try:
-        read = await broker.work_thread.run(_read, frame, at, version, most, pending)
-        if read is None or pending.abandoned:
-            return
-        answer = _begin(broker, version, correlation_id, connection, *read, pending)
+        async with broker.wide_fetches.admitted(connection.is_link):
+            read = await broker.work_thread.run(_read, frame, at, version, most, pending)
+            if read is None or pending.abandoned:
+                return
+            begun = _begin(broker, version, correlation_id, connection, *read)
+            if not isinstance(begun, Fetching):
+                answer: Answer = begun
+            elif begun.is_long:
+                await begun.in_turns(pending, may_wait=True)
+                return
+            else:
+                answer = begun.answer(pending)
     except Exception as error:
         broker.peer_log.warning("connection closed", connection.peer_host, error=str(error))
         connection.close()

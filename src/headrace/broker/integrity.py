@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 import errno
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.mending import Mending
 from headrace.broker.replicas.directory_choices import LOST
@@ -41,6 +41,8 @@ NEXT_STEP = (
     "stop the broker and run headrace log verify to see what is damaged; restore the file from a backup, "
     "or delete its records"
 )
+LOOK_AGAIN_SECONDS: Final = 5.0
+"""Until it is asked once more whether another replica can mend what is damaged here."""
 
 
 def verify(part: FileRange) -> None:
@@ -55,6 +57,7 @@ class Integrity:
         self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
         self._unmended: dict[Segment, Partition] = {}
         """Segments with damage that no other replica could mend when it was found."""
+        self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, network: Any) -> None:
         """Check also what has left memory between the answer and its sending. A simulated network has no page
@@ -162,6 +165,18 @@ class Integrity:
             damaged_until=damage.end,
             next_step=NEXT_STEP,
         )
+        self._look_again_later()
+
+    def _look_again_later(self) -> None:
+        """A replica that comes into sync can mend it, and followers may wait behind the damage."""
+        if self._timer is None and not self._broker.alone:
+            self._timer = self._broker.loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
+
+    def _look_again(self) -> None:
+        self._timer = None
+        self.consider_mending()
+        if self._still_unmended():
+            self._look_again_later()
 
     def _not_mended(self, partition: Partition, error: CorruptLog, why: str) -> None:
         name = str(partition.topic_partition)
@@ -170,6 +185,8 @@ class Integrity:
             self._give_up(partition, error)
 
     async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         await self._mending.stop()
 
     def count_unmended(self) -> int:

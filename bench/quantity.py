@@ -91,10 +91,10 @@ class Comparison:
     def change(self) -> str:
         """Better or worse than an earlier build, if every run of one side was better than its neighbour, and
         the median is outside of what the earlier build's runs gave."""
-        ratios = [one / other for one, other in zip(self.ours, self.theirs, strict=True) if other]
-        if ratios and min(ratios) > 1.0 and self.our_median > max(self.theirs):
+        low, high = self.spread
+        if low > 1.0 and self.our_median > max(self.theirs):
             return "better" if self.quantity.higher_is_better else "worse"
-        if ratios and max(ratios) < 1.0 and self.our_median < min(self.theirs):
+        if high < 1.0 and self.our_median < min(self.theirs):
             return "worse" if self.quantity.higher_is_better else "better"
         return "within spread"
 

@@ -94,6 +94,11 @@ def rebuild(
             snapshot_offsets.remove(offset)
             if disk.exists(path):
                 disk.remove(path)
+    replay(states, segments, until)
+
+
+def replay(states: ProducerStates, segments: Sequence[Segment], until: int) -> None:
+    """Bring producers that are known as of some offset up to `until`."""
     for place, segment in enumerate(segments):
         ends = segments[place + 1].base_offset if place + 1 < len(segments) else until
         if ends > states.end_offset:

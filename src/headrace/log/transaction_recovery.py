@@ -26,24 +26,28 @@ def repair(
     """`indexed`: the base offsets of the segments that have such an index. Returns those where one was made
     anew."""
     made: set[int] = set()
+    states: ProducerStates | None = None
+    """As of the end of the last one that was made anew: the next goes on from there, so that the log is read
+    once, however many there are."""
     for place, segment in enumerate(segments):
         base, index = segment.base_offset, segment.transactions
         is_good = base not in indexed or index.is_sane(base)
         if base in indexed or expected.aborted.get(base) or expected.is_lost:
             is_good = is_good and expected.has_index(disk, index.path, base)
-        if not is_good:
-            _rebuild(disk, segments[: place + 1], folder, snapshots, expected)
-            made.add(base)
+        if is_good:
+            continue
+        if states is None:
+            states = ProducerStates()
+            producer_replay.rebuild(disk, states, segments[:place], folder, snapshots, base, expected)
+        else:
+            producer_replay.replay(states, segments[:place], base)
+        _rebuild(disk, segment, states)
+        made.add(base)
     return made
 
 
-def _rebuild(
-    disk: Disk, segments: Sequence[Segment], folder: str, snapshots: list[int], expected: Expected
-) -> None:
-    """That of the last of the segments, with what was open when it began."""
-    segment = segments[-1]
-    states = ProducerStates()
-    producer_replay.rebuild(disk, states, segments[:-1], folder, snapshots, segment.base_offset, expected)
+def _rebuild(disk: Disk, segment: Segment, states: ProducerStates) -> None:
+    """That of the segment, with what was open when it began; `states` go on to its end."""
     segment.transactions.reset()
     file = segment.file()
     for position, header in scan.headers(file, 0, segment.size):

@@ -64,7 +64,9 @@ def make() -> Iterator[Any]:
 
     yield make
     for each in made:
+        is_frozen = gc.get_freeze_count() > 0
         each.collector.stop()
+        assert (gc.get_freeze_count() > 0) is is_frozen, "the end of the process need not look at it"
     gc.unfreeze()  # a broker ends with its process, this one does not
     assert gc.callbacks == others
 

@@ -19,7 +19,7 @@ from headrace.log.manager import LogManager
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import AppendResult, PartitionLog
 from headrace.log.recovery import open_log
-from headrace.log.wholeness import Claims
+from headrace.log.wholeness import ALL_ON, Claims, Wholeness
 from headrace.protocol.batch import BatchHeader, check
 from headrace.protocol.records import NewRecord, Record, decode_records, encode_batch
 
@@ -133,8 +133,15 @@ def index_entries(disk: Disk, path: str, size: int) -> list[bytes]:
     return [content[at : at + size] for at in range(0, len(content), size)]
 
 
-def open_manager(path: Path, config: TopicConfig) -> LogManager:
+def open_manager(path: Path, config: TopicConfig, wholeness: Wholeness = ALL_ON) -> LogManager:
     """Of real files, opened as a broker does at its start."""
-    manager = LogManager(OsDisk(), [str(path)], DirectoryIdentity("c", 1), lambda _: config, new_uuid=uuid4)
+    manager = LogManager(
+        OsDisk(),
+        [str(path)],
+        DirectoryIdentity("c", 1),
+        lambda _: config,
+        new_uuid=uuid4,
+        wholeness=wholeness,
+    )
     manager.open_all(NOW)
     return manager

@@ -3,23 +3,25 @@ committed records was given aborted ones, and lost others, while the log said th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import pytest
 
 from headrace.core.ids import TopicPartition
-from headrace.log import manifest
-from headrace.log.directory_identity import DirectoryIdentity
-from headrace.log.manager import LogManager
+from headrace.core.ports import File
+from headrace.log import manifest, scan
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_snapshot import SnapshotEntry
 from headrace.log.side_files import SideFiles
 from headrace.log.transaction_index import AbortedTransaction
 from headrace.log.wholeness import ALL_ON, Wholeness
-from tests.unit.log.material import NOW, topic_config
+from headrace.protocol.batch import BatchHeader
+from tests.unit.log.material import NOW, open_manager, topic_config
 from tests.unit.log.transactional_writes import end, write
 
 PARTITION = TopicPartition("t", 0)
@@ -29,19 +31,6 @@ State = tuple[list[list[AbortedTransaction]], list[SnapshotEntry]]
 Damage = Callable[[list[Path]], None]
 
 
-def open_manager(path: Path, wholeness: Wholeness = ALL_ON) -> LogManager:
-    manager = LogManager(
-        OsDisk(),
-        [str(path)],
-        DirectoryIdentity("c", 1),
-        lambda _: topic_config(),
-        new_uuid=uuid4,
-        wholeness=wholeness,
-    )
-    manager.open_all(NOW)
-    return manager
-
-
 def state_of(log: PartitionLog) -> State:
     aborted = [list(segment.transactions.entries()) for segment in log.segments]
     return aborted, sorted(log.producers.snapshot())
@@ -49,7 +38,7 @@ def state_of(log: PartitionLog) -> State:
 
 def written(path: Path, *, clean: bool) -> State:
     """Four segments with an aborted transaction each, two of them with two, and one that is open."""
-    manager = open_manager(path)
+    manager = open_manager(path, topic_config())
     log = manager.create(PARTITION, UUID(int=1), NOW)
     for number in range(SEGMENTS):
         write(log, 5, number)
@@ -71,7 +60,7 @@ def written(path: Path, *, clean: bool) -> State:
 
 
 def opened(path: Path, wholeness: Wholeness = ALL_ON) -> State:
-    manager = open_manager(path, wholeness)
+    manager = open_manager(path, topic_config(), wholeness)
     found = state_of(manager.get(PARTITION))
     manager.shut_down(2)
     return found
@@ -112,7 +101,10 @@ def copy_last(paths: list[Path]) -> None:
         path.write_bytes(content)
 
 
-OF_INDEXES = [remove, empty, cut, rotate, forge, copy_last]
+KINDS = [
+    *((".txnindex", damage) for damage in (remove, empty, cut, rotate, forge, copy_last)),
+    *((".snapshot", damage) for damage in (remove, empty, rotate, copy_last)),
+]
 
 
 def harm(path: Path, suffix: str, damage: Damage) -> None:
@@ -122,23 +114,12 @@ def harm(path: Path, suffix: str, damage: Damage) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
-@pytest.mark.parametrize("damage", OF_INDEXES)
-def test_an_index_of_aborted_transactions_that_is_another_is_made_anew(
-    tmp_path: Path, damage: Damage, clean: bool
+@pytest.mark.parametrize(("suffix", "damage"), KINDS)
+def test_what_is_not_the_one_that_was_written_is_made_anew(
+    tmp_path: Path, suffix: str, damage: Damage, clean: bool
 ) -> None:
     before = written(tmp_path, clean=clean)
-    harm(tmp_path, ".txnindex", damage)
-    assert opened(tmp_path) == before
-    assert opened(tmp_path) == before, "and is there the next time"
-
-
-@pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
-@pytest.mark.parametrize("damage", [remove, empty, rotate, copy_last])
-def test_a_snapshot_of_producers_that_is_another_is_not_believed(
-    tmp_path: Path, damage: Damage, clean: bool
-) -> None:
-    before = written(tmp_path, clean=clean)
-    harm(tmp_path, ".snapshot", damage)
+    harm(tmp_path, suffix, damage)
     assert opened(tmp_path) == before
     assert opened(tmp_path) == before, "and is there the next time"
 
@@ -174,6 +155,24 @@ def test_without_the_notes_the_batches_tell(tmp_path: Path, clean: bool) -> None
     harm(tmp_path, ".snapshot", rotate)
     assert opened(tmp_path) == before
     assert opened(tmp_path) == before, "and are noted"
+
+
+def test_a_log_whose_notes_are_lost_is_read_once_and_not_once_for_each_segment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log of a thousand segments would not have come to an end."""
+    written(tmp_path, clean=True)
+    (tmp_path / str(PARTITION) / "headrace.manifest").unlink()
+    read: list[str] = []
+    plain = scan.headers
+
+    def headers(file: File, position: int, size: int) -> Iterator[tuple[int, BatchHeader]]:
+        read.append(os.readlink(f"/proc/self/fd/{file.fileno()}"))
+        return plain(file, position, size)
+
+    monkeypatch.setattr(scan, "headers", headers)
+    opened(tmp_path)
+    assert len(set(Counter(read).values())) == 1, "the first is read as often as the last"
 
 
 def test_a_log_of_a_release_that_noted_nothing_is_believed(tmp_path: Path) -> None:

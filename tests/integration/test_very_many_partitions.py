@@ -35,6 +35,8 @@ PARTITIONS = 600
 EVERYTHING = range(PARTITIONS)
 FETCH = 17
 PRODUCE = 9
+LONG_FETCHES = {"a long fetch", "a large fetch"}
+"""The names of their tasks. A request of more than 16 KB is a large one."""
 assert (
     max(fetching.AT_ONCE, produce_handler.AT_ONCE, metadata_handler.FEW_PARTITIONS, REMOVED_AT_ONCE)
     < PARTITIONS
@@ -158,7 +160,7 @@ class WritingTurns:
         task = asyncio.current_task()
         assert task is not None
         self._slices[task] += 1
-        if task.get_name() == "a long fetch" and self._slices[task] == 2:
+        if task.get_name() in LONG_FETCHES and self._slices[task] == 2:
             partition = self._cluster.broker.partitions.get(TOPIC, 3)
             batch = encode_batch([NewRecord(b"v", timestamp=1)])
             partition.append(batch, read_header(batch), acks=1, now_ms=1)

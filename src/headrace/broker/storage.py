@@ -106,6 +106,8 @@ def _open(
         raise
     for partition, error in logs.quarantined.items():
         broker.log.error("partition quarantined", partition=str(partition), error=str(error))
+    for file in logs.rebuilt:
+        broker.log.warning("file rebuilt from the batches: it was not what had been written", file=file)
     return Storage(logs, metadata_log, cluster_id, high_watermarks)
 
 

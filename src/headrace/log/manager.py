@@ -49,6 +49,7 @@ class LogManager:
         "identity",
         "logs",
         "quarantined",
+        "rebuilt",
         "removals",
         "threads_per_directory",
     )
@@ -78,6 +79,8 @@ class LogManager:
         self._new_uuid = new_uuid
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.quarantined: dict[TopicPartition, CorruptLog] = {}
+        self.rebuilt: list[str] = []
+        """Files beside the batches that were not what had been written, when their log was opened."""
         """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
         self.broker_epoch_at_stop = -1
         """From the clean-shutdown files; -1 when the last stop was not clean everywhere."""
@@ -200,7 +203,16 @@ class LogManager:
     ) -> None:
         config = self._config_of(partition.topic)
         try:
-            log = open_log(directory, path, partition, config, claims, clean=clean, now_ms=now_ms)
+            log = open_log(
+                directory,
+                path,
+                partition,
+                config,
+                claims,
+                clean=clean,
+                now_ms=now_ms,
+                on_rebuilt=self.rebuilt.append,
+            )
         except CorruptLog as error:
             self._quarantine(partition, error, self._checkpoints[directory.path])
             return

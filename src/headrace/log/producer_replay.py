@@ -74,12 +74,13 @@ def rebuild(
     snapshot_offsets: list[int],
     until: int,
     expected: Expected = NOTHING_NOTED,
-) -> None:
+) -> list[str]:
     """The producers as of `until`: the newest snapshot that can be read, and the batches after it.
 
     Snapshots that cannot be read, or are not what was noted of them, are removed from the disk and from the
-    list.
+    list. Returns their paths.
     """
+    refused: list[str] = []
     states.clear(segments[0].base_offset if segments else until)
     for offset in sorted((at for at in snapshot_offsets if at <= until), reverse=True):
         path = f"{folder}/{files.numbered(offset)}{files.SNAPSHOT}"
@@ -94,7 +95,9 @@ def rebuild(
             snapshot_offsets.remove(offset)
             if disk.exists(path):
                 disk.remove(path)
+                refused.append(path)
     replay(states, segments, until)
+    return refused
 
 
 def replay(states: ProducerStates, segments: Sequence[Segment], until: int) -> None:

@@ -12,7 +12,7 @@ what it had promised. That is CorruptLog, and the files stay as they are, unless
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import CorruptLog
@@ -60,8 +60,11 @@ def open_log(
     now_ms: int,
     accept_loss: bool = False,
     foreign: bool = False,
+    on_rebuilt: Callable[[str], None] | None = None,
 ) -> PartitionLog:
     """Raises CorruptLog, with the files untouched, if something that was synced is not there.
+
+    `on_rebuilt` hears of each file beside the batches that was not what was written, and is made anew.
 
     `foreign` is for a log that another program wrote, stopped as it may be: it is walked from its beginning,
     gaps between offsets are as they are, and only a torn tail of its last segment is cut off.
@@ -70,13 +73,17 @@ def open_log(
         loader = _Loader(directory, path, partition, config, claims, now_ms, accept_loss, foreign)
         if not (clean and loader.load_clean()):
             loader.recover()
-        return loader.finish()
+        log = loader.finish()
     except OSError as error:
         if error.errno in _OF_ONE_FILE:
             raise wholeness.changed(
                 FileFault(error.filename or path, error.strerror or str(error))
             ) from error
         raise directory.fail(error, f"open {partition}", half_done=True) from error
+    if on_rebuilt is not None:
+        for file in loader.rebuilt:
+            on_rebuilt(file)
+    return log
 
 
 class _Loader:
@@ -126,6 +133,8 @@ class _Loader:
         self.trusted = False
         self.made_anew: set[int] = set()
         """Base offsets of the segments whose index of aborted transactions was."""
+        self.rebuilt: list[str] = []
+        """The paths of those, and of snapshots that were not believed."""
         self.was_empty = not any(segment.size for segment in self.segments) and not self.epochs.entries
         """Nothing was ever kept of it, so nothing of it has to be made durable: there may be thousands."""
 
@@ -302,7 +311,9 @@ class _Loader:
             self.made_anew = transaction_recovery.repair(
                 self.disk, segments, self.path, self.snapshots, self.aborting, expected
             )
-        producer_replay.rebuild(
+            made = [segment for segment in segments if segment.base_offset in self.made_anew]
+            self.rebuilt += [segment.transactions.path for segment in made]
+        self.rebuilt += producer_replay.rebuild(
             self.disk, self.producers, segments, self.path, self.snapshots, until, expected
         )
 

@@ -124,6 +124,21 @@ def test_what_is_not_the_one_that_was_written_is_made_anew(
     assert opened(tmp_path) == before, "and is there the next time"
 
 
+@pytest.mark.parametrize(("suffix", "damage"), [(".txnindex", forge), (".snapshot", rotate)])
+def test_whoever_opens_the_log_hears_of_it(tmp_path: Path, suffix: str, damage: Damage) -> None:
+    """And of nothing else: a line that comes at every start is not read when it matters."""
+    written(tmp_path, clean=True)
+    harm(tmp_path, suffix, damage)
+    heard = []
+    for _ in range(2):
+        manager = open_manager(tmp_path, topic_config())
+        heard.append(manager.rebuilt)
+        manager.shut_down(2)
+    assert heard[0]
+    assert all(path.endswith(suffix) for path in heard[0])
+    assert heard[1] == []
+
+
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
 def test_both_may_be_harmed(tmp_path: Path, clean: bool) -> None:
     before = written(tmp_path, clean=clean)

@@ -45,6 +45,7 @@ COMPILED = (
     "broker/replicas/fetcher",
     "broker/replicas/resting",
     "broker/requests/duplicates",
+    "broker/requests/long_requests",
     "broker/requests/parts",
     "broker/requests/reading",
     "broker/transactions/joining",

@@ -128,8 +128,8 @@ class Dispatcher:
         call = Call(version, header.client_id, connection)
         if len(frame) > READ_AT_ONCE_BYTES:
             return self._later(api, header, self.carry_out(api, bytes(frame), at, call), connection)
-        request = read_request(api, frame, at, version)
         shape = SHAPES.get(header.api_key << 8 | version)
+        request = read_request(api, frame, at, version, shape)
         if shape is None:
             result = api.handle(self._broker, request, call)
             if isinstance(result, Message):
@@ -143,12 +143,10 @@ class Dispatcher:
                     return [_framed(api, result, header)]
                 result = self._long.encode(result, shape, version)
         if isinstance(result, Promise):
-            if (
-                result.is_decided
-                and result.error is None
-                and (shape is None or not is_long_answer(result.result(), shape.answers))
-            ):
-                return [_framed(api, result.result(), header)]
+            if result.is_decided and result.error is None:
+                response = result.result()
+                if shape is None or not is_long_answer(response, shape.answers):
+                    return [_framed(api, response, header)]
             pending = Pending(exclusive=True)
             result.listen(lambda decided: self._on_decided(api, header, decided, connection, pending))
             return pending
@@ -156,11 +154,11 @@ class Dispatcher:
 
     async def carry_out(self, api: Api, frame: bytes, at: int, call: Call) -> Message:
         """A request that is large, or that another broker forwards: at the pace that the loop allows."""
-        if len(frame) > READ_AT_ONCE_BYTES:
-            request = await self._long.read(api, frame, at, call.version)
-        else:
-            request = read_request(api, memoryview(frame), at, call.version)
         shape = SHAPES.get(int(api.key) << 8 | call.version)
+        if len(frame) > READ_AT_ONCE_BYTES:
+            request = await self._long.read(api, frame, at, call.version, shape)
+        else:
+            request = read_request(api, memoryview(frame), at, call.version, shape)
         if shape is not None and is_long(request, shape):
             return await self._long.carry_out(api, request, call, shape)
         assert api.handle is not None

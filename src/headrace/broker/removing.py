@@ -1,28 +1,49 @@
-"""Has a thread make durable that partitions are gone, so that a deletion does not hold up the loop."""
+"""Has a thread make durable that partitions are gone, so that a deletion does not hold up the loop.
+
+One deletion at a time for each directory. What comes meanwhile goes together with the next: each takes the
+same few syncs and writes the same checkpoints, however many partitions it has.
+"""
 
 from __future__ import annotations
 
 import asyncio
 
+from headrace.core.tasks import report
+from headrace.log.directory import LogDirectory
 from headrace.log.removals import Removals, RemovalTicket
 
 
 class Removing:
     def __init__(self, loop: asyncio.AbstractEventLoop, removals: Removals) -> None:
         self._loop = loop
-        self._running: set[asyncio.Future[None]] = set()
-        removals.on_ticket = self._run
+        self._running: dict[LogDirectory, asyncio.Future[None]] = {}
+        self._next: dict[LogDirectory, RemovalTicket] = {}
+        removals.on_ticket = self._take
+
+    def _take(self, ticket: RemovalTicket) -> None:
+        directory = ticket.directory
+        if directory not in self._running:
+            self._run(ticket)
+        elif directory in self._next:
+            self._next[directory].join(ticket)
+        else:
+            self._next[directory] = ticket
 
     def _run(self, ticket: RemovalTicket) -> None:
-        future = self._loop.run_in_executor(None, ticket.run)
-        self._running.add(future)
+        directory = ticket.directory
+        future = self._running[directory] = self._loop.run_in_executor(None, ticket.run)
 
         def on_done(done: asyncio.Future[None]) -> None:
-            self._running.discard(done)
+            del self._running[directory]
+            error = done.exception()
+            if error is not None:
+                report(f"the removal of partitions from {directory.path}", error)
+            if directory in self._next:
+                self._run(self._next.pop(directory))
             ticket.done()
 
         future.add_done_callback(on_done)
 
     async def drain(self) -> None:
         while self._running:
-            await asyncio.wait(self._running)
+            await asyncio.wait(self._running.values())

@@ -31,6 +31,10 @@ class RemovalTicket:
         self.directory = directory
         self.partitions = partitions
 
+    def join(self, other: RemovalTicket) -> None:
+        """Of the same directory, and neither has run."""
+        self.partitions += other.partitions
+
     def run(self) -> None:
         """All of a directory together, so that a thousand partitions take a few syncs, not thousands."""
         directory = self.directory

@@ -12,6 +12,7 @@ from typing import Final
 
 from headrace.broker.apis import BY_KEY
 from headrace.broker.requests.reading import read_request
+from headrace.broker.requests.shapes import SHAPES
 from headrace.core.errors import HeadraceError
 from headrace.log import checkpoints, producer_snapshot
 from headrace.protocol import batch, compression, record_spans
@@ -44,7 +45,8 @@ def frames(data: bytes) -> None:
     elif api.key is ApiKey.FETCH:
         parse_fetch(view, at, header.api_version)
     else:
-        request = read_request(api, view, at, header.api_version)
+        shape = SHAPES.get(header.api_key << 8 | header.api_version)
+        request = read_request(api, view, at, header.api_version, shape)
         again = api.request.from_bytes(request.to_bytes(header.api_version), header.api_version)
         if again != request:
             raise Contradiction(f"{request!r} is written as {again!r}")

@@ -30,8 +30,8 @@ class LongRequests:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
-    async def read(self, api: Api, frame: bytes, at: int, version: int) -> Message:
-        return await self._broker.work_thread.run(read_request, api, memoryview(frame), at, version)
+    async def read(self, api: Api, frame: bytes, at: int, version: int, shape: Shape | None) -> Message:
+        return await self._broker.work_thread.run(read_request, api, memoryview(frame), at, version, shape)
 
     async def carry_out(self, api: Api, request: Message, call: Call, shape: Shape) -> Message:
         """Part by part. Each part takes effect on its own, as if it had come as a request of its own."""

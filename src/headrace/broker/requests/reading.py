@@ -6,7 +6,7 @@ from typing import Final
 
 from headrace.broker.api import Api
 from headrace.broker.requests.duplicates import drop_duplicates
-from headrace.broker.requests.shapes import SHAPES
+from headrace.broker.requests.shapes import Shape
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.limits import MAX_ELEMENTS
 from headrace.protocol.message import Message
@@ -18,7 +18,7 @@ _LIST_MORE: Final = frozenset((ApiKey.ALTER_PARTITION_REASSIGNMENTS,))
 """A plan for the whole cluster comes in one request, and names each replica."""
 
 
-def read_request(api: Api, frame: memoryview, at: int, version: int) -> Message:
+def read_request(api: Api, frame: memoryview, at: int, version: int, shape: Shape | None) -> Message:
     """Raises ProtocolError. Bytes behind the message are let pass, as Apache Kafka does: librdkafka asks for
     the metadata of all topics with three bytes too many."""
     codec = api.codec
@@ -27,7 +27,6 @@ def read_request(api: Api, frame: memoryview, at: int, version: int) -> Message:
         request: Message = api.request.decode(Reader(frame, at, max_elements=most), version)
     else:
         request = codec.read_request(frame, at, version)
-    shape = SHAPES.get(int(api.key) << 8 | version)
     if shape is not None:
         drop_duplicates(request, shape)
     return request

@@ -7,7 +7,7 @@ damaged counts as whole again only when its files say so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -103,6 +103,8 @@ class FileDamage:
         self._random: Random = scene.random
         self._copies: dict[SimulatedHost, list[Copy]] = {}
         self.count = 0
+        self.weights: Mapping[str, int] = WEIGHTS
+        """What is damaged how often; what is not in it, never."""
         self.condemn: Callable[[Key, int], None] = lambda _key, _offset: None
         """Is told what is to be deleted."""
         self._identities: dict[SimulatedHost, bytes] = {}
@@ -195,8 +197,11 @@ class FileDamage:
             kinds: dict[str, list[str]] = {}
             for path in paths:
                 kinds.setdefault(kind_of(path, paths), []).append(path)
-            drawn = [kind for kind in WEIGHTS if kind in kinds or kind in ("folder", "directory")]
-            kind = self._random.choices(drawn, weights=[WEIGHTS[each] for each in drawn])[0]
+            weights = self.weights
+            drawn = [kind for kind in weights if kind in kinds or kind in ("folder", "directory")]
+            if not drawn:
+                return
+            kind = self._random.choices(drawn, weights=[weights[each] for each in drawn])[0]
             if kind == "directory":
                 self._restore(host, f"{DATA}/", None, clean)
             elif kind == "folder":

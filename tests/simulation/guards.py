@@ -18,7 +18,10 @@ from tests.simulation.replicas import InvariantBroken
 from tests.simulation.run import AnomalyFound, Outcome, run_seed
 from tests.simulation.switched_off import damage_safeguard_names, safeguard_names, switched_off
 from tests.simulation.themes import FIRST_THEMED, THEMES, draw_themed
+from tests.simulation.transaction_run import run_transactions
 
+OF_TRANSACTIONS = ("side_files",)
+"""Safeguards that nobody misses who has no transactions."""
 ORDINARY = 60
 """So many seeds without a theme come first, as they are cheap; what they miss needs a coincidence."""
 
@@ -39,7 +42,7 @@ def search(without: str, tried: Iterator[int]) -> tuple[int, Outcome | None]:
     """How many seeds it took, and the run that failed; None if none did."""
     number = 0
     for number, seed in enumerate(tried, 1):
-        outcome = run_seed(seed, without=without)
+        outcome = (run_transactions if without in OF_TRANSACTIONS else run_seed)(seed, without=without)
         if outcome.failure is not None:
             return number, outcome
     return number, None

@@ -1,6 +1,7 @@
 """Seeds with transactions: atomic, read only when they are committed, never left open, whatever fails.
 
-HEADRACE_TRANSACTION_SEEDS says how many; a failing one says how to replay it.
+HEADRACE_TRANSACTION_SEEDS says how many, HEADRACE_TRANSACTION_DAMAGE_SEEDS how many with damaged files. A
+failing one says how to replay it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ import os
 
 import pytest
 
+from tests.simulation.damage_seeds import FIRST_DAMAGED
+from tests.simulation.guards import search
 from tests.simulation.run import Outcome
 from tests.simulation.transaction_run import run_transactions
 
+DAMAGED = int(os.environ.get("HEADRACE_TRANSACTION_DAMAGE_SEEDS", "100"))
 COUNT = int(os.environ.get("HEADRACE_TRANSACTION_SEEDS", "200"))
 PER_TEST = 8
 LEADERS_COME_AND_GO = ("kill", "bounce", "suspect", "prefer")
@@ -31,6 +35,17 @@ def judged(outcome: Outcome) -> Outcome:
 def test_transactions_are_atomic_whatever_fails(first: int) -> None:
     for seed in range(first, min(first + PER_TEST, COUNT)):
         judged(run_transactions(seed))
+
+
+@pytest.mark.parametrize("first", range(FIRST_DAMAGED, FIRST_DAMAGED + DAMAGED, PER_TEST))
+def test_nothing_aborted_is_read_whatever_the_files_say(first: int) -> None:
+    for seed in range(first, min(first + PER_TEST, FIRST_DAMAGED + DAMAGED)):
+        judged(run_transactions(seed))
+
+
+def test_the_absence_of_their_checksums_is_noticed() -> None:
+    tried, found = search("side_files", iter(range(FIRST_DAMAGED, FIRST_DAMAGED + 200)))
+    assert found is not None, f"not in {tried} seeds"
 
 
 @pytest.mark.parametrize("faults", [LEADERS_COME_AND_GO, LATE_MESSAGES], ids=["leaders", "messages"])

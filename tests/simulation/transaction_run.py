@@ -1,5 +1,8 @@
 """Seeds with transactional producers: the same clusters and faults; nothing is read that is not committed.
 
+From FIRST_DAMAGED on the files are damaged that say which transactions were aborted, and what producers have
+written: of any replica, and of all of them, since the batches tell what they said.
+
 python -m tests.simulation.transaction_run 0 100
 """
 
@@ -10,14 +13,19 @@ import sys
 from dataclasses import replace
 from random import Random
 
+from headrace.log import files
 from tests.checker.history import History
+from tests.simulation import damage_seeds
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import SimulatedCluster
+from tests.simulation.damage_seeds import FIRST_DAMAGED, draw_damaged
 from tests.simulation.describe import describe
 from tests.simulation.faults import Faults
 from tests.simulation.generator import Generator, Plan
 from tests.simulation.invariants import Invariants
+from tests.simulation.retention import NO_RETENTION
 from tests.simulation.run import HEALING_SECONDS, Outcome, Run
+from tests.simulation.switched_off import switched_off
 from tests.simulation.transactional_producer import TransactionalProducer
 
 PROPERTIES = {
@@ -26,19 +34,49 @@ PROPERTIES = {
 }
 
 
+BESIDE_TRANSACTIONS = {files.TXN_INDEX: 3, files.SNAPSHOT: 2}
+"""Which files are damaged, and how often."""
+
+
+def draw_with_damage(random: Random) -> Plan:
+    beside = random.choice(("kill", "bounce", "prefer"))
+    return replace(
+        draw_damaged(random),
+        brokers=3,
+        replication=3,
+        min_in_sync=2,  # as the internal topics have
+        seconds=random.uniform(5.0, 9.0),
+        faults=("damage at a stop", "damage at a kill", "copy", beside),
+        gap=0.4,
+        retention=NO_RETENTION,
+        turns=False,
+    )
+
+
 class TransactionRun(Run):
     """As `Run`, with transactional producers beside the idempotent ones."""
 
-    def __init__(self, outcome: Outcome, random: Random) -> None:
+    def __init__(self, outcome: Outcome, random: Random, without: str | None = None) -> None:
         plan = self._plan = outcome.plan
         self._outcome = outcome
         properties = PROPERTIES | ({"log.flush.interval.messages": "1"} if plan.synced else {})
-        self.cluster = SimulatedCluster(random.getrandbits(32), brokers=plan.brokers, properties=properties)
+        if plan.segment_bytes:
+            properties |= damage_seeds.PROPERTIES
+        safeguards, controller_safeguards, wholeness = switched_off(without)
+        self.cluster = SimulatedCluster(
+            random.getrandbits(32),
+            brokers=plan.brokers,
+            properties=properties,
+            safeguards=safeguards,
+            controller_safeguards=controller_safeguards,
+            wholeness=wholeness,
+        )
         self.cluster.trace = outcome.trace
         self._invariants = Invariants(self.cluster, plan.min_in_sync)
         self._history = History(clock=lambda: self.cluster.scheduler.now)
         outcome.history = self._history
         self._faults = Faults(self.cluster, random, synced=plan.synced)
+        self._faults.damage.weights = BESIDE_TRANSACTIONS
         self._generator = Generator(plan, self._faults, random)
         self._random = random
         self._producers = []
@@ -84,14 +122,16 @@ class TransactionRun(Run):
         return all(log.producers.first_undecided_offset is None for log in logs)
 
 
-def run_transactions(seed: int, *, faults: tuple[str, ...] | None = None) -> Outcome:
+def run_transactions(
+    seed: int, *, faults: tuple[str, ...] | None = None, without: str | None = None
+) -> Outcome:
     """Never raises what the run found: that is in the outcome. `faults`: these instead of drawn ones."""
     random = Random(seed)
-    plan = Plan.draw(random)
+    plan = Plan.draw(random) if seed < FIRST_DAMAGED else draw_with_damage(random)
     outcome = Outcome(seed, plan if faults is None else replace(plan, faults=faults))
     was_enabled = gc.isenabled()
     gc.disable()  # what is collected, and when, must not depend on what ran before
-    run = TransactionRun(outcome, random)
+    run = TransactionRun(outcome, random, without)
     try:
         run.go()
     except Exception as error:

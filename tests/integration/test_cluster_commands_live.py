@@ -42,6 +42,10 @@ class Commands:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
 
+    def succeeds(self, *args: str) -> bool:
+        environment = {"HEADRACE_BOOTSTRAP": self.bootstrap}
+        return CliRunner().invoke(cli, args, env=environment, prog_name="headrace").exit_code == 0
+
     def __call__(self, *args: str, stdin: str | None = None, code: int = 0) -> str:
         environment = {"HEADRACE_BOOTSTRAP": self.bootstrap}
         result = CliRunner().invoke(cli, args, input=stdin, env=environment, prog_name="headrace")
@@ -157,7 +161,7 @@ def test_a_broker_is_retired(tmp_path: Path) -> None:
         run("cluster", "drain", "3")
         cluster.processes.retire(3)
         eventually(lambda: not run.status()["brokers"][2]["alive"])
-        assert run("cluster", "unregister", "3") == "unregistered broker 3\n"
+        eventually(lambda: run.succeeds("cluster", "unregister", "3"))  # each broker hears of it by itself
         eventually(lambda: [broker["id"] for broker in run.status()["brokers"]] == [1, 2])
         assert run.status()["verdict"] == "healthy"
 

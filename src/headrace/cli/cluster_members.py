@@ -31,7 +31,10 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
     async def operation(cluster: Cluster) -> None:
         view = await health.describe_cluster(cluster)
         if any(known.alive and known.broker_id == broker for known in view.brokers):
-            raise ClientFailure(f"broker {broker} is alive", "drain it, stop it, then unregister it")
+            raise ClientFailure(
+                f"broker {broker} is alive",
+                "drain it, stop it, then unregister it; if it has stopped just now, try again in a moment",
+            )
         held = [
             f"{topic.name}-{state.partition}"
             for topic in await admin.list_topics(cluster, internal=True)

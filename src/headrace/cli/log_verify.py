@@ -18,6 +18,7 @@ from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, files
 from headrace.log.claims_file import FirstBatch
 from headrace.log.os_disk import ReadOnlyOsDisk
+from headrace.log.side_files import SideFiles
 from headrace.log.verification import FETCH_ANEW, Finding, Verdict, verify_partition
 from headrace.log.wholeness import Claims
 
@@ -32,6 +33,8 @@ class _Directory(NamedTuple):
     log_starts: Offsets
     high_watermarks: Offsets
     first_batches: Mapping[TopicPartition, FirstBatch]
+    beside_last: Mapping[TopicPartition, SideFiles]
+    """Of logs that were closed."""
     was_stopped_cleanly: bool
     findings: tuple[Finding, ...]
     """Of the directory itself."""
@@ -50,6 +53,7 @@ def verify_directory(path: str, *, as_json: bool) -> int:
                 directory.high_watermarks.get(partition, 0),
                 lost_nothing=directory.was_stopped_cleanly,
                 first_batch=directory.first_batches.get(partition),
+                side=directory.beside_last.get(partition, SideFiles()),
             )
             verdicts.append(_verify(str(folder), partition, claims, on_read))
     whole = all(verdict.is_whole for verdict in verdicts) and not any(
@@ -104,6 +108,8 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
             )
         loaded.append(offsets)
     first_batches: dict[TopicPartition, FirstBatch] = {}
+    beside_last: dict[TopicPartition, SideFiles] = {}
+    was_stopped_cleanly = (path / checkpoints.CLEAN_SHUTDOWN).exists()
     try:
         said = claims_file.load(ReadOnlyOsDisk(), str(path))
         problem = "it is damaged" if said is None and (path / claims_file.NAME).exists() else ""
@@ -113,6 +119,8 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
         findings.append(Finding(str(path / claims_file.NAME), problem, WRITTEN_AGAIN, is_damage=False))
     if said is not None:  # it has a checksum: a broker believes it, and not the others
         first_batches = {name: each.first_batch for name, each in said.logs.items() if each.first_batch}
+        if was_stopped_cleanly:
+            beside_last = {name: each.side for name, each in said.logs.items()}
         loaded[1] = {partition: each.log_start_offset for partition, each in said.logs.items()}
         loaded[2] = {partition: each.high_watermark for partition, each in said.logs.items()}
     if not only:
@@ -134,7 +142,8 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
         log_starts,
         high_watermarks,
         first_batches,
-        (path / checkpoints.CLEAN_SHUTDOWN).exists(),
+        beside_last,
+        was_stopped_cleanly,
         tuple(findings),
     )
 

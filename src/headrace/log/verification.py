@@ -164,15 +164,17 @@ class _Check:
             if sealed is not None and sealed.size == self.sizes[base] and not self._is_the_file(base, sealed):
                 yield _damage(path, "its content is not what was sealed")
             if sealed is not None:
-                yield from self._beside(sealed)
+                yield from self._beside(base, sealed.next_offset, sealed.side)
+            elif not following:
+                yield from self._beside(base, self.end, self._claims.side)
             for problem in index_faults(self._disk, self._folder, base, walked.batches):
                 yield _note(problem.path, problem.problem)
 
-    def _beside(self, sealed: manifest.Sealed) -> Iterator[Finding]:
-        found = side_files.look(self._disk, self._folder, sealed.base_offset, sealed.next_offset)
+    def _beside(self, base: int, end: int, written: side_files.SideFiles) -> Iterator[Finding]:
+        found = side_files.look(self._disk, self._folder, base, end)
         for noted, now, path in (
-            (sealed.side.aborted, found.aborted, self._path(sealed.base_offset, files.TXN_INDEX)),
-            (sealed.side.producers, found.producers, self._path(sealed.next_offset, files.SNAPSHOT)),
+            (written.aborted, found.aborted, self._path(base, files.TXN_INDEX)),
+            (written.producers, found.producers, self._path(end, files.SNAPSHOT)),
         ):
             is_gone = now == side_files.UNKNOWN  # a snapshot that is no longer needed is removed
             if side_files.UNKNOWN != noted != now and not is_gone:

@@ -165,8 +165,10 @@ def test_a_segment_that_was_cleaned_twice_is_whole(directory: Path) -> None:
     assert verdict_of(directory)["findings"] != []
 
 
-def test_an_index_of_aborted_transactions_that_is_another_is_a_note(directory: Path) -> None:
-    made_up = segments(directory)[0].with_suffix(".txnindex")
+@pytest.mark.parametrize("place", [0, -1], ids=["sealed", "last"])
+def test_an_index_of_aborted_transactions_that_is_another_is_a_note(directory: Path, place: int) -> None:
+    """Of the last segment, if it was closed by a clean stop."""
+    made_up = segments(directory)[place].with_suffix(".txnindex")
     made_up.write_bytes((0).to_bytes(2, "big") + b"".join(each.to_bytes(8, "big") for each in (5, 0, 1, 2)))
     (finding,) = verdict_of(directory)["findings"]
     assert finding["path"] == str(made_up)

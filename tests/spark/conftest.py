@@ -74,6 +74,7 @@ def spark_jars() -> Path:
     directory = CACHE / "spark-jars"
     os.environ[jars.DIRECTORY_VARIABLE] = str(directory)
     shared_classes.make()
+    os.environ["SPARK_SUBMIT_OPTS"] = shared_classes.short_lived()  # for the drivers of commands and examples
     return directory
 
 

@@ -15,7 +15,7 @@ from tests.simulation.guards import search
 from tests.simulation.run import Outcome
 from tests.simulation.transaction_run import run_transactions
 
-DAMAGED = int(os.environ.get("HEADRACE_TRANSACTION_DAMAGE_SEEDS", "100"))
+DAMAGED = int(os.environ.get("HEADRACE_TRANSACTION_DAMAGE_SEEDS", "40"))
 COUNT = int(os.environ.get("HEADRACE_TRANSACTION_SEEDS", "200"))
 PER_TEST = 8
 LEADERS_COME_AND_GO = ("kill", "bounce", "suspect", "prefer")

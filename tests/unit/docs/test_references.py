@@ -1,0 +1,74 @@
+"""Every module, test and page that a document names exists: a reader who looks for one finds it."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+_ROOT: Final = Path(__file__).parents[3]
+_FOLDERS: Final = (".ci", "bench", "codegen", "docs", "examples", "src", "tests", "third_party_clients")
+_LEFT: Final = frozenset((".venv", "__pycache__", "node_modules", "target"))
+_QUOTED: Final = re.compile(r"`([^`\n]+)`")
+_PLACE: Final = re.compile(r"([\w./-]+\.(?:py|md|sh))?(?:::([\w:]+)(?:\[.*\])?)?")
+"""A path, a test of it, or a test alone, which is one of the path before it."""
+_LINK: Final = re.compile(r"\]\(([^)\s#]+)(?:#[\w-]*)?\)")
+
+
+@cache
+def _files() -> tuple[str, ...]:
+    """Not what a build or a tool has left."""
+    found = [*_ROOT.iterdir(), *(path for folder in _FOLDERS for path in (_ROOT / folder).rglob("*"))]
+    names = (path.relative_to(_ROOT) for path in found if path.is_file())
+    return tuple(sorted(str(name) for name in names if not _LEFT.intersection(name.parts)))
+
+
+@cache
+def _defines(name: str, what: str) -> bool:
+    return re.search(rf"\b(?:def|class) {re.escape(what)}\b", (_ROOT / name).read_text()) is not None
+
+
+def _documents() -> list[str]:
+    return [name for name in _files() if name.endswith(".md")]
+
+
+def missing(text: str, folder: Path) -> list[str]:
+    """What a text names that is not there. Paths may begin in any folder of the project."""
+    found = []
+    named: list[str] = []
+    for quoted in _QUOTED.findall(text):
+        place = _PLACE.fullmatch(quoted)
+        if place is None:
+            continue
+        path, what = place.group(1), place.group(2)
+        if path is not None:
+            path = path.removeprefix("./")
+            named = [name for name in _files() if name == path or name.endswith(f"/{path}")]
+        if not named or (what and not any(_defines(name, what.rpartition(":")[2]) for name in named)):
+            found.append(quoted)
+    return found + [
+        link for link in _LINK.findall(text) if "://" not in link and not (folder / link).exists()
+    ]
+
+
+@pytest.mark.parametrize("document", _documents())
+def test_what_a_document_names_is_there(document: str) -> None:
+    assert missing((_ROOT / document).read_text(), (_ROOT / document).parent) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("`unit/docs/test_references.py::test_what_a_document_names_is_there`", 0),
+        ("`unit/docs/test_references.py::test_that_never_was`", 1),
+        ("`unit/docs/test_references.py`, `::missing`, `::never_was`", 1),
+        ("`never/was.py`", 1),
+        ("[a page](never_was.md#part)", 1),
+        ("[a page](test_references.py), [elsewhere](https://example.org/never_was.md)", 0),
+    ],
+)
+def test_what_is_not_there_is_noticed(text: str, told: int) -> None:
+    assert len(missing(text, Path(__file__).parent)) == told

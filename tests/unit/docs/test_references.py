@@ -15,6 +15,8 @@ _LEFT: Final = frozenset((".venv", "__pycache__", "node_modules", "target"))
 _QUOTED: Final = re.compile(r"`([^`\n]+)`")
 _PLACE: Final = re.compile(r"([\w./-]+\.(?:py|md|sh))?(?:::([\w:]+)(?:\[.*\])?)?")
 """A path, a test of it, or a test alone, which is one of the path before it."""
+_INSIDE: Final = re.compile(r"`([\w./-]+\.py)` \(((?:`[^`\n]+`(?:, | and )?)+)\)")
+"""A module, and in brackets what of it."""
 _LINK: Final = re.compile(r"\]\(([^)\s#]+)(?:#[\w-]*)?\)")
 
 
@@ -49,6 +51,12 @@ def missing(text: str, folder: Path) -> list[str]:
             named = [name for name in _files() if name == path or name.endswith(f"/{path}")]
         if not named or (what and not any(_defines(name, what.rpartition(":")[2]) for name in named)):
             found.append(quoted)
+    for path, words in _INSIDE.findall(text):
+        files = [name for name in _files() if name == path or name.endswith(f"/{path}")]
+        for word in _QUOTED.findall(words):
+            last = word.rstrip("()").rpartition(".")[2]
+            if not any(re.search(rf"\b{re.escape(last)}\b", (_ROOT / name).read_text()) for name in files):
+                found.append(f"{path} ({word})")
     return found + [
         link for link in _LINK.findall(text) if "://" not in link and not (folder / link).exists()
     ]
@@ -66,6 +74,8 @@ def test_what_a_document_names_is_there(document: str) -> None:
         ("`unit/docs/test_references.py::test_that_never_was`", 1),
         ("`unit/docs/test_references.py`, `::missing`, `::never_was`", 1),
         ("`never/was.py`", 1),
+        ("`unit/docs/test_references.py` (`missing`, `_files`)", 0),
+        ("`unit/docs/test_references.py` (`missing`, `never_was_there`)", 1),
         ("[a page](never_was.md#part)", 1),
         ("[a page](test_references.py), [elsewhere](https://example.org/never_was.md)", 0),
     ],

@@ -69,5 +69,5 @@ class FaultScene:
     def may_lose_power(self, host: SimulatedHost) -> bool:
         """What is synced survives it, but nobody trusts a host that it happened to."""
         if self.synced:
-            return not any(other.is_emptied for other in self.others(host))
+            return not any(other.is_emptied or other.damaged for other in self.others(host))
         return self.may_lose_disk(host)

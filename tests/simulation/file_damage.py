@@ -350,9 +350,10 @@ class FileDamage:
         return True
 
     def _is_all_that_it_knows(self, host: SimulatedHost, key: Key) -> bool:
-        """The copy of the metadata, where nothing else says yet which replicas there are: without it the
-        broker can vouch for none."""
-        return key == METADATA and f"{DATA}/{claims_file.NAME}" not in host.disk.files(DATA)
+        """The copy of the metadata, unless a clean stop has written down which replicas there are: without
+        it the broker can vouch for none."""
+        written = {f"{DATA}/{claims_file.NAME}", f"{DATA}/{checkpoints.CLEAN_SHUTDOWN}"}
+        return key == METADATA and not written <= set(host.disk.files(DATA))
 
     def _hosted(self, host: SimulatedHost) -> list[Key]:
         return sorted({key for path in self._files(host) if (key := partition_of(path)) is not None})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.controller.topic_image import PartitionState
 from headrace.core.errors import CorruptBatch
-from headrace.log import files
+from headrace.log import files, manifest
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.batch import check
 from headrace.replication.partition import Partition
@@ -81,9 +81,24 @@ class Replica:
         return self.partition.log.is_open and self.partition.log.directory.failure is None
 
 
+def _has_listed(disk: SimulatedDisk, log: PartitionLog) -> bool:
+    names = set(disk.files(f"{log.path}/"))
+    if f"{log.path}/{manifest.NAME}" not in names:
+        return True
+    try:
+        known = manifest.decode(disk.content(f"{log.path}/{manifest.NAME}"))
+    except manifest.CorruptManifest:
+        return True  # what stands in it is not believed
+    return all(f"{log.path}/{files.numbered(each.base_offset)}{files.LOG}" in names for each in known.sealed)
+
+
 def holds_all(disk: SimulatedDisk, log: PartitionLog, committed: CommittedLog) -> bool:
-    """Whether a log's files, as they are under their names, hold every committed record from its start on."""
+    """Whether a log's files, as they are under their names, hold every committed record from its start on.
+
+    None may be missing that the next process would look for: a higher start may not be on the disk yet."""
     start = log.log_start_offset
+    if not _has_listed(disk, log):
+        return False
     found: list[Entry] = []
     try:
         for path in disk.files(f"{log.path}/"):

@@ -12,6 +12,7 @@ import pytest
 
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, files
+from headrace.log.claims_file import ClaimsFile
 from headrace.protocol.batch import read_header
 from headrace.protocol.records import encode_batch
 from headrace.testing.disk import SimulatedDisk
@@ -271,9 +272,10 @@ def test_a_follower_with_another_log_begins_anew() -> None:
         assert it.invariants.is_whole(host, (TOPIC, 0))
 
 
-def test_a_broker_that_cannot_know_what_it_lacks_vouches_for_nothing() -> None:
-    """It was killed before its first checkpoint, and lost its copy of the metadata with a folder: it made the
-    log anew, and led with nothing in it."""
+@pytest.mark.parametrize("has_claims", [False, True], ids=["no claims", "claims of before"])
+def test_a_broker_that_cannot_know_what_it_lacks_vouches_for_nothing(has_claims: bool) -> None:
+    """It was killed before its first checkpoint, or before the first that named the log. It lost its copy of
+    the metadata with the log's folder, made the log anew, and led with nothing in it (2000606, 2003438)."""
     with scene(
         brokers=2, properties=NEVER | {"replica.high.watermark.checkpoint.interval.ms": "600000"}
     ) as it:
@@ -284,6 +286,8 @@ def test_a_broker_that_cannot_know_what_it_lacks_vouches_for_nothing() -> None:
             for path in (f"/data/{TOPIC}-0", "/data/__cluster_metadata-0", f"/data/{claims_file.NAME}"):
                 if any(each.startswith(path) for each in disk.files("/data/")):
                     disk.lose(path)
+            if has_claims:
+                disk.put(f"/data/{claims_file.NAME}", claims_file.encode(ClaimsFile(0, {})))
 
         it.cluster.ensemble.versions.clear()  # as if the first of them had not been told yet
         damage_while_down(follower, (TOPIC, 0), drop)

@@ -269,9 +269,11 @@ class SimulatedDisk:
     def unseen(self) -> Iterator[None]:
         """What is read meanwhile stays as far from memory as it was."""
         far = [node for node in self._changed if not node.is_resident]
-        yield
-        for node in far:
-            node.is_resident = False
+        try:
+            yield
+        finally:  # also where damage ends the reading
+            for node in far:
+                node.is_resident = False
 
     def lose(self, path: str) -> None:
         """A file or folder is gone for good. Whoever has it open keeps it."""

@@ -99,8 +99,10 @@ class Membership:
         previous_epoch, earlier, stopped = self._previous()
         hosts_nothing = not self._whole_since and broker.world.wholeness.folders
         lost = find_lost(broker.image, broker.broker_id, broker.logs, hosts_nothing=hosts_nothing)
-        # Without metadata and without claims nobody knows which replicas there should be.
-        is_ignorant = hosts_nothing and not broker.image.brokers and not broker.logs.have_claims
+        # Without metadata only the claims say which replicas there should be. Those of a clean stop name all;
+        # a process that was killed may have made logs since it wrote them.
+        has_all_claims = broker.logs.have_claims and stopped == "clean"
+        is_ignorant = hosts_nothing and not broker.image.brokers and not has_all_claims
         if is_ignorant or sum(len(topic) for topic, _ in lost) > MOST_LOST_CHARACTERS:
             previous_epoch, earlier, stopped, lost = -1, (), "unknown", frozenset()
         return BrokerDescription(

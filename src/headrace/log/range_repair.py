@@ -102,7 +102,7 @@ class RangeRepair:
                 at,
                 self.sealed.size,
                 expected,
-                highest=self.segment.highest_offset,
+                highest=self.sealed.next_offset - 1,
                 epoch_of=self._epochs.epoch_of,
             )
             for _, header, _ in walk:

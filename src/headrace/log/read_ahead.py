@@ -33,6 +33,7 @@ class ReadAhead:
     __slots__ = (
         "_file",
         "_found",
+        "_highest",
         "_index_is_wrong",
         "_length",
         "_loaded",
@@ -60,6 +61,7 @@ class ReadAhead:
         self._state = log.truncations
         self._file = segment.open_file
         self._size = segment.size
+        self._highest = log.last_offset_of(segment)
         self._written = segment.index.written
         self._start = segment.recent_position(offset) if offset > segment.base_offset else 0
         if segment.reads is not None:
@@ -148,7 +150,7 @@ class ReadAhead:
                 begin,
                 self._size,
                 segment.base_offset,
-                highest=segment.highest_offset,
+                highest=self._highest,
                 epoch_of=self.log.epochs.epoch_of,
             )
             for position, header, _ in walk:

@@ -101,13 +101,24 @@ class Round:
 class SegmentScrub:
     """One pass over one segment. `position` says how far it is; `fault` ends it."""
 
-    __slots__ = ("_file", "_next_offset", "_size", "_truncations", "fault", "log", "position", "segment")
+    __slots__ = (
+        "_file",
+        "_highest",
+        "_next_offset",
+        "_size",
+        "_truncations",
+        "fault",
+        "log",
+        "position",
+        "segment",
+    )
 
     def __init__(self, log: PartitionLog, segment: Segment) -> None:
         self.log = log
         self.segment = segment
         self._truncations = log.truncations
         self._size = segment.size
+        self._highest = log.last_offset_of(segment)
         self._next_offset = segment.base_offset
         self._file: _Passing | None = None
         self.position = 0
@@ -139,7 +150,7 @@ class SegmentScrub:
             begin,
             self._size,
             self._next_offset,
-            highest=self.segment.highest_offset,
+            highest=self._highest,
             epoch_of=self.log.epochs.epoch_of,
         )
         for _ in _until(walk, begin + PIECE_BYTES):

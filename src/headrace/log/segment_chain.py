@@ -6,6 +6,7 @@ sync has returned, and its checkpoint is lowered before anything below it is cut
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -132,6 +133,12 @@ class SegmentChain(LogFolder):
     @property
     def active_segment(self) -> Segment:
         return self._active
+
+    def last_offset_of(self, segment: Segment) -> int:
+        """No batch of the segment has a higher one. Checksums do not cover offsets: a bit flipped in that of
+        the last batch of a segment shows by this alone."""
+        place = bisect_right(self._bases, segment.base_offset)
+        return (self._bases[place] if place < len(self._bases) else self.end_offset) - 1
 
     @property
     def first_batch(self) -> FirstBatch | None:

@@ -9,6 +9,7 @@ import pytest
 
 from headrace.log import scrub
 from headrace.log.os_disk import OsDisk
+from headrace.log.read_ahead import ReadAhead
 from headrace.log.scrub import Checkpoint, Cursor, Round, SegmentScrub
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, append, open_at, topic_config
@@ -123,3 +124,25 @@ def test_a_leader_epoch_that_was_changed_is_damage_though_no_checksum_covers_it(
     assert ticket.fault is not None
     assert ticket.fault.position == found.position
     assert "leader epoch" in ticket.fault.reason
+
+
+@pytest.mark.parametrize("place", ["sealed", "active"])
+def test_an_offset_that_jumped_ahead_is_damage_though_no_checksum_covers_it(place: str) -> None:
+    """Of the last batch of a segment, which no other batch contradicts: a follower took it for a gap that
+    compaction had left, and ended a million offsets behind its leader's end (seed 2004643)."""
+    disk = SimulatedDisk()
+    log = open_at(disk, ROOT, config=LARGE)
+    for _ in range(40):
+        append(log, bytes(100_000))
+    segment = log.segments[0 if place == "sealed" else -1]
+    offset = log.last_offset_of(segment)
+    found = segment.locate(offset)
+    assert found is not None
+    disk.flip(segment.path(".log"), (found.position + 5) * 8 + 3)
+    ticket = ReadAhead.at(log, segment, found.position)
+    ticket.run()
+    assert [damage.position for damage in ticket.done()] == [found.position]
+    if place == "sealed":
+        scrubbed = SegmentScrub(log, segment)
+        run(scrubbed)
+        assert scrubbed.fault is not None

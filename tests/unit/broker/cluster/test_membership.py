@@ -15,7 +15,7 @@ from headrace.broker.cluster import description
 from headrace.broker.cluster.membership import Membership
 from headrace.broker.logging import get_logger
 from headrace.controller.brokers import BrokerDescription
-from headrace.controller.image import Endpoint, MetadataImage
+from headrace.controller.image import Endpoint
 from headrace.core.errors import ConfigError, CorruptLog, HeadraceError
 from headrace.core.ids import BrokerEpoch, BrokerId, TopicPartition
 from headrace.core.ports_coordination import Coordination, Member
@@ -62,7 +62,8 @@ class Host:
         self.boot_id = "boot"
         self.processes = 0
         self.version = 0
-        self.has_claims = True
+        self.has_claims = self.has_metadata = True
+        self.epoch_at_stop = -1
         self.damaged: dict[TopicPartition, CorruptLog] = {}
 
     def start(self, uuid: int = 77) -> Membership:
@@ -79,7 +80,7 @@ class Host:
                 online=lambda: [directory],
                 logs={},
                 quarantined=self.damaged,
-                broker_epoch_at_stop=-1,
+                broker_epoch_at_stop=self.epoch_at_stop,
                 have_claims=self.has_claims,
                 versions=lambda: {UUID(int=uuid): self.version},
                 raise_versions=lambda known: (
@@ -87,7 +88,7 @@ class Host:
                 ),
             ),
             log=get_logger("test"),
-            image=MetadataImage(),
+            image=SimpleNamespace(brokers={1: None} if self.has_metadata else {}, topics_by_name={}),
             supported_features={},
             world=SimpleNamespace(boot_id=self.boot_id, wholeness=ALL_ON),
         )
@@ -136,13 +137,26 @@ async def test_with_more_lost_replicas_than_a_node_can_name_nothing_is_vouched_f
     assert (again.stopped, again.earlier_incarnations, again.lost) == ("unknown", (), frozenset())
 
 
-async def test_who_knows_neither_metadata_nor_claims_vouches_for_nothing() -> None:
-    """A folder that is missing too would not be missed."""
+@pytest.mark.parametrize(
+    ("has_metadata", "has_claims", "epoch_at_stop", "stopped"),
+    [
+        (True, True, -1, "same-boot"),
+        (True, False, -1, "same-boot"),
+        (False, True, 10, "clean"),
+        (False, True, -1, "unknown"),
+        (False, False, 10, "unknown"),
+        (False, False, -1, "unknown"),
+    ],
+)
+async def test_who_cannot_know_which_replicas_there_were_vouches_for_none(
+    has_metadata: bool, has_claims: bool, epoch_at_stop: int, stopped: str
+) -> None:
+    """A folder that is missing too would not be missed. Claims name all replicas only after a clean stop."""
     host = Host()
     await host.start().register()
-    host.has_claims = False
+    host.has_metadata, host.has_claims, host.epoch_at_stop = has_metadata, has_claims, epoch_at_stop
     await host.start().register()
-    assert host.service.told[-1].stopped == "unknown"
+    assert host.service.told[-1].stopped == stopped
 
 
 async def test_directories_that_are_older_than_was_told_are_not_vouched_for() -> None:

@@ -75,7 +75,7 @@ def test_what_a_document_names_is_there(document: str) -> None:
         ("`unit/docs/test_references.py`, `::missing`, `::never_was`", 1),
         ("`never/was.py`", 1),
         ("`unit/docs/test_references.py` (`missing`, `_files`)", 0),
-        ("`unit/docs/test_references.py` (`missing`, `never_was_there`)", 1),
+        ("`unit/docs/__init__.py` (`missing`)", 1),
         ("[a page](never_was.md#part)", 1),
         ("[a page](test_references.py), [elsewhere](https://example.org/never_was.md)", 0),
     ],

@@ -10,7 +10,6 @@ encoded anew.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import threading
 import time
@@ -27,6 +26,7 @@ from headrace.protocol.records import NewRecord, encode_batch
 from headrace.protocol.stored.partition_record import PartitionRecord
 from headrace.protocol.stored.topic_record import TopicRecord
 from headrace.testing.cluster import Cluster
+from tests.hostile.broker_process import SPAWNED, running
 from tests.wire import Wire
 
 CLIENTS: Final = 20
@@ -109,25 +109,17 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=30)
     given = options.parse_args()
-    spawned = multiprocessing.get_context("spawn")
-    ours, theirs = spawned.Pipe()
-    broker = spawned.Process(target=serve, args=(theirs,))
-    broker.start()
-    try:
-        port = int(ours.recv().rpartition(":")[2])
+    with running(serve) as (port, _):
         with Wire(port, timeout=60) as wire:
             topic = create.CreatableTopic(name=NEIGHBOUR, num_partitions=1, replication_factor=1)
             wire.ask(create.CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7, CreateTopicsResponse)
         alone = latencies(port, given.seconds)
-        here, there = spawned.Pipe()
-        clients = spawned.Process(target=ask_all, args=(port, given.seconds, there))
+        here, there = SPAWNED.Pipe()
+        clients = SPAWNED.Process(target=ask_all, args=(port, given.seconds, there))
         clients.start()
         beside = latencies(port, given.seconds)
         count, size = here.recv()
         clients.join()
-    finally:
-        ours.send(None)
-        broker.join()
     total = TOPICS * PARTITIONS_EACH
     print(f"{count} answers of {size:,} bytes about {total:,} partitions; load {os.getloadavg()[0]:.1f}")
     print(f"neighbour's produce alone: p50 {alone[0]:.2f} ms, p99 {alone[1]:.2f} ms")

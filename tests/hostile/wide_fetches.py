@@ -10,7 +10,6 @@ In one round the client closes its connections without waiting for an answer, in
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import socket
 import threading
@@ -25,6 +24,7 @@ from headrace.protocol.messages import create_topics_request as create
 from headrace.protocol.messages import fetch_request as fetch
 from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
 from headrace.testing.cluster import Cluster
+from tests.hostile.broker_process import SPAWNED, running
 from tests.hostile.metadata_storm import NEIGHBOUR, latencies
 from tests.wire import Wire
 
@@ -78,13 +78,7 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=30)
     given = options.parse_args()
-    spawned = multiprocessing.get_context("spawn")
-    ours, theirs = spawned.Pipe()
-    broker = spawned.Process(target=serve, args=(theirs,))
-    broker.start()
-    assert broker.pid is not None
-    try:
-        port = int(ours.recv().rpartition(":")[2])
+    with running(serve) as (port, pid):
         with Wire(port, timeout=60) as wire:
             topics = [
                 create.CreatableTopic(name=name, num_partitions=count, replication_factor=1)
@@ -97,12 +91,12 @@ def main() -> None:
         alone = latencies(port, given.seconds)
         print(f"neighbour's produce alone: p50 {alone[0]:.2f} ms, p99 {alone[1]:.2f} ms")
         for keeps in (False, True):
-            attacker = spawned.Process(target=attack, args=(port, given.seconds, keeps))
+            attacker = SPAWNED.Process(target=attack, args=(port, given.seconds, keeps))
             peak, is_over = [0], threading.Event()
 
             def watch(peak: list[int] = peak, is_over: threading.Event = is_over) -> None:
                 while not is_over.wait(0.1):
-                    peak[0] = max(peak[0], resident_mb(broker.pid or 0))
+                    peak[0] = max(peak[0], resident_mb(pid))
 
             watcher = threading.Thread(target=watch)
             attacker.start()
@@ -116,9 +110,6 @@ def main() -> None:
                 f"beside {A_SECOND} wide fetches a second, {how}: p50 {beside[0]:.2f} ms,"
                 f" p99 {beside[1]:.2f} ms; 100 is wanted; the broker has {peak[0]} MB at most"
             )
-    finally:
-        ours.send(None)
-        broker.join()
     print(f"load {os.getloadavg()[0]:.1f}")
 
 

@@ -79,9 +79,9 @@ class LogManager:
         self._new_uuid = new_uuid
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.quarantined: dict[TopicPartition, CorruptLog] = {}
+        """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
         self.rebuilt: list[str] = []
         """Files beside the batches that were not what had been written, when their log was opened."""
-        """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
         self.broker_epoch_at_stop = -1
         """From the clean-shutdown files; -1 when the last stop was not clean everywhere."""
         self.directories = [

@@ -309,10 +309,8 @@ class _Loader:
         expected = self.proof.side_files(segments, until if is_all else None)
         if self.aborting or expected.is_lost or any(expected.aborted.values()):
             self.made_anew = transaction_recovery.repair(
-                self.disk, segments, self.path, self.snapshots, self.aborting, expected
+                self.disk, segments, self.path, self.snapshots, self.aborting, expected, self.rebuilt
             )
-            made = [segment for segment in segments if segment.base_offset in self.made_anew]
-            self.rebuilt += [segment.transactions.path for segment in made]
         self.rebuilt += producer_replay.rebuild(
             self.disk, self.producers, segments, self.path, self.snapshots, until, expected
         )

@@ -22,9 +22,10 @@ def repair(
     snapshots: list[int],
     indexed: Collection[int],
     expected: Expected,
+    rebuilt: list[str],
 ) -> set[int]:
     """`indexed`: the base offsets of the segments that have such an index. Returns those where one was made
-    anew."""
+    anew; `rebuilt` gets their paths, and those of snapshots that were not believed."""
     made: set[int] = set()
     states: ProducerStates | None = None
     """As of the end of the last one that was made anew: the next goes on from there, so that the log is read
@@ -38,11 +39,14 @@ def repair(
             continue
         if states is None:
             states = ProducerStates()
-            producer_replay.rebuild(disk, states, segments[:place], folder, snapshots, base, expected)
+            rebuilt += producer_replay.rebuild(
+                disk, states, segments[:place], folder, snapshots, base, expected
+            )
         else:
             producer_replay.replay(states, segments[:place], base)
         _rebuild(disk, segment, states)
         made.add(base)
+        rebuilt.append(index.path)
     return made
 
 

@@ -139,6 +139,16 @@ def test_whoever_opens_the_log_hears_of_it(tmp_path: Path, suffix: str, damage: 
     assert heard[1] == []
 
 
+def test_it_hears_of_both_where_one_is_needed_for_the_other(tmp_path: Path) -> None:
+    written(tmp_path, clean=True)
+    harm(tmp_path, ".txnindex", remove)
+    harm(tmp_path, ".snapshot", rotate)
+    manager = open_manager(tmp_path, topic_config())
+    heard = {Path(path).suffix for path in manager.rebuilt}
+    manager.shut_down(2)
+    assert heard == {".txnindex", ".snapshot"}
+
+
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])
 def test_both_may_be_harmed(tmp_path: Path, clean: bool) -> None:
     before = written(tmp_path, clean=clean)

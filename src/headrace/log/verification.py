@@ -152,7 +152,8 @@ class _Check:
         prints = {} if known is None else sealed_segments.listed(self._disk, self._folder, known, self.bases)
         for place, base in enumerate(self.bases):
             path, following = self._path(base), self.bases[place + 1 : place + 2]
-            walked = self._walk(base)
+            highest = following[0] - 1 if following else base + MAX_RELATIVE_OFFSET
+            walked = self._walk(base, highest)
             self.end = walked.end_offset
             if walked.fault is not None:
                 yield self._fault(path, walked, is_last=not following)
@@ -187,12 +188,12 @@ class _Check:
         finally:
             file.close()
 
-    def _walk(self, base: int) -> _Walked:
+    def _walk(self, base: int, highest: int) -> _Walked:
         file = self._disk.open(self._path(base))
         batches: dict[int, int] = {}
         is_compacted = False
         try:
-            walk = scan.CheckedWalk(file, 0, self.sizes[base], base, highest=base + MAX_RELATIVE_OFFSET)
+            walk = scan.CheckedWalk(file, 0, self.sizes[base], base, highest=highest)
             expected = base
             for position, header, _ in walk:
                 batches[position] = header.last_offset

@@ -139,14 +139,16 @@ def test_whoever_opens_the_log_hears_of_it(tmp_path: Path, suffix: str, damage: 
     assert heard[1] == []
 
 
-def test_it_hears_of_both_where_one_is_needed_for_the_other(tmp_path: Path) -> None:
+def test_it_hears_of_each_where_one_is_needed_for_the_other(tmp_path: Path) -> None:
     written(tmp_path, clean=True)
-    harm(tmp_path, ".txnindex", remove)
+    harm(tmp_path, ".txnindex", lambda paths: paths[-1].unlink())
     harm(tmp_path, ".snapshot", rotate)
+    harmed = {str(path) for path in (tmp_path / str(PARTITION)).glob("*.snapshot")}
     manager = open_manager(tmp_path, topic_config())
-    heard = {Path(path).suffix for path in manager.rebuilt}
+    heard = manager.rebuilt
     manager.shut_down(2)
-    assert heard == {".txnindex", ".snapshot"}
+    assert {path for path in heard if path.endswith(".snapshot")} == harmed
+    assert sum(path.endswith(".txnindex") for path in heard) == 1
 
 
 @pytest.mark.parametrize("clean", [True, False], ids=["stopped", "killed"])

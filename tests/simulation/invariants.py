@@ -295,6 +295,8 @@ class Invariants:
         before = place_of(known, entries[0].base_offset)
         if at == 0 and before > place_of(known, replica.mirror.begin):
             raise InvariantBroken("CommittedRecordsStay", f"{where} begins with {entries[0]}")
+        # What lies before the log start is nobody's: its segments go when that start is on the disk.
+        at = max(at, place_of(entries, replica.partition.log.log_start_offset))
         while at < len(entries) and at + before < len(known) and entries[at].next_offset <= until:
             if entries[at] != known[at + before]:
                 raise InvariantBroken(name, f"{where}: {entries[at]} instead of {known[at + before]}")

@@ -227,11 +227,14 @@ class Partition(Replica):
         if term is None:
             return
         progress = term.follower(replica_id, broker_epoch)
-        if not self.log.log_start_offset <= fetch_offset <= self.log.end_offset:
+        leader_start, leader_end = self.log.log_start_offset, self.log.end_offset
+        if not leader_start <= fetch_offset <= leader_end:
             # It holds something else, or nothing that is still here: that is no progress.
             raise OffsetOutOfRange(f"broker {replica_id} asks {self.topic_partition} from {fetch_offset} on")
         steps_back = fetch_offset < progress.end_offset and broker_epoch == progress.broker_epoch
-        caught_up = progress.on_fetch(broker_epoch, fetch_offset, log_start_offset, self.log.end_offset, now)
+        caught_up = progress.on_fetch(
+            broker_epoch, fetch_offset, log_start_offset, leader_start, leader_end, now
+        )
         if steps_back:
             # It is believed: to believe too little is always safe. But whoever has nothing new to say would
             # not say it again, and be kept out of the ISR until the next append.
@@ -354,11 +357,13 @@ class Partition(Replica):
             tell_append(self._replica_readers, size)
         following.leader_high_watermark = data.high_watermark
         following.uncommitted_bytes += size
-        self._follow_high_watermark(following, min(data.high_watermark, log.end_offset))
-        # The leader deletes records by its log start; a follower must not keep them longer.
-        start = min(data.log_start_offset, self.high_watermark)
+        high_watermark = min(data.high_watermark, log.end_offset)
+        # The leader deletes records by its log start; a follower must not keep them longer. First this: below
+        # it may lie records of an epoch that never committed them, and the high watermark would vouch for them.
+        start = min(data.log_start_offset, max(high_watermark, self.high_watermark))
         if start > log.log_start_offset:
             log.delete_records_before(start)
+        self._follow_high_watermark(following, high_watermark)
 
     def on_truncated(self, now: float, now_ms: int) -> None:
         """The log's truncation was run. What the metadata said meanwhile holds now."""

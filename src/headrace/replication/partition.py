@@ -358,9 +358,9 @@ class Partition(Replica):
         following.leader_high_watermark = data.high_watermark
         following.uncommitted_bytes += size
         high_watermark = min(data.high_watermark, log.end_offset)
-        # The leader deletes records by its log start; a follower must not keep them longer. The log start moves
-        # first: below it may lie records of an epoch that never committed them, and the high watermark would
-        # vouch for them.
+        # The leader deletes records by its log start; a follower must not keep them longer. The log start
+        # moves first: below it may lie records of an epoch that never committed them, and the high watermark
+        # would vouch for them.
         start = min(data.log_start_offset, max(high_watermark, self.high_watermark))
         if start > log.log_start_offset:
             log.delete_records_before(start)

@@ -34,7 +34,7 @@ class FollowerProgress:
         """-1 until its first fetch in this epoch."""
         self.log_start_offset = UNKNOWN
         self.unproven_below = 0
-        """Where the leader's log began when this incarnation first fetched: no epoch below can be compared."""
+        """Where the leader's log began at this incarnation's first fetch: no epoch below can be compared."""
         self.caught_up_at = caught_up_at
         """When it last had everything that the leader had then; a member of the ISR begins with a grace."""
         self.behind_since = NEVER

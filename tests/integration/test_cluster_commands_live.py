@@ -159,8 +159,11 @@ def test_a_broker_is_retired(tmp_path: Path) -> None:
         run("topic", "create", "t", "-p", "3", "-r", "2")
         assert "is alive" in _refusal(run, "cluster", "unregister", "3")
         run("cluster", "drain", "3")
+        run("topic", "create", "late", "-p", "6", "-r", "2")  # before it is stopped: it gets replicas again
         cluster.processes.retire(3)
         eventually(lambda: not run.status()["brokers"][2]["alive"])
+        eventually(lambda: "headrace cluster drain 3" in _refusal(run, "cluster", "unregister", "3"))
+        run("cluster", "drain", "3")
         eventually(lambda: run.succeeds("cluster", "unregister", "3"))  # each broker hears of it by itself
         eventually(lambda: [broker["id"] for broker in run.status()["brokers"]] == [1, 2])
         assert run.status()["verdict"] == "healthy"

@@ -58,7 +58,7 @@ def test_only_what_is_lost_is_fetched(leads: bool, way: str) -> None:
         assert it.in_sync() == 3
         assert (it.row().leader, it.row().leader_epoch) == (row.leader, row.leader_epoch)
         assert broker.metrics.scrub.damage_found == 1
-        assert broker.integrity.count_unmended() == 0
+        assert broker.integrity.unmended() == []
 
 
 def test_it_is_tried_again_while_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:

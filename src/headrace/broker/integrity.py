@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from headrace.replication.partition import Partition
 
 NEXT_STEP = (
-    "stop the broker and run headrace log verify to see what is damaged; restore the file from a backup, "
-    "or delete its records"
+    "stop the broker and run `headrace log verify DIRECTORY`; restore the file from a backup, or give the"
+    " records up with `headrace topic trim`"
 )
 LOOK_AGAIN_SECONDS: Final = 5.0
 """Until it is asked once more whether another replica can mend what is damaged here."""
@@ -48,6 +48,13 @@ LOOK_AGAIN_SECONDS: Final = 5.0
 def verify(part: FileRange) -> None:
     """Raises CorruptLog. For a thread."""
     verify_range(part.file, part.position, part.length)
+
+
+def _refused(log: PartitionLog, segment: Segment) -> list[Damage]:
+    """What of a segment is damaged and still a part of its log: deleted records are nobody's loss."""
+    if log.closed or segment.reads is None or segment not in log.segments:
+        return []
+    return [damage for damage in segment.reads.damage if damage.end_offset > log.log_start_offset]
 
 
 class Integrity:
@@ -131,7 +138,8 @@ class Integrity:
         """The file of a segment that is a part of its log cannot be opened or read."""
         log = partition.log
         if error.errno == errno.ENOENT:
-            missing = Damage(0, segment.size, segment.base_offset, "the file is missing")
+            end_offset = log.last_offset_of(segment) + 1
+            missing = Damage(0, segment.size, segment.base_offset, end_offset, "the file is missing")
             self.on_damage(partition, segment, missing)
         else:
             # Not damaged but not to be had: as with every other error of a disk, all of it is out of use.
@@ -189,33 +197,29 @@ class Integrity:
             self._timer.cancel()
         await self._mending.stop()
 
-    def count_unmended(self) -> int:
+    def unmended(self) -> list[tuple[TopicPartition, Damage]]:
         """Damaged ranges that readers are refused."""
-        return sum(
-            len(segment.reads.damage)
-            for segment in self._still_unmended()
-            if segment.reads is not None and not self._mending.is_under_way(segment)
-        )
+        return [
+            (partition.topic_partition, damage)
+            for segment, partition in self._still_unmended().items()
+            if not self._mending.is_under_way(segment)
+            for damage in _refused(partition.log, segment)
+        ]
 
     def _still_unmended(self) -> dict[Segment, Partition]:
         self._unmended = {
             segment: partition
             for segment, partition in self._unmended.items()
-            if not partition.log.closed
-            and segment in partition.log.segments
-            and segment.reads is not None
-            and segment.reads.damage
+            if _refused(partition.log, segment)
         }
         return self._unmended
 
     def consider_mending(self) -> None:
         """Another replica may have come into sync since damage was found."""
         for segment, partition in list(self._still_unmended().items()):
-            if self._mending.is_under_way(segment) or partition.log.closed or segment.reads is None:
-                continue
-            if self.is_elsewhere(partition):
+            if not self._mending.is_under_way(segment) and self.is_elsewhere(partition):
                 self._unmended.pop(segment, None)
-                self.on_damage(partition, segment, segment.reads.damage[0])
+                self.on_damage(partition, segment, _refused(partition.log, segment)[0])
 
     def is_elsewhere(self, partition: Partition) -> bool:
         """Whether another broker has what is committed: it leads, or is alive and in the ISR, or eligible."""

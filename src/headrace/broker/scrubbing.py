@@ -32,6 +32,8 @@ LATE_INTERVALS: Final = 4
 LATE_SECONDS: Final = 0.05
 LATE_FACTOR: Final = 4.0
 SAVED_EVERY_SECONDS: Final = 30.0
+NAMED_RANGES: Final = 3
+"""Of damage, by name in what `headrace cluster status` says; the log of the broker names all."""
 COUNTED_AT_ONCE: Final = 100
 """Partitions in one turn of the loop."""
 
@@ -69,12 +71,15 @@ class Scrubbing:
         return int(100 * self._counts.pass_progress) if is_on else None
 
     def _damage_problem(self) -> str | None:
-        count = self._broker.integrity.count_unmended()
-        if not count:
+        refused = sorted(self._broker.integrity.unmended())
+        if not refused:
             return None
-        return (
-            f"{count} damaged ranges that no other replica has; `log segment damaged` in its log says where"
-        )
+        more = f" and {len(refused) - NAMED_RANGES} more" if len(refused) > NAMED_RANGES else ""
+        named = [
+            f"{partition} offsets {damage.offset} to {damage.end_offset - 1}"
+            for partition, damage in refused[:NAMED_RANGES]
+        ]
+        return ", ".join(named) + more
 
     def _overdue_problem(self) -> str | None:
         config, ended_ms = self._broker.config, self._counts.last_pass_ms
@@ -226,6 +231,6 @@ _LAST_PASS: Final = "when the scrub last came to the end of all sealed segments,
 _PROGRESS: Final = (
     "how much of all sealed bytes the scrub's pass has verified; 100 between two; not told while off"
 )
-_UNMENDED: Final = "damaged ranges that readers are refused, because no other replica was in sync"
+_UNMENDED: Final = "offsets that readers are refused: damaged here, and no other replica was in sync"
 _OVERDUE: Final = "that the last whole pass of the scrub is long ago"
 _DAMAGE: Final = "damaged places found in segments since the start"

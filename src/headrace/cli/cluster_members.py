@@ -30,6 +30,10 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
 
     async def operation(cluster: Cluster) -> None:
         view = await health.describe_cluster(cluster)
+        if not any(known.broker_id == broker for known in view.brokers):
+            raise ClientFailure(
+                f"no broker {broker} is registered", "`headrace cluster status` shows the brokers that are"
+            )
         if any(known.alive and known.broker_id == broker for known in view.brokers):
             raise ClientFailure(
                 f"broker {broker} is alive",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SHOWN = 10
 """Partitions that are named for each thing that is wrong; --json names them all."""
 WAIT_PAUSE = 0.25
-BAD_VERDICTS = ("offline", "unwritable")
+BAD_VERDICTS = ("offline", "unwritable", "unreadable")
 now = time.monotonic
 """What --wait counts by."""
 

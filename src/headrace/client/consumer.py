@@ -106,13 +106,21 @@ class Consumer:
         )
         if reply.error_code:
             raise refusal(reply.error_code, f"broker {broker_id}")
-        fetched = []
+        fetched: list[Fetched] = []
+        refused: Refused | None = None
         for topic in reply.responses:
             for data in topic.partitions:
                 partition = TopicPartition(topic.topic, data.partition_index)
                 if data.error_code:
-                    raise refusal_of_leader(data.error_code, f"partition {partition}")
-                fetched.append(self._open(partition, asked[partition], data))
+                    refused = refused or refusal_of_leader(data.error_code, f"partition {partition}")
+                else:
+                    fetched.append(self._open(partition, asked[partition], data))
+        if refused is None:
+            return fetched
+        if refused.code not in RETRIABLE or not any(each.records for each in fetched):
+            raise refused
+        # One partition that cannot be read keeps nobody from the others: they are read to their ends first.
+        self.cluster.forget()
         return fetched
 
     def _open(self, partition: TopicPartition, offset: int, data: PartitionData) -> Fetched:

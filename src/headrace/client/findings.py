@@ -11,13 +11,12 @@ from typing import Final, NamedTuple
 
 from headrace.client.health import Health
 from headrace.client.log_dirs import LogDirectory
-from headrace.config.health import PROBLEM
+from headrace.config.health import DAMAGE, PROBLEM
 from headrace.core.ids import TopicPartition
 
 LITTLE_FREE: Final = 0.1
 """Of a directory's file system."""
 FULL_SOON_DAYS: Final = 7.0
-UNMENDED: Final = f"{PROBLEM}damage"
 
 
 class Finding(NamedTuple):
@@ -87,6 +86,18 @@ def _under_min_isr(seen: Health) -> Finding | None:
         "below min.insync.replicas: acks=all is refused",
         seen.under_min_isr,
         "start the brokers that are down",
+    )
+
+
+def _unreadable(seen: Health) -> Finding | None:
+    if not seen.unreadable:
+        return None
+    return Finding(
+        "records are damaged, no other replica has them, and readers are refused",
+        [f"broker {number}: {ranges}" for number, ranges in seen.unreadable.items()],
+        "stop that broker and run `headrace log verify DIRECTORY`, which names the files; restore them from a"
+        " backup, or give the records up: `headrace topic trim NAME --partition N --to OFFSET`",
+        counted=False,
     )
 
 
@@ -162,7 +173,7 @@ def _problems(seen: Health) -> Finding | None:
         f"broker {number}: {text}"
         for number, each in seen.brokers.items()
         for name, text in each.figures.items()
-        if name.startswith(PROBLEM)
+        if name.startswith(PROBLEM) and name != DAMAGE
     ]
     return _brokers("told by brokers", said, "")
 
@@ -172,7 +183,7 @@ def _damaged(seen: Health) -> Finding | None:
     found = [
         f"broker {number} ({each.scrub.damage_found} places)"
         for number, each in seen.brokers.items()
-        if each.scrub is not None and each.scrub.damage_found and UNMENDED not in each.figures
+        if each.scrub is not None and each.scrub.damage_found and DAMAGE not in each.figures
     ]
     return _brokers(
         "with damaged files found since the start",
@@ -222,6 +233,7 @@ _KINDS: Final[tuple[Callable[[Health], Finding | None], ...]] = (
     _frozen,
     _offline,
     _under_min_isr,
+    _unreadable,
     _cut_off,
     _silent,
     _dead,

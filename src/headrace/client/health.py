@@ -18,7 +18,7 @@ from headrace.client.internal_factors import ask_factors, fewest_replicas
 from headrace.client.log_dirs import LogDirectory, ReplicaFiles
 from headrace.client.reassignments import Reassignment
 from headrace.client.refusals import refusal
-from headrace.config.health import growth_of
+from headrace.config.health import DAMAGE, growth_of
 from headrace.core.ids import TopicPartition
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -124,10 +124,20 @@ class Health(NamedTuple):
         return [broker.broker_id for broker in self.view.brokers if not broker.alive]
 
     @property
+    def unreadable(self) -> dict[int, str]:
+        """Records that are damaged and that no other replica has, as each broker that knows of some says."""
+        told = {number: each.figures.get(DAMAGE, "") for number, each in self.brokers.items()}
+        return {number: ranges for number, ranges in told.items() if ranges}
+
+    @property
     def verdict(self) -> str:
-        """offline: some data cannot be used. degraded: everything works, with less safety than asked for."""
+        """offline: some partitions cannot be used. unwritable: some refuse acks=all. unreadable: some records
+        are damaged, and there is no other copy. degraded: everything works, with less safety than asked for.
+        """
         if self.offline or self.under_min_isr:
             return "offline" if self.offline else "unwritable"
+        if self.unreadable:
+            return "unreadable"
         lacking = self.under_replicated or self.dead or self.without_zookeeper or self.thin
         return "degraded" if lacking else "healthy"
 

@@ -140,7 +140,10 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
         "{subject}: a newer coordinator has written there",
         "look again with `headrace txn find-hanging`",
     ),
-    ErrorCode.KAFKA_STORAGE_ERROR: ("the disk under {subject} failed", "look at the log of the broker"),
+    ErrorCode.KAFKA_STORAGE_ERROR: (
+        "{subject}: the disk failed, or what was asked for is damaged there",
+        "`headrace cluster status` says which, and what to do next",
+    ),
 }
 
 

@@ -12,6 +12,9 @@ HEALTH: Final = "headrace.health"
 PROBLEM: Final = "problem."
 """A figure whose name begins so is a sentence for operators, and told while it holds: `problem.scrub`."""
 
+DAMAGE: Final = f"{PROBLEM}damage"
+"""Ranges of offsets that cannot be read, because they are damaged and no other replica has them."""
+
 
 def growth_of(directory: str) -> str:
     """The figure that says by how many bytes a day the logs in a directory grow."""

@@ -99,7 +99,15 @@ class ReadAhead:
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), self.segment.path(files.LOG))
             file = self._opened = self.log.directory.disk.open(self.segment.path(files.LOG))
         self._loaded = [index.loaded() for index in self._unknown]
-        self._verify(file, self._start if self._start >= 0 else self._near(file))
+        self._verify(file, self._start if self._is_there(file) else self._near(file))
+
+    def _is_there(self, file: File) -> bool:
+        """Whether the wanted batch still is where it was: an offset has no checksum, and whoever believed one
+        that went back would take the next batch for the wanted one."""
+        if self._start < 0:
+            return False
+        first = file.pread(HEADER_SIZE, self._start)
+        return len(first) < HEADER_SIZE or read_header(first).last_offset >= self._offset
 
     def _near(self, file: File) -> int:
         """A batch at or before the wanted one: by the index or, if that is wrong, by walking there."""
@@ -178,14 +186,11 @@ class ReadAhead:
 
     def _pass_over(self, file: File, position: int, offset: int, reason: str) -> int:
         """Note damage; where a whole batch begins again."""
-        damage = Damage(
-            position,
-            next_whole(file, position, self._size, self.segment.index, self._written),
-            offset,
-            reason,
-        )
-        self.damages.append(damage)
-        return damage.end
+        end = next_whole(file, position, self._size, self.segment.index, self._written)
+        behind = file.pread(HEADER_SIZE, end) if end < self._size else b""
+        end_offset = read_header(behind).base_offset if behind else self._highest + 1
+        self.damages.append(Damage(position, end, offset, end_offset, reason))
+        return end
 
     def _told_offset(self, file: File, position: int) -> int:
         """The first offset of a damaged batch, if its header can still be believed."""

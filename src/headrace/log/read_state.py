@@ -41,6 +41,8 @@ class Damage(NamedTuple):
     """Where a whole batch begins again, or the end of the segment."""
     offset: int
     """The first one that is lost by it."""
+    end_offset: int
+    """The first one behind it that can be read."""
     reason: str
 
 

@@ -31,10 +31,12 @@ from headrace.log.segment import MAX_RELATIVE_OFFSET
 from headrace.log.wholeness import Claims
 
 FETCH_ANEW: Final = (
-    "in a cluster start the broker: it fetches this partition anew from another replica; alone, restore the"
-    " partition's folder from a backup"
+    "in a cluster start the broker: it fetches from another replica what is damaged here; a lone broker has"
+    " no other copy: restore the partition's folder from a backup, or give the records up with"
+    " `headrace topic trim`"
 )
 AT_START: Final = "nothing to do: the broker puts it right at its next start"
+NOT_READ: Final = "nothing to do: the broker does not need it, and deletes it with its segment"
 
 
 class Finding(NamedTuple):
@@ -152,34 +154,47 @@ class _Check:
         prints = {} if known is None else sealed_segments.listed(self._disk, self._folder, known, self.bases)
         for place, base in enumerate(self.bases):
             path, following = self._path(base), self.bases[place + 1 : place + 2]
+            sealed = prints.get(base)
             highest = following[0] - 1 if following else base + MAX_RELATIVE_OFFSET
             walked = self._walk(base, highest)
             self.end = walked.end_offset
             if walked.fault is not None:
-                yield self._fault(path, walked, is_last=not following)
+                is_deleted = bool(following) and following[0] <= self.log_start
+                yield self._fault(path, walked, is_last=not following, is_deleted=is_deleted)
             elif following and walked.end_offset != following[0] and not walked.is_compacted:
                 yield _damage(
                     path, f"it ends at offset {walked.end_offset}, the next begins at {following[0]}"
                 )
-            sealed = prints.get(base)
-            if sealed is not None and sealed.size == self.sizes[base] and not self._is_the_file(base, sealed):
+            elif (
+                sealed is not None and sealed.size == self.sizes[base] and not self._is_the_file(base, sealed)
+            ):
                 yield _damage(path, "its content is not what was sealed")
             if sealed is not None:
                 yield from self._beside(base, sealed.next_offset, sealed.side)
             elif not following:
-                yield from self._beside(base, self.end, self._claims.side)
-            for problem in index_faults(self._disk, self._folder, base, walked.batches):
-                yield _note(problem.path, problem.problem)
+                yield from self._beside(base, self.end, self._claims.side, is_last=True)
+            # Behind damage the walk knows of no batches, and a log without batches has no index yet.
+            if walked.fault is None and (walked.batches or self._has_index(base)):
+                for problem in index_faults(self._disk, self._folder, base, walked.batches):
+                    yield _note(problem.path, problem.problem)
 
-    def _beside(self, base: int, end: int, written: side_files.SideFiles) -> Iterator[Finding]:
+    def _has_index(self, base: int) -> bool:
+        return self._disk.exists(self._path(base, files.INDEX))
+
+    def _beside(
+        self, base: int, end: int, written: side_files.SideFiles, *, is_last: bool = False
+    ) -> Iterator[Finding]:
         found = side_files.look(self._disk, self._folder, base, end)
         for noted, now, path in (
             (written.aborted, found.aborted, self._path(base, files.TXN_INDEX)),
             (written.producers, found.producers, self._path(end, files.SNAPSHOT)),
         ):
-            is_gone = now == side_files.UNKNOWN  # a snapshot that is no longer needed is removed
-            if side_files.UNKNOWN != noted != now and not is_gone:
+            if noted in (side_files.UNKNOWN, now):
+                continue
+            if self._disk.exists(path):
                 yield _note(path, "it is not the one that was written")
+            elif now != side_files.UNKNOWN or is_last:  # older snapshots are removed when nobody needs them
+                yield _note(path, "it is missing")
 
     def _is_the_file(self, base: int, sealed: manifest.Sealed) -> bool:
         file = self._disk.open(self._path(base))
@@ -205,7 +220,7 @@ class _Check:
             file.close()
         return _Walked(walk.next_offset, walk.fault, batches, is_compacted)
 
-    def _fault(self, path: str, walked: _Walked, *, is_last: bool) -> Finding:
+    def _fault(self, path: str, walked: _Walked, *, is_last: bool, is_deleted: bool) -> Finding:
         assert walked.fault is not None
         where = f"position {walked.fault.position} (offset {walked.end_offset}): {walked.fault.reason}"
         promised = max(self._claims.recovery_point, self._claims.high_watermark)
@@ -213,6 +228,8 @@ class _Check:
             return _note(
                 path, f"{where}; it was never promised, as a stop in the middle of a write leaves it"
             )
+        if is_deleted:
+            return Finding(path, f"{where}; its records are deleted", NOT_READ, is_damage=False)
         return _damage(path, where)
 
     def _ends(self) -> Iterator[Finding]:
@@ -235,12 +252,15 @@ class _Check:
                 checkpoints.parse_partition_metadata(files.read_all(self._disk, metadata))
             except checkpoints.CorruptCheckpoint as error:
                 yield _note(metadata, str(error))
-        for offset in leftovers.offsets_of(self._names, files.SNAPSHOT):
+        snapshots = leftovers.offsets_of(self._names, files.SNAPSHOT)
+        for offset in snapshots:
             path = self._path(offset, files.SNAPSHOT)
             try:
                 list(producer_snapshot.decode(files.read_all(self._disk, path)))
             except HeadraceError as error:
-                yield _note(path, str(error))
+                # A start reads the newest one alone, unless that is damaged.
+                next_step = AT_START if offset == snapshots[-1] else NOT_READ
+                yield Finding(path, str(error), next_step, is_damage=False)
 
 
 def _damage(path: str, problem: str) -> Finding:

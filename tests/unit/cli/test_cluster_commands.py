@@ -185,6 +185,7 @@ def test_unregister_wants_a_broker_that_is_gone_and_empty(run: Run, script: Scri
     assert "headrace cluster drain 3" in refused
     script.fail(2)
     assert run("cluster", "unregister", "2").stdout == "unregistered broker 2\n"
+    assert "no broker 9 is registered" in run("cluster", "unregister", "9", code=1).stderr
 
 
 def test_drain_empties_a_broker_and_keeps_racks_apart(run: Run, script: ScriptedCluster) -> None:

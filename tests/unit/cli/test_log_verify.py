@@ -151,6 +151,50 @@ def test_what_the_broker_makes_again_is_a_note(directory: Path, suffix: str) -> 
     assert "nothing to do" in result.stdout
 
 
+def test_a_good_index_beside_damage_is_not_told_of(directory: Path) -> None:
+    zero(segments(directory)[2], 100)
+    findings = verdict_of(directory)["findings"]
+    assert [each["path"] for each in findings] == [str(segments(directory)[2])]
+
+
+def test_only_the_newest_snapshot_is_put_right_at_the_next_start(directory: Path) -> None:
+    snapshots = sorted((directory / "orders-0").glob("*.snapshot"))
+    for path in snapshots:
+        path.write_bytes(path.read_bytes()[:-1])
+    steps = {each["path"]: each["next_step"] for each in verdict_of(directory)["findings"]}
+    assert "at its next start" in steps[str(snapshots[-1])]
+    assert all("does not need it" in steps[str(path)] for path in snapshots[:-1])
+
+
+def test_the_newest_snapshot_that_is_gone_is_a_note(directory: Path) -> None:
+    newest = max((directory / "orders-0").glob("*.snapshot"))
+    newest.unlink()
+    (finding,) = verdict_of(directory)["findings"]
+    assert (finding["path"], finding["problem"]) == (str(newest), "it is missing")
+
+
+def test_damage_in_what_is_deleted_is_a_note(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    manager = open_manager(path, CONFIG)
+    log = manager.create(ORDERS, UUID(int=5), NOW)
+    for number in range(RECORDS):
+        append(log, b"%02d" % number)
+    log.flush()
+    log.delete_records_before(13)  # the files of it are removed later
+    manager.shut_down(1, {ORDERS: RECORDS})
+    zero(segments(path)[0], 100)
+    found = verdict_of(path)
+    assert found["whole"], found
+    assert "deleted" in found["findings"][0]["problem"]
+
+
+def test_partitions_that_were_never_written_have_nothing_to_tell(tmp_path: Path) -> None:
+    manager = open_manager(tmp_path / "data", CONFIG)
+    manager.create(ORDERS, UUID(int=5), NOW)
+    manager.shut_down(1, {ORDERS: 0})
+    assert verdict_of(tmp_path / "data")["findings"] == []
+
+
 def test_a_segment_that_was_cleaned_twice_is_whole(directory: Path) -> None:
     """Both times to the same size. The manifest lists the first, and has announced the second."""
     folder = directory / str(ORDERS)

@@ -167,7 +167,7 @@ async def test_a_log_that_its_only_leader_cannot_serve_is_not_waited_for() -> No
         broker.topics["t"] = 1
         broker.offline = (0,)
         async with asyncio.timeout(15):
-            with pytest.raises(Refused, match="the disk under partition t-0 failed"):
+            with pytest.raises(Refused, match="partition t-0: the disk failed"):
                 await list_offsets(cluster, {TopicPartition("t", 0): LATEST})
         assert len(broker.seen(ListOffsetsRequest)) == 1
 

@@ -132,5 +132,8 @@ def test_damage_that_was_mended_is_told_once_with_what_to_look_at() -> None:
     seen = judged({1: BrokerHealth(True, found), 2: BrokerHealth(True, {**found, "log.damage.found": "0"})})
     assert headlines(seen) == ["1 with damaged files found since the start: broker 1 (2 places)"]
     assert "smartctl" in findings(seen)[0].do
-    unmended = BrokerHealth(True, {**found, "problem.damage": "2 damaged ranges"})
-    assert headlines(judged({1: unmended})) == ["1 told by brokers: broker 1: 2 damaged ranges"]
+    unmended = judged({1: BrokerHealth(True, {**found, "problem.damage": "t-0 offsets 5 to 9"})})
+    assert unmended.verdict == "unreadable"
+    (told,) = headlines(unmended)
+    assert told.endswith("readers are refused: broker 1: t-0 offsets 5 to 9")
+    assert "headrace log verify" in findings(unmended)[0].do

@@ -126,6 +126,23 @@ def test_a_leader_epoch_that_was_changed_is_damage_though_no_checksum_covers_it(
     assert "leader epoch" in ticket.fault.reason
 
 
+def test_an_offset_that_went_back_is_damage_and_not_passed_over() -> None:
+    """A reader goes on where it was. Whoever believed that would take the next batch for the wanted one."""
+    disk = SimulatedDisk()
+    log = open_at(disk, ROOT, config=LARGE)
+    for _ in range(40):
+        append(log, bytes(100_000))
+    segment = log.segments[0]
+    found = segment.locate(3)
+    assert found is not None
+    segment.read_state().learn(3, found.position)
+    disk.flip(segment.path(".log"), (found.position + 7) * 8)  # 3 becomes 2
+    ticket = ReadAhead(log, segment, 3, 1)
+    ticket.run()
+    (damage,) = ticket.done()
+    assert (damage.position, damage.offset, damage.end_offset) == (found.position, 3, 4)
+
+
 @pytest.mark.parametrize("place", ["sealed", "active"])
 def test_an_offset_that_jumped_ahead_is_damage_though_no_checksum_covers_it(place: str) -> None:
     """Of the last batch of a segment, which no other batch contradicts: a follower took it for a gap that

@@ -49,7 +49,7 @@ def sentinel() -> Iterator[loop_sentinel.Sentinel]:
 
 @pytest.fixture(autouse=True)
 def loop_waits_for_nobody(sentinel: loop_sentinel.Sentinel) -> Iterator[None]:
-    """Every broker of every test in this process keeps the loop's promise."""
+    """Every broker of every test in this process keeps the loop's completion."""
     sentinel.found.clear()
     sentinel.turn_seconds = loop_sentinel.HUNG_SECONDS
     yield

@@ -1,6 +1,6 @@
 """Files that are damaged: any file of any replica, while its broker is down or while it runs.
 
-What may be damaged is bounded by the promise: nothing acknowledged is lost while one whole replica in sync
+What may be damaged is bounded by the completion: nothing acknowledged is lost while one whole replica in sync
 exists. So of each partition fewer replicas than min.insync.replicas are ever in doubt, and one that was
 damaged counts as whole again only when its files say so.
 """

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from headrace.core.memory import MemoryShare, unlimited
 from headrace.core.ports import FileRange
-from headrace.network.answer import Parts, Pending, bytes_in_memory
+from headrace.network.response import DelayedResponse, Parts, bytes_in_memory
 
 MAX_ENTRIES: Final = 256
 MAX_ANSWER_BYTES: Final = 1024 * 1024
@@ -69,19 +69,19 @@ class AnswerCache:
         while self._answers and (len(self._answers) > MAX_ENTRIES or share.is_overdrawn):
             share.give(_cost(*self._answers.popitem(last=False)))
 
-    def kept_later(self, question: Question, metadata_end: int, answer: Pending) -> Pending:
+    def kept_later(self, question: Question, metadata_end: int, answer: DelayedResponse) -> DelayedResponse:
         """The same answer; its bytes are kept when they come, unless they may be outdated by then."""
         clears = self._clears
-        passed_on = Pending(exclusive=answer.exclusive)
+        passed_on = DelayedResponse(exclusive=answer.exclusive)
         passed_on.on_abandon = answer.abandon
 
-        def on_complete() -> None:
-            parts = answer.parts or []
+        def on_done(_: object) -> None:
+            parts = answer.parts
             if clears == self._clears and bytes_in_memory(parts) <= MAX_ANSWER_BYTES:
                 self.put(question, metadata_end, _joined(parts))
             passed_on.complete(parts)
 
-        answer.attach(on_complete)
+        answer.when_done(on_done)
         return passed_on
 
 

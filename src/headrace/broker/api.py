@@ -22,7 +22,7 @@ class Call(NamedTuple):
 
 
 Handler = Callable[["Broker", Any, Call], Message | Awaitable[Message]]
-"""Answers at once where it can; only what must wait for a commit is awaitable. Of those a `Promise` is the
+"""Answers at once where it can; only what must wait for a commit is awaitable. Of those a `Completion` is the
 cheapest: it needs no task."""
 
 

@@ -26,13 +26,12 @@ from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.disk_space import DiskSpace
 from headrace.broker.dispatcher import Dispatcher
 from headrace.broker.fetch.cold_reads import ColdReads
+from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.fetch.sessions import SessionCache
-from headrace.broker.fetch.waiting import WaitingFetches
 from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.flusher import Flusher
 from headrace.broker.health_report import HealthReport
 from headrace.broker.held_memory import held_bytes
-from headrace.broker.held_produces import HeldProduces
 from headrace.broker.hosting import Hosting
 from headrace.broker.integrity import Integrity
 from headrace.broker.logging import get_logger
@@ -40,6 +39,7 @@ from headrace.broker.maintenance import Maintenance
 from headrace.broker.partitions import PartitionTable
 from headrace.broker.peer_log import PeerLog
 from headrace.broker.peer_memory import PeerMemory
+from headrace.broker.produce_purgatory import ProducePurgatory
 from headrace.broker.producer_ids import ProducerIds
 from headrace.broker.producer_memory import ProducerMemory
 from headrace.broker.refused_batches import RefusedBatches
@@ -72,6 +72,7 @@ from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import ConfigError, HeadraceError, NotReady, StorageError
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import Coordination
+from headrace.core.timers import TimerQueue
 from headrace.log.directory import LogDirectory
 from headrace.metrics.registry import BrokerMetrics
 from headrace.network.connection import Connection
@@ -126,8 +127,9 @@ class Broker:
         self.memory = PeerMemory(config, world.memory_bytes)
         """What is held on behalf of peers."""
         self.partitions = PartitionTable()
-        self.waiting_fetches = WaitingFetches(self.loop)
-        self.held_produces = HeldProduces(self.loop, self.memory.held.limit_bytes)
+        self.timers = TimerQueue(self.loop)
+        self.fetch_purgatory = FetchPurgatory(self.loop)
+        self.produce_purgatory = ProducePurgatory(self.loop, self.memory.held.limit_bytes)
         self.refused_batches = RefusedBatches()
         self.fetch_sessions = SessionCache(
             config.max_incremental_fetch_session_cache_slots,
@@ -359,8 +361,8 @@ class Broker:
         self.coordinators.stop()  # refuses what it holds: a member may wait for others for minutes
         self.verification.stop()
         await self.dispatcher.drain()  # also refuses what would have to wait from now on
-        for waiting in self.waiting_fetches:
-            waiting.finish()
+        for delayed in self.fetch_purgatory:
+            delayed.on_time()
         self.network.close()
         self.peer_log.stop()
         self.hosting.stop()

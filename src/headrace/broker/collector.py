@@ -17,6 +17,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from headrace.core.timers import Timer, TimerQueue
+
 LONG_SECONDS: Final = 0.02
 """Of the processor. A collection that takes longer is not to come again soon."""
 THAW_SECONDS: Final = 600.0
@@ -35,6 +37,7 @@ class Collector:
         long_seconds: float = LONG_SECONDS,
     ) -> None:
         self._loop = loop
+        self._timers = TimerQueue(loop)
         self._count_partitions = count_partitions
         self._long_seconds = long_seconds
         self._began = 0.0
@@ -42,7 +45,7 @@ class Collector:
         self._thawed_at = 0.0
         self._most_partitions = 0
         """Since the last thaw."""
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
 
     def start(self) -> None:
         """What exists now lives as long as the broker, mostly."""
@@ -81,7 +84,7 @@ class Collector:
         self._most_partitions = self._count_partitions()
 
     def _look_later(self) -> None:
-        self._timer = self._loop.call_later(LOOK_SECONDS, self._look)
+        self._timer = self._timers.after(LOOK_SECONDS, "the look at the garbage collector", self._look)
 
     def _look(self) -> None:
         count = self._count_partitions()

@@ -12,16 +12,16 @@ from headrace.broker.api import Api, Call
 from headrace.broker.handlers import api_versions, fetch, produce
 from headrace.broker.logging import get_logger
 from headrace.broker.peer_log import shortened
-from headrace.broker.promise import Promise
 from headrace.broker.requests.long_requests import READ_AT_ONCE_BYTES, LongRequests, framed, is_long_answer
 from headrace.broker.requests.parts import is_long
 from headrace.broker.requests.reading import read_request
 from headrace.broker.requests.shapes import SHAPES
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError, InvalidRequest, NotController, NotReady, UnsupportedVersion
 from headrace.core.tasks import spawn
 from headrace.metrics.registry import RequestMetrics
-from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
+from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.headers import LENGTH_SIZE, RequestHeader, frame_response, read_request_header
 from headrace.protocol.message import Message
@@ -53,7 +53,7 @@ class Dispatcher:
         self._metrics: dict[int, RequestMetrics] = {}
         """By API key and version in one number: a key that is cheap to make and to hash."""
 
-    def __call__(self, connection: Connection, frame: memoryview) -> Answer:
+    def __call__(self, connection: Connection, frame: memoryview) -> Response:
         started = perf_counter_ns()
         header, at = read_request_header(frame)
         key, version, correlation_id, _ = header
@@ -78,13 +78,13 @@ class Dispatcher:
         except Exception as error:
             raise self._fault(api, header, error, connection) from error
         times = self._metrics.get(key << 8 | version) or self._times(api, version)
-        if type(answer) is Pending:
+        if type(answer) is DelayedResponse:
             answer.on_answered = lambda: times.observe((perf_counter_ns() - started) // 1000)
         else:
             times.observe((perf_counter_ns() - started) // 1000)
         return answer
 
-    def _unsupported(self, api: Api, header: RequestHeader) -> Answer:
+    def _unsupported(self, api: Api, header: RequestHeader) -> Response:
         if api.key == _API_VERSIONS:
             return [frame_response(api_versions.unsupported(), 0, header.correlation_id)]
         raise UnsupportedVersion(
@@ -98,7 +98,7 @@ class Dispatcher:
 
     def _serve_metadata(
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
-    ) -> Answer:
+    ) -> Response:
         question = Question(header.api_version, connection.listener, bytes(frame[at:]))
         metadata_end = self._broker.store.end
         if self._broker.suspicions:
@@ -109,13 +109,13 @@ class Dispatcher:
         answer = self._serve(api, header, frame, at, connection)
         if isinstance(answer, list) and isinstance(answer[0], bytes):
             self._cache.put(question, metadata_end, answer[0])
-        elif isinstance(answer, Pending):
+        elif isinstance(answer, DelayedResponse):
             return self._cache.kept_later(question, metadata_end, answer)
         return answer
 
     def _serve(
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
-    ) -> Answer:
+    ) -> Response:
         version = header.api_version
         if api.handle is None:
             raise InvalidRequest(f"{api.key.name} is served from its frame")
@@ -142,13 +142,13 @@ class Dispatcher:
                 if not is_long_answer(result, shape.answers):
                     return [_framed(api, result, header)]
                 result = self._long.encode(result, shape, version)
-        if isinstance(result, Promise):
-            if result.is_decided and result.error is None:
+        if isinstance(result, Completion):
+            if result.is_done and result.error is None:
                 response = result.result()
                 if shape is None or not is_long_answer(response, shape.answers):
                     return [_framed(api, response, header)]
-            pending = Pending(exclusive=True)
-            result.listen(lambda decided: self._on_decided(api, header, decided, connection, pending))
+            pending = DelayedResponse(exclusive=True)
+            result.when_done(lambda decided: self._on_decided(api, header, decided, connection, pending))
             return pending
         return self._later(api, header, result, connection)
 
@@ -170,8 +170,8 @@ class Dispatcher:
 
     def _later(
         self, api: Api, header: RequestHeader, result: Awaitable[Message], connection: Connection
-    ) -> Pending:
-        pending = Pending(exclusive=True)
+    ) -> DelayedResponse:
+        pending = DelayedResponse(exclusive=True)
         self.keep(spawn(api.key.name, self._finish(api, header, result, connection, pending)))
         return pending
 
@@ -179,9 +179,9 @@ class Dispatcher:
         self,
         api: Api,
         header: RequestHeader,
-        decided: Promise[Message],
+        decided: Completion[Message],
         connection: Connection,
-        pending: Pending,
+        pending: DelayedResponse,
     ) -> None:
         """What was promised is there: no task has waited for it."""
         try:
@@ -198,9 +198,9 @@ class Dispatcher:
             return
         pending.complete([frame])
 
-    def _forward(self, header: RequestHeader, frame: bytes, connection: Connection) -> Pending:
+    def _forward(self, header: RequestHeader, frame: bytes, connection: Connection) -> DelayedResponse:
         """Have the controller serve it, and hand its answer on as it is."""
-        pending = Pending(exclusive=True)
+        pending = DelayedResponse(exclusive=True)
 
         async def relay() -> None:
             try:
@@ -230,7 +230,7 @@ class Dispatcher:
         header: RequestHeader,
         result: Awaitable[Message],
         connection: Connection,
-        pending: Pending,
+        pending: DelayedResponse,
     ) -> None:
         try:
             response = await result

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
 from headrace import __version__
 from headrace.config.health import growth_of
+from headrace.core.timers import Timer
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -44,7 +44,7 @@ class Figures:
         self._broker = broker
         self._started = broker.clock.monotonic()
         self._growth = {directory.path: Growth() for directory in broker.logs.directories}
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
         report = broker.health
         report.add("version", lambda: __version__, "Of Headrace.")
         report.add("uptime.seconds", self._uptime, "Since the broker was ready.")
@@ -62,7 +62,7 @@ class Figures:
         now = self._broker.clock.monotonic()
         for path, size in sizes.items():
             self._growth[path].note(now, size)
-        self._timer = self._broker.loop.call_later(SAMPLE_SECONDS, self._sample)
+        self._timer = self._broker.timers.after(SAMPLE_SECONDS, "a sample of figures", self._sample)
 
     def stop(self) -> None:
         if self._timer is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.held_produces import HELD_BYTES
+from headrace.broker.produce_purgatory import DELAYED_BYTES
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -18,5 +18,5 @@ PARKED_BYTES: Final = 1500
 
 def held_bytes(broker: Broker) -> int:
     parked = broker.coordinators.count_parked()
-    fetches = len(broker.waiting_fetches)
-    return HELD_BYTES * len(broker.held_produces) + FETCH_BYTES * fetches + PARKED_BYTES * parked
+    fetches = len(broker.fetch_purgatory)
+    return DELAYED_BYTES * len(broker.produce_purgatory) + FETCH_BYTES * fetches + PARKED_BYTES * parked

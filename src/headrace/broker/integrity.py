@@ -25,6 +25,7 @@ from headrace.core.errors import CorruptLog, StorageError
 from headrace.core.ids import NO_BROKER, TopicPartition
 from headrace.core.ports import FileRange
 from headrace.core.tasks import report
+from headrace.core.timers import Timer
 from headrace.log import files
 from headrace.log.index_repair import IndexRepair
 from headrace.log.read_ahead import MAX_RANGE_BYTES, ReadAhead
@@ -64,7 +65,7 @@ class Integrity:
         self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
         self._unmended: dict[Segment, Partition] = {}
         """Segments with damage that no other replica could mend when it was found."""
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
 
     def watch(self, network: Any) -> None:
         """Check also what has left memory between the answer and its sending. A simulated network has no page
@@ -178,7 +179,9 @@ class Integrity:
     def _look_again_later(self) -> None:
         """A replica that comes into sync can mend it, and followers may wait behind the damage."""
         if self._timer is None and not self._broker.alone:
-            self._timer = self._broker.loop.call_later(LOOK_AGAIN_SECONDS, self._look_again)
+            self._timer = self._broker.timers.after(
+                LOOK_AGAIN_SECONDS, "a look at damaged segments", self._look_again
+            )
 
     def _look_again(self) -> None:
         self._timer = None

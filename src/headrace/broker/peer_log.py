@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.event_limiter import WINDOW_SECONDS, EventLimiter
+from headrace.core.timers import Timer, TimerQueue
 
 if TYPE_CHECKING:
     from structlog.stdlib import BoundLogger
@@ -22,9 +23,10 @@ def shortened(text: str | None) -> str | None:
 class PeerLog:
     def __init__(self, loop: asyncio.AbstractEventLoop, log: BoundLogger) -> None:
         self._loop = loop
+        self._timers = TimerQueue(loop)
         self._log = log
         self._limiter = EventLimiter()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: Timer | None = None
 
     def warning(self, event: str, source: str, **fields: Any) -> None:
         if self._allows(event, source):
@@ -39,7 +41,7 @@ class PeerLog:
         self._tell(now)
         is_allowed = self._limiter.allows(event, source, now)
         if not is_allowed and self._timer is None:
-            self._timer = self._loop.call_later(WINDOW_SECONDS, self._on_timer)
+            self._timer = self._timers.after(WINDOW_SECONDS, "the count of suppressed lines", self._on_timer)
         return is_allowed
 
     def _on_timer(self) -> None:

@@ -8,8 +8,9 @@ and holds every answer until the high watermark has passed all that the operatio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
+from headrace.core.completion import Completion
 from headrace.protocol.message import Message
 
 R = TypeVar("R")
@@ -24,13 +25,9 @@ class CoordinatorRecord(NamedTuple):
     value_version: int = 0
 
 
-class Ticket(Protocol):
-    """Stands for one request whose answer may come with a later decision. Made by the runtime. A shard keeps
-    it and gives it back, and knows no more of it."""
-
-
 class Parked:
-    """As a response: not yet. The answer will come in `answers` of a later decision, under the ticket."""
+    """As a response: not yet. The answer comes in `answers` of a later decision, with the completion that the
+    operation was given. A shard keeps the completion and gives it back; the runtime completes it."""
 
     __slots__ = ()
 
@@ -42,7 +39,7 @@ class Decision(NamedTuple, Generic[R]):
     records: Sequence[CoordinatorRecord] = ()
     """Written together, as one batch: all of them or none."""
     response: R | Parked = PARKED
-    answers: Sequence[tuple[Ticket, object]] = ()
+    answers: Sequence[tuple[Completion[Any], object]] = ()
     """For requests that were parked before. Sent when the records are committed, like the response."""
     effects: Sequence[object] = ()
     """What the shell of the coordinator has to do when the records are committed: to send markers, say."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision
+from headrace.core.completion import Completion
 
 S_contra = TypeVar("S_contra", bound="Shard", contravariant=True)
 
@@ -47,4 +48,4 @@ class Timers(Protocol):
 class Operation(Protocol[S_contra]):
     """What a handler asks of a shard. Runs to its end at once; raises a HeadraceError to refuse."""
 
-    def __call__(self, shard: S_contra, ticket: Ticket, now_ms: int) -> Decision[Any]: ...
+    def __call__(self, shard: S_contra, completion: Completion[Any], now_ms: int) -> Decision[Any]: ...

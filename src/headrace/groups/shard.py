@@ -6,9 +6,11 @@ Three parts share one table of groups. Which of them replays a record is decided
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from typing import Any
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.shard import Timers
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.memory import MemoryShare
 from headrace.core.ports import Random
@@ -71,17 +73,19 @@ class GroupShard:
     # --- operations on groups of either protocol ---------------------------------------------------------
 
     def join(
-        self, request: JoinGroupRequest, client: Client, ticket: Ticket, now_ms: int
+        self, request: JoinGroupRequest, client: Client, completion: Completion[Any], now_ms: int
     ) -> Decision[JoinGroupResponse]:
         """A consumer group takes members of the classic protocol; an empty one becomes a classic group."""
         if self._is_for_consumer(request.group_id):
-            return self.consumer.join_classic(request, client, ticket, now_ms)
-        return self.classic.join(request, client, ticket, now_ms)
+            return self.consumer.join_classic(request, client, completion, now_ms)
+        return self.classic.join(request, client, completion, now_ms)
 
-    def sync(self, request: SyncGroupRequest, ticket: Ticket, now_ms: int) -> Decision[SyncGroupResponse]:
+    def sync(
+        self, request: SyncGroupRequest, completion: Completion[Any], now_ms: int
+    ) -> Decision[SyncGroupResponse]:
         if self._is_for_consumer(request.group_id):
-            return self.consumer.sync_classic(request, ticket, now_ms)
-        return self.classic.sync(request, ticket, now_ms)
+            return self.consumer.sync_classic(request, completion, now_ms)
+        return self.classic.sync(request, completion, now_ms)
 
     def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> Decision[HeartbeatResponse]:
         if self._is_for_consumer(request.group_id):

@@ -17,9 +17,9 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import HeadraceError, TooSlow
-from headrace.network.answer import Answer, NoAnswer, Part, Pending, bytes_in_memory
 from headrace.network.outbox import Outbox
 from headrace.network.partial_frame import LENGTH_SIZE, PartialFrame, checked_size, readable_bytes
+from headrace.network.response import DelayedResponse, NoResponse, Part, Response, bytes_in_memory
 
 if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
@@ -30,7 +30,7 @@ FLUSH_BYTES: Final = 1024 * 1024
 READS_PER_EVENT: Final = 8
 """Fairness: after this many reads other connections get their turn."""
 
-FrameHandler = Callable[["Connection", memoryview], Answer]
+FrameHandler = Callable[["Connection", memoryview], Response]
 """Serves one frame. The memoryview is only valid until the handler returns."""
 
 
@@ -81,8 +81,8 @@ class Connection:
         """A frame that has arrived in part."""
         self._backlog = b""
         """Whole or partial frames that arrived behind an answer that blocks."""
-        self._slots: deque[Pending] | None = None
-        """Pending answers in the order of their requests; None while there is none (the usual case)."""
+        self._slots: deque[DelayedResponse] | None = None
+        """Delayed responses in the order of their requests; None while there is none (the usual case)."""
         self._outbox = Outbox(sock, endpoint.poller, endpoint.page_cache, self.meter, self._on_writable)
         self._parked_bytes = 0
         """Of answers that are there and wait for an earlier one."""
@@ -242,32 +242,33 @@ class Connection:
             partial.begin_read(size, rest, self, is_link=self.is_link)
         self._partial = partial
 
-    def _take_answer(self, answer: Answer) -> None:
+    def _take_answer(self, answer: Response) -> None:
         if isinstance(answer, list):
             if self._slots is None:
                 self._outbox.put(answer)
                 return
-            pending = Pending(exclusive=False)
-            pending.parts = answer
+            delayed = DelayedResponse(exclusive=False)
+            delayed.complete(answer)
             self._parked_bytes += bytes_in_memory(answer)
-        elif isinstance(answer, NoAnswer):
+        elif isinstance(answer, NoResponse):
             return
-        elif answer.parts is not None and self._slots is None:
+        elif answer.is_done and self._slots is None:
             self._outbox.put(answer.parts)
             return
         else:
-            pending = answer
+            delayed = answer
         if self._slots is None:
             self._slots = deque()
-        self._slots.append(pending)
-        pending.attach(self._on_completed)
-        waits_alone = pending.exclusive and pending.parts is None
+        self._slots.append(delayed)
+        if not delayed.is_done:
+            delayed.when_done(self._on_completed)
+        waits_alone = delayed.exclusive and not delayed.is_done
         if waits_alone or self._is_busy(self._slots):
             self._blocked = True
             if self._parked_bytes:
                 self._note_unsent()
 
-    def _is_busy(self, slots: deque[Pending]) -> bool:
+    def _is_busy(self, slots: deque[DelayedResponse]) -> bool:
         return len(slots) >= self._endpoint.max_in_flight or self._parked_bytes > FLUSH_BYTES
 
     def _hold_back(self) -> None:
@@ -280,9 +281,9 @@ class Connection:
 
     def _overtake(self) -> None:
         """Something came behind an answer that blocks: whoever only waits there may cut that short."""
-        for pending in self._slots or ():
-            if pending.on_overtaken is not None:
-                pending.on_overtaken()
+        for delayed in self._slots or ():
+            if delayed.on_overtaken is not None:
+                delayed.on_overtaken()
 
     def _stop_reading(self) -> None:
         if self._reading:
@@ -306,13 +307,13 @@ class Connection:
 
     # --- answering -------------------------------------------------------------------------------------
 
-    def _on_completed(self) -> None:
-        """A pending answer is there: send what is now first in line, then go on reading."""
+    def _on_completed(self, _: object) -> None:
+        """A delayed response is there: send what is now first in line, then go on reading."""
         if self.closed or self._slots is None:
             return
         slots = self._slots
-        while slots and slots[0].parts is not None:
-            self._outbox.put(slots.popleft().parts or [])
+        while slots and slots[0].is_done:
+            self._outbox.put(slots.popleft().parts)
         if not slots:
             self._slots = None
             self._parked_bytes = 0
@@ -329,7 +330,7 @@ class Connection:
         if self.closed or not self._outbox.is_empty:
             return
         if self._slots is not None and (
-            any(slot.exclusive and slot.parts is None for slot in self._slots) or self._is_busy(self._slots)
+            any(slot.exclusive and not slot.is_done for slot in self._slots) or self._is_busy(self._slots)
         ):
             return
         self._blocked = False
@@ -393,8 +394,8 @@ class Connection:
         if self._is_slow:
             self._endpoint.unsent.forget(self)
         if self._slots is not None:
-            for pending in self._slots:
-                pending.abandon()
+            for delayed in self._slots:
+                delayed.abandon()
             self._slots = None
         self._endpoint.forget(self)
         if self.on_close is not None:

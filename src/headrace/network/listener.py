@@ -12,6 +12,7 @@ from typing import Final
 
 from headrace.core.errors import HeadraceError
 from headrace.core.memory import MemoryShare, unlimited
+from headrace.core.timers import Timer, TimerQueue
 from headrace.metrics.registry import ListenerMetrics
 from headrace.network.buffers import BufferPool
 from headrace.network.connection import Connection, FrameHandler
@@ -72,7 +73,8 @@ class Endpoint:
         self._max_idle_ticks = max_idle_seconds / TICK_SECONDS
         self._send_buffer_bytes = send_buffer_bytes
         self._receive_buffer_bytes = receive_buffer_bytes
-        self._timer: asyncio.TimerHandle | None = loop.call_later(TICK_SECONDS, self._on_tick)
+        self._timers = TimerQueue(loop)
+        self._timer: Timer | None = self._timers.after(TICK_SECONDS, "a tick of a listener", self._on_tick)
 
     def bind(self, host: str, port: int, listener: str = "") -> int:
         """Take host:port, 0 for a free port, and return the port. Peers wait until `start_accepting`."""
@@ -113,7 +115,7 @@ class Endpoint:
         """Out of descriptors: serve those who are here; new ones wait in the backlog for a moment."""
         self.refused += 1
         self.loop.remove_reader(listening.fileno())
-        self.loop.call_later(ACCEPT_RETRY_SECONDS, self._resume_accepting, listening)
+        self._timers.after(ACCEPT_RETRY_SECONDS, "accepting again", lambda: self._resume_accepting(listening))
 
     def _resume_accepting(self, listening: socket.socket) -> None:
         if listening in self._listening:
@@ -145,7 +147,7 @@ class Endpoint:
 
     def _on_tick(self) -> None:
         self.tick += 1
-        self._timer = self.loop.call_later(TICK_SECONDS, self._on_tick)
+        self._timer = self._timers.after(TICK_SECONDS, "a tick of a listener", self._on_tick)
         self.close_overdue()
         if self.tick % 10 == 0:
             oldest = self.tick - self._max_idle_ticks

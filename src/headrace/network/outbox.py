@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from headrace.core.ports import Buffer, FileRange
 from headrace.metrics.registry import ListenerMetrics
-from headrace.network.answer import Part, Parts
 from headrace.network.page_cache import INLINE_BYTES, PageCache
+from headrace.network.response import Part, Parts
 
 MAX_JOINED: Final = 64
 """Byte parts that leave in one call."""

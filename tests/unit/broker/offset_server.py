@@ -10,7 +10,7 @@ from uuid import UUID
 from headrace.broker.api import Call
 from headrace.broker.broker import Broker
 from headrace.broker.handlers import offset_commit
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, HeadraceError
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
@@ -57,22 +57,22 @@ class Groups:
             raise self.refusal
         return 7
 
-    def ask(self, key: str, operation: Any, **how: Any) -> Promise[Any]:
+    def ask(self, key: str, operation: Any, **how: Any) -> Completion[Any]:
         return self.ask_partition(key, operation, **how)
 
     def ask_partition(
         self, key: object, operation: Any, *, producer: tuple[int, int] | None = None, writes: bool = True
-    ) -> Promise[Any]:
+    ) -> Completion[Any]:
         self.asked.append((key, writes))
-        promise: Promise[Any] = Promise()
+        completion: Completion[Any] = Completion()
         try:
             if self.refusal is not None:
                 raise self.refusal
             decision = operation(SimpleNamespace(offsets=self.logged.offsets), None, NOW)
-            promise.resolve(self.logged.write(decision, -1 if producer is None else producer[0]))
+            completion.complete(self.logged.write(decision, -1 if producer is None else producer[0]))
         except HeadraceError as error:
-            promise.reject(error)
-        return promise
+            completion.fail(error)
+        return completion
 
 
 class Verification:
@@ -89,11 +89,11 @@ class Verification:
         *,
         add: bool,
         knows_abortable: bool = True,
-    ) -> Promise[dict[TopicPartition, ErrorCode]]:
+    ) -> Completion[dict[TopicPartition, ErrorCode]]:
         self.asked.append((transactional_id, producer_id, epoch, add, knows_abortable))
-        promise: Promise[dict[TopicPartition, ErrorCode]] = Promise()
-        promise.resolve(dict.fromkeys(partitions, self.code))
-        return promise
+        completion: Completion[dict[TopicPartition, ErrorCode]] = Completion()
+        completion.complete(dict.fromkeys(partitions, self.code))
+        return completion
 
 
 class Server:
@@ -112,7 +112,7 @@ class Server:
         """The answer, once through bytes: every version must be able to say it."""
         asked = type(request).from_bytes(request.to_bytes(version), version)
         answer = handler.handle(self._broker, asked, Call(version, "test", cast(Any, None)))
-        if isinstance(answer, Promise):
+        if isinstance(answer, Completion):
             answer = answer.result()
         assert isinstance(answer, Message)
         return type(answer).from_bytes(answer.to_bytes(version), version)

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from headrace.broker.broker import Broker, Node
+from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.fetch.reading import ColdPart
 from headrace.broker.fetch.sessions import SessionCache
-from headrace.broker.fetch.waiting import WaitingFetches
 from headrace.broker.flusher import Flusher
 from headrace.broker.handlers import fetch, produce
-from headrace.broker.held_produces import HeldProduces
 from headrace.broker.partitions import PartitionTable
+from headrace.broker.produce_purgatory import ProducePurgatory
 from headrace.broker.refused_batches import RefusedBatches
 from headrace.broker.replicas.throttle import Throttle
 from headrace.broker.requests.turns import Turns
@@ -27,12 +27,13 @@ from headrace.config.broker import BrokerConfig
 from headrace.core.ids import TopicPartition
 from headrace.core.memory import unlimited
 from headrace.core.ports import Clock, FileRange
+from headrace.core.timers import TimerQueue
 from headrace.log.read_ahead import ReadAhead
 from headrace.metrics.histogram import LatencyHistogram
 from headrace.metrics.registry import BrokerMetrics
-from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
 from headrace.network.listener import Endpoint
+from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.headers import frame_request, read_request_header
 from headrace.protocol.message import Message
 from headrace.replication.partition import Partition
@@ -125,8 +126,9 @@ class Server:
                 fetch_sessions=unlimited("fetch sessions"), held=unlimited("held requests")
             ),
             partitions=PartitionTable(),
-            waiting_fetches=WaitingFetches(self.loop),
-            held_produces=HeldProduces(self.loop),
+            fetch_purgatory=FetchPurgatory(self.loop),
+            timers=TimerQueue(self.loop),
+            produce_purgatory=ProducePurgatory(self.loop),
             refused_batches=RefusedBatches(),
             fetch_sessions=SessionCache(10, iter(range(500, 600)).__next__),
             flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
@@ -171,22 +173,22 @@ class Server:
 
     # --- requests -----------------------------------------------------------------------------------------
 
-    def fetch_frame(self, frame: bytes) -> Answer:
+    def fetch_frame(self, frame: bytes) -> Response:
         """A request without its length field."""
         view = memoryview(bytearray(frame))
         header, at = read_request_header(view)
         return fetch.serve(self.broker, header.api_version, header.correlation_id, view, at, self.connection)
 
-    def ask(self, request: Message, version: int) -> Answer:
+    def ask(self, request: Message, version: int) -> Response:
         frame = memoryview(bytearray(frame_request(request, version, 1, "test")))[4:]
         header, at = read_request_header(frame)
         serve = fetch.serve if header.api_key == 1 else produce.serve
         return serve(self.broker, version, header.correlation_id, frame, at, self.connection)
 
 
-def sent(answer: Answer) -> memoryview:
+def sent(answer: Response) -> memoryview:
     """The bytes of an answer without their length field, or of a pending one that is complete."""
-    parts = answer.parts if isinstance(answer, Pending) else answer
+    parts = answer.parts if isinstance(answer, DelayedResponse) else answer
     assert isinstance(parts, list), "there is no answer yet"
     whole = b"".join(
         part.file.pread(part.length, part.position) if isinstance(part, FileRange) else bytes(part)

@@ -6,7 +6,7 @@ import struct
 
 from headrace.broker.answer_cache import MAX_ANSWER_BYTES, MAX_ENTRIES, AnswerCache, Question
 from headrace.core.memory import MemoryShare
-from headrace.network.answer import Pending
+from headrace.network.response import DelayedResponse
 
 FRAME = struct.pack(">ii", 9, 7) + b"topics"
 
@@ -65,7 +65,7 @@ def test_an_answer_that_comes_later_is_kept_as_well() -> None:
     cache = AnswerCache()
     question = Question(9, "PLAINTEXT", b"all")
     cache.get(question, 5, 1)
-    encoded = Pending()
+    encoded = DelayedResponse()
     answer = cache.kept_later(question, 5, encoded)
     encoded.complete([FRAME[:8], FRAME[8:]])
     assert answer.parts == [FRAME[:8], FRAME[8:]]
@@ -76,7 +76,7 @@ def test_an_answer_that_comes_after_a_change_is_not_kept() -> None:
     cache = AnswerCache()
     question = Question(9, "PLAINTEXT", b"all")
     cache.get(question, 5, 1)
-    encoded = Pending()
+    encoded = DelayedResponse()
     answer = cache.kept_later(question, 5, encoded)
     cache.get(question, 6, 1)
     encoded.complete([FRAME])
@@ -88,7 +88,7 @@ def test_an_answer_that_comes_after_it_was_told_to_forget_is_not_kept() -> None:
     cache = AnswerCache()
     question = Question(9, "PLAINTEXT", b"all")
     cache.get(question, 5, 1)
-    encoded = Pending()
+    encoded = DelayedResponse()
     cache.kept_later(question, 5, encoded)
     cache.clear()
     cache.get(question, 5, 1)
@@ -98,9 +98,9 @@ def test_an_answer_that_comes_after_it_was_told_to_forget_is_not_kept() -> None:
 
 def test_whoever_gives_up_an_answer_ends_the_work_for_it() -> None:
     cache = AnswerCache()
-    encoded = Pending()
+    encoded = DelayedResponse()
     cache.kept_later(Question(9, "PLAINTEXT", b"all"), 5, encoded).abandon()
-    assert encoded.abandoned
+    assert encoded.is_abandoned
 
 
 def test_what_is_kept_is_counted_and_bounded() -> None:

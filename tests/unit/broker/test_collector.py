@@ -7,7 +7,7 @@ import gc
 import importlib
 import weakref
 from collections.abc import Iterator
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -35,9 +35,8 @@ class Loop:
     def time(self) -> float:
         return self.now
 
-    def call_later(self, _seconds: float, callback: Any) -> Any:
-        self.due = callback
-        return SimpleNamespace(cancel=lambda: None)
+    def call_at(self, _when: float, callback: Any, *args: Any) -> None:
+        self.due = partial(callback, *args)
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds

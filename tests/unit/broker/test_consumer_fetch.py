@@ -9,7 +9,7 @@ import pytest
 
 from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
-from headrace.network.answer import Answer, Pending
+from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from headrace.protocol.messages.fetch_response import FetchResponse, PartitionData
@@ -39,7 +39,7 @@ def ask(
     replica: int = -1,
     wait_ms: int = 0,
     min_bytes: int = 1,
-) -> Answer:
+) -> Response:
     by_id = version >= 13
     wanted = FetchPartition(
         partition=0, current_leader_epoch=epoch, fetch_offset=offset, partition_max_bytes=1 << 20
@@ -64,7 +64,7 @@ def ask(
     return server.ask(request, version)
 
 
-def data_of(answer: Answer, version: int = NEWEST) -> PartitionData:
+def data_of(answer: Response, version: int = NEWEST) -> PartitionData:
     frame = sent(answer)
     response = FetchResponse.decode(Reader(frame, 5 if version >= 12 else 4), version)
     return response.responses[0].partitions[0]
@@ -84,10 +84,10 @@ async def test_a_consumer_sees_what_is_committed(server: Server) -> None:
 
 async def test_a_waiting_consumer_is_woken_by_the_high_watermark(server: Server) -> None:
     answer = ask(server, wait_ms=10_000)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     server.append()
     await asyncio.sleep(0)
-    assert answer.parts is None
+    assert not answer.is_done
     fetch(server.partition, 2, 1)
     await asyncio.sleep(0)
     assert data_of(answer).records
@@ -97,12 +97,12 @@ async def test_a_waiting_consumer_is_woken_by_the_high_watermark(server: Server)
 async def test_a_consumer_with_a_question_behind_its_fetch_waits_for_a_moment_only(server: Server) -> None:
     """Yet not for none: two fetches that are always under way would chase each other."""
     answer = ask(server, wait_ms=10_000)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     assert answer.on_overtaken is not None
     answer.on_overtaken()
     answer.on_overtaken()
     await asyncio.sleep(0)
-    assert answer.parts is None
+    assert not answer.is_done
     await asyncio.sleep(0.05)
     assert data_of(answer).records == b""
     assert not server.partition._readers
@@ -112,11 +112,11 @@ async def test_a_consumer_waits_for_as_many_bytes_as_it_asked_for(server: Server
     server.append()
     size = server.partition.log.size_bytes
     answer = ask(server, wait_ms=10_000, min_bytes=2 * size)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     server.append()
     fetch(server.partition, 2, 1)
     await asyncio.sleep(0)
-    assert answer.parts is None
+    assert not answer.is_done
     fetch(server.partition, 2, 2)
     await asyncio.sleep(0)
     assert len(data_of(answer).records or b"") == 2 * size

@@ -11,18 +11,19 @@ from typing import Any, cast
 import pytest
 
 from headrace.broker.coordinators.timers import Run, ShardTimers
-from headrace.broker.fetch.waiting import WaitingFetch, WaitingFetches
+from headrace.broker.fetch.delayed_fetch import DelayedFetch, FetchPurgatory
 from headrace.broker.fetch.wanted import Interest
 from headrace.broker.flusher import Flusher
-from headrace.broker.promise import Promise
 from headrace.coordinators.decision import Decision
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
+from headrace.core.timers import TimerQueue
 from headrace.log.os_disk import OsDisk
 from headrace.metrics.histogram import LatencyHistogram
-from headrace.network.answer import Pending
+from headrace.network.response import DelayedResponse
 from tests.unit.broker.coordinators.test_timers import HandLoop
 from tests.unit.broker.serving import Server
-from tests.unit.broker.test_held_produce import is_pending, produce
+from tests.unit.broker.test_delayed_produce import is_pending, produce
 from tests.unit.log.material import append, open_at
 from tests.unit.replication.replicas import fetch
 
@@ -57,7 +58,7 @@ async def test_fault_37_a_produce_that_raises_when_its_time_is_over(
     server: Server, complaints: list[str]
 ) -> None:
     first, second = produce(server, timeout_ms=0), produce(server, timeout_ms=0)
-    cast(Pending, first).attach(stumble)
+    cast(DelayedResponse, first).on_answered = stumble
     await until(lambda: not is_pending(second))
     assert complaints == ["a produce request whose time was over failed: RuntimeError('a defect')"]
 
@@ -66,17 +67,17 @@ async def test_fault_37_an_acknowledgement_that_raises_when_it_is_committed(
     server: Server, complaints: list[str]
 ) -> None:
     first, second = produce(server), produce(server)
-    cast(Pending, first).attach(stumble)
+    cast(DelayedResponse, first).on_answered = stumble
     fetch(server.partition, 2, 2)
     assert not is_pending(second)
     assert complaints == ["an acknowledgement that was held failed: RuntimeError('a defect')"]
 
 
 async def test_fault_37_a_fetch_that_raises_when_its_time_is_over(complaints: list[str]) -> None:
-    waiting = WaitingFetches(asyncio.get_running_loop())
-    answered: list[Pending] = []
+    waiting = FetchPurgatory(asyncio.get_running_loop())
+    answered: list[DelayedResponse] = []
     for answer in (stumble, answered.append):
-        WaitingFetch(Interest(as_replica=False), 1, 0, answer, waiting)
+        DelayedFetch(Interest(as_replica=False), 1, 0, answer, waiting)
     await until(lambda: not len(waiting))
     await until(lambda: answered)
     assert complaints == ["a fetch whose time was over failed: RuntimeError('a defect')"]
@@ -91,7 +92,7 @@ async def test_fault_37_a_timer_that_raises_leaves_the_others_their_times(compla
         if name == "session of a":
             stumble()
 
-    timers = ShardTimers(cast(asyncio.AbstractEventLoop, loop), on_due)
+    timers = ShardTimers(TimerQueue(cast(asyncio.AbstractEventLoop, loop)), on_due)
     timers.set("session of a", 1000, Decision)
     timers.set("session of b", 1000, Decision)
     timers.set("session of c", 5000, Decision)
@@ -120,8 +121,8 @@ async def test_fault_37_somebody_who_raises_after_a_sync(tmp_path: Path, complai
 async def test_fault_37_whoever_decides_a_promise_does_not_fail_by_its_listener(
     complaints: list[str],
 ) -> None:
-    promise: Promise[str] = Promise()
-    promise.listen(stumble)
-    promise.resolve("answer")
-    assert promise.result() == "answer"
-    assert complaints == ["the listener of a promise failed: RuntimeError('a defect')"]
+    completion: Completion[str] = Completion()
+    completion.when_done(stumble)
+    completion.complete("answer")
+    assert completion.result() == "answer"
+    assert complaints == ["the listener of a completion failed: RuntimeError('a defect')"]

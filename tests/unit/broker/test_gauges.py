@@ -39,8 +39,8 @@ def gauges(*rows: PartitionState) -> BrokerGauges:
         partitions=Partitions(),
         logs=SimpleNamespace(directories=[]),
         controller=SimpleNamespace(in_office=False),
-        waiting_fetches=(),
-        held_produces=(),
+        fetch_purgatory=(),
+        produce_purgatory=(),
         fetch_sessions=Sessions(),
     )
     connect_gauges(broker)

@@ -13,8 +13,8 @@ from headrace.broker.api import Call
 from headrace.broker.apis import BY_KEY
 from headrace.broker.broker import Broker
 from headrace.broker.coordinators.state_estimate import StateEstimate
-from headrace.broker.promise import Promise
 from headrace.config.broker import BrokerConfig
+from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
@@ -33,7 +33,7 @@ from headrace.protocol.messages.join_group_request import JoinGroupRequest, Join
 from headrace.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
 from headrace.protocol.messages.list_groups_request import ListGroupsRequest
 from headrace.protocol.messages.sync_group_request import SyncGroupRequest, SyncGroupRequestAssignment
-from tests.unit.groups.classic.coordinator import DELAY_MS, GROUP, Asked, Coordinator
+from tests.unit.groups.classic.coordinator import DELAY_MS, GROUP, Coordinator
 
 REFUSALS = [
     (NotCoordinator("elsewhere"), ErrorCode.NOT_COORDINATOR),
@@ -51,21 +51,20 @@ class Groups:
         self.refusal: HeadraceError | None = None
         self.is_loading = False
 
-    def ask(self, _key: str, operation: Any, *, writes: bool = True) -> Promise[Any]:
+    def ask(self, _key: str, operation: Any, *, writes: bool = True) -> Completion[Any]:
         del writes
-        promise: Promise[Any] = Promise()
+        completion: Completion[Any] = Completion()
         if self.refusal is not None:
-            promise.reject(self.refusal)
-            return promise
-        ticket: Asked[Any] = Asked()
+            completion.fail(self.refusal)
+            return completion
         coordinator = self.coordinator
-        coordinator._carry_out(operation(coordinator.shard, ticket, coordinator.now_ms), ticket)
-        if ticket.is_parked:
+        coordinator._carry_out(operation(coordinator.shard, completion, coordinator.now_ms), completion)
+        if not completion.is_done:
             coordinator.advance(DELAY_MS)
-        promise.resolve(ticket.answer)
-        return promise
+        assert completion.is_done
+        return completion
 
-    def ask_partition(self, index: int, operation: Any, *, writes: bool = True) -> Promise[Any]:
+    def ask_partition(self, index: int, operation: Any, *, writes: bool = True) -> Completion[Any]:
         return self.ask(str(index), operation, writes=writes)
 
     def loaded(self) -> Iterator[tuple[int, GroupShard]]:

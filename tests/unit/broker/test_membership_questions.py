@@ -96,12 +96,12 @@ async def test_what_comes_meanwhile_goes_together() -> None:
     assert [names(each) for each in link.requests] == [["a"]], "one at a time"
     link.answer()
     await settle()
-    assert first.promise.result() == {FIRST: OK}
+    assert first.completion.result() == {FIRST: OK}
     assert names(link.requests[1]) == ["b", "c"]
     link.answer(ErrorCode.TRANSACTION_ABORTABLE)
     await settle()
-    assert rest[0].promise.result() == {FIRST: ErrorCode.TRANSACTION_ABORTABLE}
-    assert list(rest[1].promise.result()) == [FIRST, SECOND]
+    assert rest[0].completion.result() == {FIRST: ErrorCode.TRANSACTION_ABORTABLE}
+    assert list(rest[1].completion.result()) == [FIRST, SECOND]
 
 
 async def test_one_id_stands_once_in_a_request() -> None:
@@ -114,12 +114,12 @@ async def test_one_id_stands_once_in_a_request() -> None:
     assert only.topics[0].partitions == [0, 1]
     link.answer()
     await settle()
-    assert [each.promise.result() for each in same] == [{FIRST: OK}, {SECOND: OK}]
-    assert not newer.promise.is_decided
+    assert [each.completion.result() for each in same] == [{FIRST: OK}, {SECOND: OK}]
+    assert not newer.completion.is_done
     assert link.requests[1].transactions[0].producer_epoch == 1
     link.answer()
     await settle()
-    assert newer.promise.is_decided
+    assert newer.completion.is_done
 
 
 async def test_a_broken_link_is_a_network_exception_and_is_opened_again() -> None:
@@ -128,17 +128,17 @@ async def test_a_broken_link_is_a_network_exception_and_is_opened_again() -> Non
     await settle()
     peer.links[0].break_off()
     await settle()
-    assert question.promise.result() == {FIRST: ErrorCode.NETWORK_EXCEPTION}
+    assert question.completion.result() == {FIRST: ErrorCode.NETWORK_EXCEPTION}
     again = peer.ask("a")
     await settle()
     peer.links[1].answer()
     await settle()
-    assert again.promise.result() == {FIRST: OK}
+    assert again.completion.result() == {FIRST: OK}
     peer.refuses = True
     peer.links[1].close()
     refused = peer.ask("a")
     await settle()
-    assert refused.promise.result() == {FIRST: ErrorCode.NETWORK_EXCEPTION}
+    assert refused.completion.result() == {FIRST: ErrorCode.NETWORK_EXCEPTION}
 
 
 async def test_an_answer_for_all_of_them() -> None:
@@ -148,7 +148,7 @@ async def test_an_answer_for_all_of_them() -> None:
     response = AddPartitionsToTxnResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     peer.links[0].answer(response=response)
     await settle()
-    assert [each.promise.result()[FIRST] for each in questions] == [ErrorCode.INVALID_TXN_STATE] * 2
+    assert [each.completion.result()[FIRST] for each in questions] == [ErrorCode.INVALID_TXN_STATE] * 2
 
 
 async def test_an_answer_that_leaves_something_out() -> None:
@@ -157,7 +157,7 @@ async def test_an_answer_that_leaves_something_out() -> None:
     await settle()
     peer.links[0].answer(response=AddPartitionsToTxnResponse())
     await settle()
-    assert question.promise.result() == {FIRST: ErrorCode.NETWORK_EXCEPTION}
+    assert question.completion.result() == {FIRST: ErrorCode.NETWORK_EXCEPTION}
 
 
 async def test_a_stop_refuses_what_waits() -> None:
@@ -167,5 +167,5 @@ async def test_a_stop_refuses_what_waits() -> None:
     questions.append(peer.ask("b"))
     peer.questions.stop()
     await settle()
-    assert [each.promise.result()[FIRST] for each in questions] == [ErrorCode.NETWORK_EXCEPTION] * 2
+    assert [each.completion.result()[FIRST] for each in questions] == [ErrorCode.NETWORK_EXCEPTION] * 2
     assert not peer.links[0].is_open

@@ -10,8 +10,8 @@ import pytest
 
 from headrace.broker.api import Call
 from headrace.broker.handlers import describe_producers, list_offsets
-from headrace.network.answer import Answer, Pending
 from headrace.network.connection import Connection
+from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.batch import check
 from headrace.protocol.messages.describe_producers_request import DescribeProducersRequest, TopicRequest
 from headrace.protocol.messages.describe_producers_response import ProducerState
@@ -69,7 +69,7 @@ def ask(
     version: int = 17,
     session: tuple[int, int] = (0, -1),
     named: bool = True,
-) -> Answer:
+) -> Response:
     wanted = FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20)
     topic = FetchTopic(partitions=[wanted])
     if version >= 13:
@@ -88,11 +88,11 @@ def ask(
     return server.ask(request, version)
 
 
-def response_of(answer: Answer, version: int = 17) -> FetchResponse:
+def response_of(answer: Response, version: int = 17) -> FetchResponse:
     return FetchResponse.decode(Reader(sent(answer), 5 if version >= 12 else 4), version)
 
 
-def data_of(answer: Answer, version: int = 17) -> PartitionData:
+def data_of(answer: Response, version: int = 17) -> PartitionData:
     return response_of(answer, version).responses[0].partitions[0]
 
 
@@ -124,11 +124,11 @@ async def test_nothing_undecided_is_read(server: Server) -> None:
 
 async def test_an_open_transaction_wakes_nobody(server: Server) -> None:
     stable, every = ask(server, wait_ms=10_000), ask(server, wait_ms=10_000, committed=False)
-    assert isinstance(stable, Pending)
-    assert isinstance(every, Pending)
+    assert isinstance(stable, DelayedResponse)
+    assert isinstance(every, DelayedResponse)
     write(server)
     await asyncio.sleep(0)
-    assert (stable.parts is None, every.parts is None) == (True, False)
+    assert (not stable.is_done, not every.is_done) == (True, False)
     end(server)
     await asyncio.sleep(0)
     assert data_of(stable).last_stable_offset == 2
@@ -136,7 +136,7 @@ async def test_an_open_transaction_wakes_nobody(server: Server) -> None:
 
 async def test_bytes_count_when_they_become_readable(server: Server) -> None:
     answer = ask(server, wait_ms=10_000, min_bytes=1000)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     write(server, size=900)
     end(server)
     await asyncio.sleep(0)
@@ -148,10 +148,10 @@ async def test_a_session_hears_of_the_last_stable_offset(server: Server) -> None
     session = first.session_id
     assert session
     answer = ask(server, wait_ms=10_000, session=(session, 1), named=False)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     write(server)
     await asyncio.sleep(0)
-    assert answer.parts is None
+    assert not answer.is_done
     end(server, commit=False)
     await asyncio.sleep(0)
     told = response_of(answer).responses[0].partitions[0]
@@ -166,10 +166,10 @@ async def test_a_session_may_change_what_it_reads(server: Server) -> None:
     told = response_of(ask(server, committed=False, session=(session, 2), named=False)).responses
     assert told[0].partitions[0].records
     answer = ask(server, 1, committed=False, session=(session, 3), wait_ms=10_000)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     write(server, 1)
     await asyncio.sleep(0)
-    assert answer.parts is not None
+    assert answer.is_done
 
 
 async def test_what_is_not_replicated_is_not_decided() -> None:

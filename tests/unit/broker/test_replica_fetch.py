@@ -12,7 +12,7 @@ import pytest
 from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.metrics.registry import TopicMetrics
-from headrace.network.answer import Answer, Pending
+from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.replica_fetch_codec import (
     FetchedPartitionData,
@@ -56,7 +56,7 @@ class Follower:
         *,
         topic: bytes = TOPIC_ID.bytes,
         forget: Sequence[int] = (),
-    ) -> Answer:
+    ) -> Response:
         topics = [(topic, wanted)] if wanted else []
         forgotten = [(topic, forget)] if forget else []
         return self._server.fetch_frame(self._encoder.encode(1, *self.session, topics, forgotten))
@@ -65,12 +65,12 @@ class Follower:
         """By partition; opens or continues the session if there is to be one."""
         return self.read(self.ask(wanted, **rest))
 
-    def read(self, answer: Answer) -> dict[int, FetchedPartitionData]:
+    def read(self, answer: Response) -> dict[int, FetchedPartitionData]:
         said = self.whole(answer)
         assert said.error_code == 0
         return {data.partition: data for _, partitions in said.topics for data in partitions}
 
-    def whole(self, answer: Answer) -> ReplicaFetchAnswer:
+    def whole(self, answer: Response) -> ReplicaFetchAnswer:
         said = parse_replica_fetch(sent(answer))
         if self.session[1] >= 0 and said.error_code == 0:
             self.session = (said.session_id, self.session[1] + 1)
@@ -186,11 +186,11 @@ async def test_an_old_word_that_comes_late_does_not_stand(server: Server) -> Non
 async def test_a_waiting_replica_is_woken_by_an_append(server: Server) -> None:
     follower = Follower(server, max_wait_ms=10_000)
     answer = follower.ask([at(0)])
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     server.append()
     await asyncio.sleep(0)
     assert len(follower.read(answer)[0].records) > 0
-    assert not server.broker.waiting_fetches
+    assert not server.broker.fetch_purgatory
 
 
 async def test_a_new_epoch_ends_the_wait_in_the_old_one(server: Server) -> None:
@@ -207,11 +207,11 @@ async def test_the_high_watermark_alone_wakes_no_replica(server: Server) -> None
     third.open_session()
     third.fetch(at(0))
     answer = third.ask([at(1, last=1)])
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     Follower(server).fetch(at(1, last=1))
     assert server.partition.high_watermark == 1
     await asyncio.sleep(0)
-    assert answer.parts is None
+    assert not answer.is_done
     server.append()
     await asyncio.sleep(0)
     assert third.read(answer)[0].high_watermark == 1
@@ -232,9 +232,9 @@ async def test_it_wakes_replicas_that_consumers_may_read_from() -> None:
 
 async def test_a_peer_that_leaves_is_forgotten(server: Server) -> None:
     answer = Follower(server, max_wait_ms=10_000).ask([at(0)])
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     answer.abandon()
-    assert not server.broker.waiting_fetches
+    assert not server.broker.fetch_purgatory
     assert not server.partition._replica_readers
 
 
@@ -363,7 +363,7 @@ async def test_a_throttled_replica_keeps_its_turn() -> None:
 async def test_any_replica_reads_the_metadata_and_is_known_to_live(server: Server) -> None:
     follower = Follower(server, 9, max_wait_ms=10_000)
     answer = follower.ask([at(0, epoch=-1)], topic=METADATA_TOPIC_ID.bytes)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     batch = _append_metadata(server)
     await asyncio.sleep(0)
     data = follower.read(answer)[0]
@@ -402,7 +402,7 @@ async def test_a_fetch_that_has_waited_leaves_no_garbage(server: Server) -> None
 
     async def wait_for_one(offset: int) -> None:
         answer = follower.ask((at(offset, last=1 if offset else -1),))
-        assert isinstance(answer, Pending)
+        assert isinstance(answer, DelayedResponse)
         server.append()
         await asyncio.sleep(0)
         assert follower.read(answer)[0].records

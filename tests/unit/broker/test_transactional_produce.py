@@ -16,7 +16,7 @@ from headrace.broker.transactions.membership_questions import Question, request_
 from headrace.broker.transactions.verification import Verifications
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import OutOfOrderSequence
-from headrace.network.answer import Answer, Pending
+from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.batch import check
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import frame_request, read_request_header
@@ -120,7 +120,7 @@ def send(
     acks: int = -1,
     topic: str = TOPIC,
     client_id: str = "test",
-) -> Answer:
+) -> Response:
     """One batch for each partition from 0 on. The frame is overwritten behind the handler's back."""
     data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(batches)]
     request = ProduceRequest(
@@ -136,13 +136,13 @@ def send(
     return answer
 
 
-def codes(answer: Answer, version: int = 11) -> list[ErrorCode]:
+def codes(answer: Response, version: int = 11) -> list[ErrorCode]:
     response = ProduceResponse.decode(Reader(sent(answer), 5 if version >= 9 else 4), version)
     return [ErrorCode(each.error_code) for each in response.responses[0].partition_responses]
 
 
-def is_pending(answer: Answer) -> bool:
-    return isinstance(answer, Pending) and answer.parts is None
+def is_pending(answer: Response) -> bool:
+    return isinstance(answer, DelayedResponse) and not answer.is_done
 
 
 def end(server: Server, index: int = 0, epoch: int = 0) -> None:
@@ -152,7 +152,7 @@ def end(server: Server, index: int = 0, epoch: int = 0) -> None:
 
 async def test_the_first_batch_waits_for_the_coordinator(server: Server, coordinator: Coordinator) -> None:
     answer = send(server, batch())
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     assert answer.exclusive, "what comes behind it must not overtake it"
     assert server.partition.log.end_offset == 0
     assert coordinator.verify_only
@@ -273,7 +273,7 @@ async def test_replicas_are_waited_for_after_the_coordinator() -> None:
 async def test_nobody_hears_of_acks_0(server: Server, coordinator: Coordinator) -> None:
     answer = send(server, batch(), acks=0)
     coordinator.answer()
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     assert answer.parts == []
     assert server.partition.log.end_offset == 1
     with pytest.raises(OutOfOrderSequence):
@@ -322,7 +322,7 @@ async def test_an_older_epoch_is_refused_without_a_question(server: Server, coor
 
 
 async def test_version_13_names_topics_by_id(server: Server, coordinator: Coordinator) -> None:
-    def send_by_id(topic_id: UUID, *batches: bytes, transactional_id: str | None = "t") -> Answer:
+    def send_by_id(topic_id: UUID, *batches: bytes, transactional_id: str | None = "t") -> Response:
         data = [PartitionProduceData(index=index, records=each) for index, each in enumerate(batches)]
         topic = TopicProduceData(topic_id=topic_id, partition_data=data)
         request = ProduceRequest(

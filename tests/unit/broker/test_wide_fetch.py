@@ -8,7 +8,7 @@ import pytest
 
 from headrace.broker.fetch.reading import MOST_GIVING
 from headrace.broker.handlers import fetch
-from headrace.network.answer import Answer, Pending
+from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from headrace.protocol.messages.fetch_response import FetchResponse
 from headrace.protocol.primitives import Reader
@@ -44,7 +44,7 @@ def ask(
     replica: int,
     min_bytes: int = 1,
     wait_ms: int = 0,
-) -> Answer:
+) -> Response:
     wanted = [
         FetchPartition(
             partition=index, current_leader_epoch=1, fetch_offset=offset, partition_max_bytes=1 << 20
@@ -63,7 +63,7 @@ def ask(
     return server.ask(request, NEWEST)
 
 
-def response(answer: Answer) -> FetchResponse:
+def response(answer: Response) -> FetchResponse:
     return FetchResponse.decode(Reader(sent(answer), 5), NEWEST)
 
 
@@ -130,6 +130,6 @@ async def test_no_more_is_brought_from_a_disk_than_is_given(server: Server, repl
 
 def test_what_nobody_waits_for_any_more_is_not_even_read() -> None:
     """It waited for the thread while its connection was closed."""
-    pending = Pending()
+    pending = DelayedResponse()
     pending.abandon()
     assert fetch._read(b"no request at all", 0, NEWEST, PARTITIONS, pending) is None

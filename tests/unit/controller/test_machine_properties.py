@@ -164,7 +164,7 @@ class ControllerHistory(RuleBasedStateMachine):
 
 
 def check_image(image: MetadataImage) -> None:
-    """Derives again what the fields promise."""
+    """Derives again what the fields completion."""
     assert {topic.topic_id: topic for topic in image.topics_by_name.values()} == image.topics_by_id
     assert image.partition_count == sum(len(topic) for topic in image.topics_by_name.values())
     keys = [collision_key(name) for name in image.topics_by_name]

@@ -15,9 +15,9 @@ from headrace.core.errors import InvalidRequest
 from headrace.core.memory import MemoryShare
 from headrace.core.ports import File, FileRange
 from headrace.log.os_disk import OsDisk
-from headrace.network.answer import NO_ANSWER, Answer, Pending
 from headrace.network.connection import Connection
 from headrace.network.listener import Endpoint
+from headrace.network.response import NO_RESPONSE, DelayedResponse, Response
 from tests.unit.network import cold_files
 
 
@@ -29,7 +29,7 @@ class Script:
     """A handler that answers by the first byte of the frame."""
 
     def __init__(self) -> None:
-        self.pending: list[Pending] = []
+        self.pending: list[DelayedResponse] = []
         self.seen: list[bytes] = []
         self.file: File | None = None
         self.range = (0, 0)
@@ -40,24 +40,24 @@ class Script:
         assert self.file is not None
         return FileRange(self.file, *self.range)
 
-    def _end_waiting(self, pending: Pending) -> None:
+    def _end_waiting(self, pending: DelayedResponse) -> None:
         asyncio.get_running_loop().call_soon(lambda: pending.complete([b"early!"]))
 
-    def __call__(self, connection: Connection, frame: memoryview) -> Answer:
+    def __call__(self, connection: Connection, frame: memoryview) -> Response:
         data = bytes(frame)
         self.seen.append(data)
         if data[:1] == b"w":
-            pending = Pending(exclusive=True)
+            pending = DelayedResponse(exclusive=True)
             self.pending.append(pending)
             if self.hurries:
                 pending.on_overtaken = lambda: self._end_waiting(pending)
             return pending
         if data[:1] == b"p":
-            pending = Pending(exclusive=False)
+            pending = DelayedResponse(exclusive=False)
             self.pending.append(pending)
             return pending
         if data[:1] == b"n":
-            return NO_ANSWER
+            return NO_RESPONSE
         if data[:1] == b"L":
             return [b"=" * 100_000]
         if data[:1] == b"!":
@@ -263,7 +263,7 @@ async def test_an_abandoned_answer_is_told(endpoint: Endpoint, script: Script) -
     await close(writer)
     while endpoint.connections:
         await asyncio.sleep(0.001)
-    assert script.pending[0].abandoned
+    assert script.pending[0].is_abandoned
     script.pending[0].complete([b"late"])
 
 

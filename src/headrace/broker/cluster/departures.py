@@ -11,6 +11,7 @@ name is there it tries, fails, and asks who the coordinator is now.
 from __future__ import annotations
 
 from collections.abc import Container
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.controller.delta import MetadataDelta
@@ -61,9 +62,10 @@ class Departures:
                 self._note(broker_id)
 
     def _note(self, broker_id: int) -> None:
-        loop = self._broker.loop
-        since = self._left[broker_id] = loop.time()
-        loop.call_later(NAMED_SECONDS, self._forget, broker_id, since)
+        since = self._left[broker_id] = self._broker.loop.time()
+        self._broker.timers.after(
+            NAMED_SECONDS, "the end of a departure", partial(self._forget, broker_id, since)
+        )
 
     def _forget(self, broker_id: int, since: float) -> None:
         if self._left.get(broker_id) == since:

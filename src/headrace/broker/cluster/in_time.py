@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from headrace.core.errors import RequestTimedOut
+from headrace.core.timers import Timer
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -28,7 +29,7 @@ async def in_time(broker: Broker, decision: Awaitable[T]) -> T:
         return await decision
     loop = broker.loop
     problem = ""
-    timer: asyncio.TimerHandle | None = None
+    timer: Timer | None = None
 
     def look() -> None:
         nonlocal problem, timer
@@ -36,11 +37,11 @@ async def in_time(broker: Broker, decision: Awaitable[T]) -> T:
         if problem:
             limit.reschedule(loop.time())
         else:
-            timer = loop.call_later(LOOK_SECONDS, look)
+            timer = broker.timers.after(LOOK_SECONDS, "the look at ZooKeeper", look)
 
     try:
         async with asyncio.timeout(None) as limit:
-            timer = loop.call_later(LOOK_SECONDS, look)
+            timer = broker.timers.after(LOOK_SECONDS, "the look at ZooKeeper", look)
             return await decision
     except TimeoutError:
         raise RequestTimedOut(f"the controller cannot reach ZooKeeper: {problem}") from None

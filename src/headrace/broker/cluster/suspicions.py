@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Container
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.controller.delta import MetadataDelta
@@ -40,9 +41,8 @@ class Suspicions:
         """A connection to it broke, or its port refuses."""
         if not self._broker.is_alive(broker_id):
             return  # decided already
-        loop = self._broker.loop
-        self._lost[broker_id] = loop.time()
-        loop.call_later(FORGET_SECONDS, self._forget, broker_id)
+        self._lost[broker_id] = self._broker.loop.time()
+        self._broker.timers.after(FORGET_SECONDS, "the end of a suspicion", partial(self._forget, broker_id))
 
     def reached(self, broker_id: int) -> None:
         if self._lost:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from headrace.broker.coordinators.hosted_shard import HostedShard, Terms
 from headrace.broker.coordinators.writer import Producer
-from headrace.broker.promise import Promise
 from headrace.coordinators.partitioning import partition_for
 from headrace.coordinators.shard import Operation, Shard
+from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, NotCoordinator
 from headrace.replication.partition import Partition
 
@@ -38,8 +38,8 @@ class Coordinator(Generic[S]):
 
     def ask(
         self, key: str, operation: Operation[S], *, producer: Producer | None = None, writes: bool = True
-    ) -> Promise[Any]:
-        """Run `operation` now on the shard that decides about `key`, and promise its response.
+    ) -> Completion[Any]:
+        """Run `operation` now on the shard that decides about `key`, and complete with its response.
 
         With a producer's id and epoch the records become part of its transaction. What says that it does not
         write is served even while replicas are missing.
@@ -52,7 +52,7 @@ class Coordinator(Generic[S]):
 
     def ask_partition(
         self, index: int, operation: Operation[S], *, producer: Producer | None = None, writes: bool = True
-    ) -> Promise[Any]:
+    ) -> Completion[Any]:
         hosted = self._hosted.get(index)
         if hosted is None:
             if self._stopped:
@@ -100,7 +100,7 @@ class Coordinator(Generic[S]):
             self._hosted.popitem()[1].stop()
 
 
-def _refused(error: Exception) -> Promise[Any]:
-    promise: Promise[Any] = Promise()
-    promise.reject(error)
-    return promise
+def _refused(error: Exception) -> Completion[Any]:
+    completion: Completion[Any] = Completion()
+    completion.fail(error)
+    return completion

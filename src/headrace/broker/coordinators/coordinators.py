@@ -13,7 +13,6 @@ from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTI
 from headrace.broker.coordinators.markers import end_batch
 from headrace.broker.coordinators.pattern_resolver import PatternResolver
 from headrace.broker.coordinators.state_estimate import StateEstimate
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.ends import TransactionEnds
 from headrace.broker.transactions.membership_questions import Question, ask_itself
 from headrace.broker.transactions.requests import TransactionRequests
@@ -21,6 +20,7 @@ from headrace.broker.transactions.terms import transaction_terms
 from headrace.controller.delta import MetadataDelta
 from headrace.coordinators.kinds import GROUP_KINDS
 from headrace.coordinators.shard import Timers
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.tasks import spawn
 from headrace.groups.consumer.topic_lookups import TopicLookups
@@ -144,7 +144,7 @@ class Coordinators:
 
     def append_marker(
         self, partition: Partition, producer: tuple[int, int], *, coordinator_epoch: int, committed: bool
-    ) -> Promise[None]:
+    ) -> Completion[None]:
         """End a producer's transaction in any partition. If a shard is on it, the shard is told as well, in
         order with what it has decided itself. Decided when the marker is committed."""
         now_ms = self._broker.clock.wall_ms()
@@ -159,12 +159,12 @@ class Coordinators:
                 batch, read_header(batch), acks=ACKS_ALL, now_ms=now_ms, from_client=False
             )
         except HeadraceError as error:
-            waiter.promise.reject(error)
+            waiter.completion.fail(error)
         else:
             if partition.must_sync_before_ack:
                 self._broker.flusher.flush(partition.log)
             partition.await_commit(result.last_offset + 1, waiter)
-        return waiter.promise
+        return waiter.completion
 
     def ask_itself(self, question: Question) -> None:
         """About a transaction that this broker is the coordinator of."""
@@ -184,16 +184,16 @@ class Coordinators:
 class _MarkerWaiter:
     """Implements replication.waiting.CommitWaiter."""
 
-    __slots__ = ("promise",)
+    __slots__ = ("completion",)
 
     def __init__(self) -> None:
-        self.promise: Promise[None] = Promise()
+        self.completion: Completion[None] = Completion()
 
     def on_decided(self, _token: int, error: HeadraceError | None) -> None:
         if error is None:
-            self.promise.resolve(None)
+            self.completion.complete(None)
         else:
-            self.promise.reject(error)
+            self.completion.fail(error)
 
 
 def _no_effect(_index: int, _epoch: int, effect: object) -> None:

@@ -12,7 +12,6 @@ know yet that another leads would tell what was true before. It tells only while
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
@@ -20,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 from headrace.broker.coordinators.loading import ShardLoading
 from headrace.broker.coordinators.timers import Run, ShardTimers
 from headrace.broker.coordinators.writer import Producer, ShardWriter
-from headrace.broker.promise import Promise
 from headrace.coordinators.codec import Kinds
-from headrace.coordinators.decision import PARKED, Decision, Ticket
+from headrace.coordinators.decision import PARKED, Decision
 from headrace.coordinators.shard import Operation, Shard, Timers
+from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
@@ -32,6 +31,7 @@ from headrace.core.errors import (
     NotEnoughReplicas,
 )
 from headrace.core.tasks import report
+from headrace.core.timers import Timer
 from headrace.network.event_loop import deferrer_of
 from headrace.protocol.records import NewRecord
 from headrace.replication.partition import Partition
@@ -51,12 +51,6 @@ OnEffect = Callable[[int, int, Any], None]
 """Partition, leader epoch, and what is to be done."""
 
 
-class Ask(Promise[Any]):
-    """One request: the ticket that the shard sees, and the promise that the handler waits for."""
-
-    __slots__ = ()
-
-
 class Terms(NamedTuple, Generic[S]):
     """What all shards of one coordinator have in common."""
 
@@ -70,10 +64,10 @@ class Terms(NamedTuple, Generic[S]):
 class Held(NamedTuple):
     end: int
     """What must be committed first."""
-    ticket: Ask | None
+    completion: Completion[Any] | None
     response: Any
     error: Exception | None
-    answers: Sequence[tuple[Ticket, object]]
+    answers: Sequence[tuple[Completion[Any], object]]
     effects: Sequence[object]
 
 
@@ -95,27 +89,27 @@ class HostedShard(Generic[S]):
         self._timers: ShardTimers | None = None
         self._loading: ShardLoading[S] | None = None
         self._held: deque[Held] = deque()
-        self._parked: dict[Ask, None] = {}
+        self._parked: dict[Completion[Any], None] = {}
         self._flush_is_due = False
         self._settling_is_due = False
-        self._patience: asyncio.TimerHandle | None = None
+        self._commit_timeout: Timer | None = None
         self._stopped = False
         partition.watch(self)
         self.on_change()
 
     # --- asking ------------------------------------------------------------------------------------------
 
-    def ask(self, operation: Operation[S], producer: Producer | None, writes: bool) -> Promise[Any]:
-        ticket = Ask()
+    def ask(self, operation: Operation[S], producer: Producer | None, writes: bool) -> Completion[Any]:
+        completion: Completion[Any] = Completion()
         shard = self.shard
         if shard is None:
-            ticket.reject(self._why_not())
+            completion.fail(self._why_not())
         elif writes and self.partition.is_under_min_isr:
-            ticket.reject(CoordinatorNotAvailable(f"{self.partition.topic_partition} lacks replicas"))
+            completion.fail(CoordinatorNotAvailable(f"{self.partition.topic_partition} lacks replicas"))
         else:
             now_ms = self._broker.clock.wall_ms()
-            self._execute(lambda: operation(shard, ticket, now_ms), ticket, producer, now_ms)
-        return ticket
+            self._execute(lambda: operation(shard, completion, now_ms), completion, producer, now_ms)
+        return completion
 
     def _why_not(self) -> HeadraceError:
         name = self.partition.topic_partition
@@ -123,7 +117,9 @@ class HostedShard(Generic[S]):
             return NotCoordinator(f"this broker does not lead {name}")
         return CoordinatorLoading(f"{name} is being read") if self._loading is None else self._loading.refusal
 
-    def _execute(self, decide: Run, ticket: Ask | None, producer: Producer | None, now_ms: int) -> None:
+    def _execute(
+        self, decide: Run, completion: Completion[Any] | None, producer: Producer | None, now_ms: int
+    ) -> None:
         before, shard = self._writer.end, self.shard
         try:
             decision = decide()
@@ -134,28 +130,28 @@ class HostedShard(Generic[S]):
                 self._on_mistake(error, before)
             elif not self._broker.node.is_current:
                 error = _not_current()  # also a refusal tells what is known
-            self._hold(Held(self._writer.end, ticket, None, error, (), ()))
+            self._hold(Held(self._writer.end, completion, None, error, (), ()))
             return
         response = decision.response
         if response is PARKED:
-            if ticket is not None:
-                self._parked[ticket] = None
-                ticket = None
-        elif ticket is not None and not decision.records:
+            if completion is not None:
+                self._parked[completion] = None
+                completion = None
+        elif completion is not None and not decision.records:
             if not decision.reveals:
-                ticket.resolve(response)
-                ticket = None
+                completion.complete(response)
+                completion = None
             elif not self._broker.node.is_current:
-                ticket.reject(_not_current())
-                ticket = None
+                completion.fail(_not_current())
+                completion = None
         end, follows = self._writer.end, decision.answers or decision.effects
         if follows and self._flush_is_due and not self._held and end <= self._committed():
             # It was written at once. What follows from it may ask this shard again: that is a later step.
             self._held.append(Held(end, None, None, None, decision.answers, decision.effects))
-            if ticket is not None:
-                ticket.resolve(response)
-        elif ticket is not None or follows:
-            self._hold(Held(end, ticket, response, None, decision.answers, decision.effects))
+            if completion is not None:
+                completion.complete(response)
+        elif completion is not None or follows:
+            self._hold(Held(end, completion, response, None, decision.answers, decision.effects))
 
     def _on_mistake(self, error: Exception, before: int) -> None:
         """Ours. A record that was half replayed leaves a state that nobody knows: it is read again."""
@@ -226,9 +222,9 @@ class HostedShard(Generic[S]):
         self._broker.log.warning("decisions could not be written", partition=name, error=str(error))
         self._begin_anew(CoordinatorNotAvailable(str(error)))
 
-    def append_marker(self, batch: bytearray, producer: Producer, *, committed: bool) -> Promise[None]:
+    def append_marker(self, batch: bytearray, producer: Producer, *, committed: bool) -> Completion[None]:
         """Append the control batch that ends a producer's transaction, behind all that was decided before."""
-        ticket = Ask()
+        completion: Completion[None] = Completion()
         self._flush()
         try:
             if self.shard is None:
@@ -237,11 +233,11 @@ class HostedShard(Generic[S]):
             if self.shard is not None:
                 self.shard.replay_end(*producer, committed=committed)
         except HeadraceError as error:
-            ticket.reject(error)
+            completion.fail(error)
         else:
-            self._hold(Held(self._writer.end, ticket, None, None, (), ()))
+            self._hold(Held(self._writer.end, completion, None, None, (), ()))
             self._settle()
-        return ticket
+        return completion
 
     # --- holding -----------------------------------------------------------------------------------------
 
@@ -250,8 +246,8 @@ class HostedShard(Generic[S]):
             self._finish(held)
             return
         self._held.append(held)
-        if self._patience is None:
-            self._be_patient()
+        if self._commit_timeout is None:
+            self._start_commit_timeout()
 
     def _settle(self) -> None:
         """Tell those who wait for nothing any more. Telling may add others, behind them."""
@@ -265,15 +261,14 @@ class HostedShard(Generic[S]):
         return min(self.partition.high_watermark, self._writer.written_end)
 
     def _finish(self, held: Held) -> None:
-        if held.ticket is not None:
+        if held.completion is not None:
             if held.error is not None:
-                held.ticket.reject(held.error)
+                held.completion.fail(held.error)
             else:
-                held.ticket.resolve(held.response)
-        for ticket, answer in held.answers:
-            assert isinstance(ticket, Ask)
-            self._parked.pop(ticket, None)
-            ticket.resolve(answer)
+                held.completion.complete(held.response)
+        for completion, answer in held.answers:
+            self._parked.pop(completion, None)
+            completion.complete(answer)
         if held.effects:
             index, epoch = self.partition.topic_partition.partition, self.epoch
             for effect in held.effects:
@@ -282,27 +277,27 @@ class HostedShard(Generic[S]):
                 except Exception as error:  # of this one: whoever is held behind it is answered
                     report(f"an effect of {self.partition.topic_partition}", error)
 
-    def _be_patient(self) -> None:
-        self._patience = self._loop.call_later(
-            self._terms.commit_timeout_seconds, self._lose_patience, self._writer.end
+    def _start_commit_timeout(self) -> None:
+        end = self._writer.end
+        self._commit_timeout = self._broker.timers.after(
+            self._terms.commit_timeout_seconds, "a commit timeout", lambda: self._on_commit_timeout(end)
         )
 
-    def _lose_patience(self, end: int) -> None:
+    def _on_commit_timeout(self, end: int) -> None:
         """What has waited since before this timer was set is refused. It may still become true, and its
         effects follow if it does."""
-        self._patience = None
+        self._commit_timeout = None
         late = CoordinatorNotAvailable("the replicas did not have it in time")
         for held in list(self._held):
             if held.end > end:
                 break
-            if held.ticket is not None:
-                held.ticket.reject(late)
-            for ticket, _ in held.answers:
-                assert isinstance(ticket, Ask)
-                self._parked.pop(ticket, None)
-                ticket.reject(late)
-        if self._held and self._patience is None:
-            self._be_patient()
+            if held.completion is not None:
+                held.completion.fail(late)
+            for completion, _ in held.answers:
+                self._parked.pop(completion, None)
+                completion.fail(late)
+        if self._held and self._commit_timeout is None:
+            self._start_commit_timeout()
 
     # --- the partition -----------------------------------------------------------------------------------
 
@@ -357,17 +352,17 @@ class HostedShard(Generic[S]):
         if self._timers is not None:
             self._timers.stop()
             self._timers = None
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        if self._commit_timeout is not None:
+            self._commit_timeout.cancel()
+            self._commit_timeout = None
         self._writer.begin()
         held, self._held = self._held, deque()
         parked, self._parked = self._parked, {}
         for each in held:
-            if each.ticket is not None:
-                each.ticket.reject(error)
-        for ticket in parked:
-            ticket.reject(error)
+            if each.completion is not None:
+                each.completion.fail(error)
+        for completion in parked:
+            completion.fail(error)
 
     # --- loading -----------------------------------------------------------------------------------------
 
@@ -380,7 +375,7 @@ class HostedShard(Generic[S]):
     def _new_shard(self) -> S:
         if self._timers is not None:
             self._timers.stop()
-        timers = self._timers = ShardTimers(self._loop, self._on_due)
+        timers = self._timers = ShardTimers(self._broker.timers, self._on_due)
         return self._terms.factory(timers, self.partition.topic_partition.partition, self.epoch)
 
     def _on_loaded(self, shard: S) -> None:

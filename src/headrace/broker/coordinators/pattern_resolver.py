@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from headrace.broker.promise import Promise
 from headrace.broker.requests.work_thread import WorkThread
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError, InvalidRegularExpression
 from headrace.core.ports import Clock
 from headrace.core.tasks import spawn
@@ -28,10 +28,10 @@ class PatternResolver:
         self._clock = clock
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def resolve(self, regex: str) -> Promise[None]:
+    def resolve(self, regex: str) -> Completion[None]:
         """Decided when the patterns have learnt it. InvalidRegularExpression if it is none, or takes too
         long."""
-        done: Promise[None] = Promise()
+        done: Completion[None] = Completion()
         task = spawn("pattern", self._resolve(regex, done))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -45,22 +45,22 @@ class PatternResolver:
         wanted, version = list(patterns.wanted), patterns.topics.version
         patterns.wanted.clear()
         for regex in wanted:
-            self.resolve(regex).listen(partial(self._on_refreshed, regex, version))
+            self.resolve(regex).when_done(partial(self._on_refreshed, regex, version))
 
-    def _on_refreshed(self, regex: str, version: int, done: Promise[None]) -> None:
+    def _on_refreshed(self, regex: str, version: int, done: Completion[None]) -> None:
         if done.error is not None:
             self._patterns.learn(regex, Matched(frozenset(), version))
 
-    async def _resolve(self, regex: str, done: Promise[None]) -> None:
+    async def _resolve(self, regex: str, done: Completion[None]) -> None:
         topics = self._patterns.topics
         names, version = list(topics.names()), topics.version
         try:
             found = await self.matching(regex, names)
         except HeadraceError as error:
-            done.reject(error)
+            done.fail(error)
         else:
             self._patterns.learn(regex, Matched(frozenset(found), version))
-            done.resolve(None)
+            done.complete(None)
 
     async def matching(self, regex: str, names: Sequence[str]) -> list[str]:
         """Those that match as a whole. Raises InvalidRegularExpression."""

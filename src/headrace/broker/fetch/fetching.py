@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.fetch.delayed_fetch import DelayedFetch
 from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_some
 from headrace.broker.fetch.sessions import FetchContext
-from headrace.broker.fetch.waiting import WaitingFetch
 from headrace.broker.fetch.wanted import WANTED_BYTES, Interest, LoneInterest, Wanted
 from headrace.broker.leader_endpoints import endpoints_of
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.core.tasks import spawn
-from headrace.network.answer import Answer, Parts, Pending
 from headrace.network.connection import Connection
+from headrace.network.response import DelayedResponse, Parts, Response
 from headrace.protocol.fetch_codec import (
     FIRST_WITH_ENDPOINTS,
     FetchedPartition,
@@ -101,15 +101,15 @@ class Fetching:
         """Never more than may be answered: it would be waited for in vain."""
         return min(self._request.min_bytes, self.max_bytes)
 
-    def answer(self, pending: Pending | None = None) -> Answer:
+    def answer(self, pending: DelayedResponse | None = None) -> Response:
         """At once, or by `pending`, or by a new one."""
         if self.is_long:
-            pending = pending or Pending(exclusive=True)
+            pending = pending or DelayedResponse(exclusive=True)
             self._begin_turns(pending, may_wait=True)
             return pending
         result = self._read()
         if result.cold is not None:
-            return self._bring(result, pending or Pending())
+            return self._bring(result, pending or DelayedResponse())
         if self._is_enough(result) or self._lacks_memory():
             return self._encode(result)
         return self._wait(self._interest(), result, pending)
@@ -159,19 +159,21 @@ class Fetching:
             want.interest = interest
         return interest
 
-    def _wait(self, interest: Interest, result: ReadResult, pending: Pending | None) -> Pending:
-        return WaitingFetch(
+    def _wait(
+        self, interest: Interest, result: ReadResult, pending: DelayedResponse | None
+    ) -> DelayedResponse:
+        return DelayedFetch(
             interest,
             self.min_bytes - result.total_bytes,
             self._request.max_wait_ms,
             self._finish,
-            self._broker.waiting_fetches,
+            self._broker.fetch_purgatory,
             pending,
-        ).pending
+        ).response
 
-    def _finish(self, pending: Pending) -> None:
+    def _finish(self, pending: DelayedResponse) -> None:
         """Read again, and answer with what there is: unless it has to be brought from a disk first."""
-        if pending.abandoned:
+        if pending.is_abandoned:
             return
         self._reader.now = self._broker.clock.monotonic()
         if self.is_long:
@@ -188,7 +190,7 @@ class Fetching:
             raise
         pending.complete(parts)
 
-    def _bring(self, result: ReadResult, pending: Pending) -> Pending:
+    def _bring(self, result: ReadResult, pending: DelayedResponse) -> DelayedResponse:
         """Answer when what is cold is in memory and verified."""
         assert result.cold is not None
         self._rounds += 1
@@ -199,16 +201,16 @@ class Fetching:
 
     # --- of very many partitions ---------------------------------------------------------------------------
 
-    def _begin_turns(self, pending: Pending, *, may_wait: bool) -> None:
+    def _begin_turns(self, pending: DelayedResponse, *, may_wait: bool) -> None:
         task = spawn("a long fetch", self._when_admitted(pending, may_wait=may_wait), self._broker.loop)
         self._broker.dispatcher.keep(task)
 
-    async def _when_admitted(self, pending: Pending, *, may_wait: bool) -> None:
+    async def _when_admitted(self, pending: DelayedResponse, *, may_wait: bool) -> None:
         async with self._broker.wide_fetches.admitted(self._connection.is_link):
-            if not pending.abandoned:
+            if not pending.is_abandoned:
                 await self.in_turns(pending, may_wait=may_wait)
 
-    async def in_turns(self, pending: Pending, *, may_wait: bool) -> None:
+    async def in_turns(self, pending: DelayedResponse, *, may_wait: bool) -> None:
         """Each partition is read as it is in its turn, as if several fetches had come one after the other."""
         lone: LoneInterest | None = None
         behind: list[None] = []
@@ -217,7 +219,7 @@ class Fetching:
             if may_wait and self._context.session is None and not self._lacks_memory():
                 lone = self._lone_interest()  # before it reads, so that nothing happens unheard
             result = await self._read_in_turns(pending)
-            if pending.abandoned:
+            if pending.is_abandoned:
                 return
             if result.cold is not None and self._rounds < MOST_ROUNDS:
                 self._bring(result, pending)
@@ -238,13 +240,13 @@ class Fetching:
                 lone.on_wait_over()
         pending.complete(parts)
 
-    async def _read_in_turns(self, pending: Pending) -> ReadResult:
+    async def _read_in_turns(self, pending: DelayedResponse) -> ReadResult:
         broker, turns, result = self._broker, self._broker.turns, ReadResult()
         wanted = list(self._wanted())
         for at in range(0, len(wanted), READ_TOGETHER):
             if turns.is_over:
                 await turns.next()
-                if pending.abandoned:
+                if pending.is_abandoned:
                     break
                 self._reader.now = broker.clock.monotonic()
             read_some(broker, wanted[at : at + READ_TOGETHER], self._reader, result)

@@ -13,7 +13,7 @@ from uuid import UUID
 from headrace.core.memory import MemoryShare
 
 if TYPE_CHECKING:
-    from headrace.broker.fetch.waiting import WaitingFetch
+    from headrace.broker.fetch.delayed_fetch import DelayedFetch
     from headrace.replication.partition import Partition
 
 AT_ONCE: Final = 1 << 62
@@ -47,7 +47,7 @@ class Interest:
         self.overruled: dict[Wanted, None] = {}
         """A position that was said before may have replaced theirs: they count as said anew with the next
         request, and not earlier, for the peer may be gone."""
-        self.waiting: WaitingFetch | None = None
+        self.waiting: DelayedFetch | None = None
 
     def on_wait_over(self) -> None:
         """A session goes on hearing of its partitions between its fetches."""

@@ -39,7 +39,7 @@ def handle(
     return ask_patiently(
         broker,
         transactional_id,
-        lambda shard, _ticket, now_ms: shard.add_partitions(transactional_id, producer, (place,), now_ms),
+        lambda shard, _, now_ms: shard.add_partitions(transactional_id, producer, (place,), now_ms),
     ).then(
         lambda _: AddOffsetsToTxnResponse(),
         lambda error: AddOffsetsToTxnResponse(error_code=told_to(call.version, _KNOWS_FENCING, error)),

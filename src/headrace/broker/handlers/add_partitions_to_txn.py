@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.joining import BETWEEN_BROKERS, Codes, join
+from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.add_partitions_to_txn_request import (
@@ -38,7 +38,7 @@ AT_ONCE: Final = 1_000
 
 def handle(
     broker: Broker, request: AddPartitionsToTxnRequest, call: Call
-) -> Promise[AddPartitionsToTxnResponse] | Awaitable[AddPartitionsToTxnResponse]:
+) -> Completion[AddPartitionsToTxnResponse] | Awaitable[AddPartitionsToTxnResponse]:
     if call.version >= BETWEEN_BROKERS:
         if _are_many(request.transactions):
             return _several_in_turns(broker, request.transactions, call.version)
@@ -62,29 +62,29 @@ class _Batch:
     def __init__(
         self, broker: Broker, transactions: list[AddPartitionsToTxnTransaction], version: int
     ) -> None:
-        self.response: Promise[AddPartitionsToTxnResponse] = Promise()
+        self.response: Completion[AddPartitionsToTxnResponse] = Completion()
         self._answer = AddPartitionsToTxnResponse()
         self._left = len(transactions)
         for asked in transactions:
             result = AddPartitionsToTxnResult(transactional_id=asked.transactional_id)
             self._answer.results_by_transaction.append(result)
-            _serve(broker, asked, version).listen(self._teller(asked, result))
+            _serve(broker, asked, version).when_done(self._teller(asked, result))
         if not transactions:
-            self.response.resolve(self._answer)
+            self.response.complete(self._answer)
 
     def _teller(
         self, asked: AddPartitionsToTxnTransaction, result: AddPartitionsToTxnResult
-    ) -> Callable[[Promise[Codes]], None]:
-        def tell(decided: Promise[Codes]) -> None:
+    ) -> Callable[[Completion[Codes]], None]:
+        def tell(decided: Completion[Codes]) -> None:
             result.topic_results = _rows(asked.topics, decided.result())
             self._left -= 1
             if not self._left:
-                self.response.resolve(self._answer)
+                self.response.complete(self._answer)
 
         return tell
 
 
-def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Promise[Codes]:
+def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Completion[Codes]:
     return join(
         broker,
         asked.transactional_id,
@@ -132,7 +132,7 @@ async def _several_in_turns(
     return answer
 
 
-async def _begin(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Promise[Codes]:
+async def _begin(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Completion[Codes]:
     """A transaction takes all of its partitions together, and so in one go: as many as exist. If one does
     not, which is looked up in turns before, none is taken, however many are named."""
     if not _are_many([asked]):
@@ -154,8 +154,8 @@ async def _begin(broker: Broker, asked: AddPartitionsToTxnTransaction, version: 
                 is_refused = True
     if not is_refused:
         return _serve(broker, asked, version)
-    refused: Promise[Codes] = Promise()
-    refused.resolve(codes)
+    refused: Completion[Codes] = Completion()
+    refused.complete(codes)
     return refused
 
 

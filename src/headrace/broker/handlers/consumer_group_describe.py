@@ -45,7 +45,7 @@ async def handle(
 async def _describe(broker: Broker, group_id: str) -> DescribedGroup:
     try:
         described: DescribedGroup = await broker.coordinators.groups.ask(
-            group_id, lambda shard, _ticket, _now_ms: shard.consumer.describe(group_id), writes=False
+            group_id, lambda shard, _, _now_ms: shard.consumer.describe(group_id), writes=False
         )
     except HeadraceError as error:
         return DescribedGroup(group_id=group_id, error_code=refusal_code(error), error_message=text_of(error))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
 from headrace.broker.errors import text_of
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, InvalidRequest
 from headrace.groups.classic.joins import Client
 from headrace.groups.consumer.regexes import Unresolved
@@ -31,7 +31,7 @@ MOST_LOOKUPS: Final = 3
 
 def handle(
     broker: Broker, request: ConsumerGroupHeartbeatRequest, call: Call
-) -> ConsumerGroupHeartbeatResponse | Promise[ConsumerGroupHeartbeatResponse]:
+) -> ConsumerGroupHeartbeatResponse | Completion[ConsumerGroupHeartbeatResponse]:
     if len(request.subscribed_topic_names or ()) > max(LEAST_NAMES, 2 * len(broker.image.topics_by_name)):
         return _refused(InvalidRequest("a member subscribes to more topics by name than there can be"))
     if request.member_epoch == 0 and not broker.coordinators.group_state.admits(_size(request, call)):
@@ -46,7 +46,7 @@ class _Heartbeat:
     __slots__ = ("_broker", "_client", "_request", "_resolved", "answer")
 
     def __init__(self, broker: Broker, request: ConsumerGroupHeartbeatRequest, client: Client) -> None:
-        self.answer: Promise[ConsumerGroupHeartbeatResponse] = Promise()
+        self.answer: Completion[ConsumerGroupHeartbeatResponse] = Completion()
         self._broker = broker
         self._request = request
         self._client = client
@@ -57,26 +57,26 @@ class _Heartbeat:
         request, client = self._request, self._client
         asked = self._broker.coordinators.groups.ask(
             request.group_id,
-            lambda shard, _ticket, now_ms: shard.consumer.heartbeat(request, client, now_ms),
+            lambda shard, _, now_ms: shard.consumer.heartbeat(request, client, now_ms),
         )
-        asked.listen(self._on_decided)
+        asked.when_done(self._on_decided)
 
-    def _on_decided(self, decided: Promise[ConsumerGroupHeartbeatResponse]) -> None:
+    def _on_decided(self, decided: Completion[ConsumerGroupHeartbeatResponse]) -> None:
         error, patterns = decided.error, self._broker.coordinators.patterns
         if error is None:
-            self.answer.resolve(decided.result())
+            self.answer.complete(decided.result())
             patterns.refresh()
         elif isinstance(error, Unresolved) and self._resolved < MOST_LOOKUPS:
             self._resolved += 1
-            patterns.resolve(error.regex).listen(self._on_resolved)
+            patterns.resolve(error.regex).when_done(self._on_resolved)
         else:
-            self.answer.resolve(_refused(error))
+            self.answer.complete(_refused(error))
 
-    def _on_resolved(self, resolved: Promise[None]) -> None:
+    def _on_resolved(self, resolved: Completion[None]) -> None:
         if resolved.error is None:
             self._ask()
         else:
-            self.answer.resolve(_refused(resolved.error))
+            self.answer.complete(_refused(resolved.error))
 
 
 def _size(request: ConsumerGroupHeartbeatRequest, call: Call) -> int:

@@ -30,7 +30,7 @@ async def handle(broker: Broker, request: DeleteGroupsRequest, call: Call) -> De
 async def _delete(broker: Broker, group_id: str) -> ErrorCode:
     try:
         outcomes: dict[str, HeadraceError | None] = await broker.coordinators.groups.ask(
-            group_id, lambda shard, _ticket, _now_ms: shard.delete_groups([group_id])
+            group_id, lambda shard, _, _now_ms: shard.delete_groups([group_id])
         )
     except HeadraceError as error:
         return refusal_code(error)

@@ -33,7 +33,7 @@ async def _describe(broker: Broker, group_id: str, version: int) -> DescribedGro
     try:
         described: list[DescribedGroup] = await broker.coordinators.groups.ask(
             group_id,
-            lambda shard, _ticket, _now_ms: shard.describe_groups([group_id], version),
+            lambda shard, _, _now_ms: shard.describe_groups([group_id], version),
             writes=False,
         )
     except HeadraceError as error:

@@ -38,7 +38,7 @@ async def _describe(broker: Broker, name: str) -> TransactionState:
         if not name:
             raise InvalidRequest("a transactional id is not empty")
         known: Transaction = await broker.coordinators.transactions.ask(
-            name, lambda shard, _ticket, _now_ms: shard.describe(name), writes=False
+            name, lambda shard, _, _now_ms: shard.describe(name), writes=False
         )
     except HeadraceError as error:
         return TransactionState(transactional_id=name, error_code=code_of(error))

@@ -46,7 +46,7 @@ def handle(broker: Broker, request: EndTxnRequest, call: Call) -> EndTxnResponse
 
     return broker.coordinators.transaction_requests.ask(
         wanted.transactional_id,
-        lambda new_id: lambda shard, _ticket, now_ms: shard.end(_with_id(wanted, new_id), now_ms),
+        lambda new_id: lambda shard, _, now_ms: shard.end(_with_id(wanted, new_id), now_ms),
     ).then(answer, refuse)
 
 

@@ -24,8 +24,8 @@ from headrace.broker.requests.partition_limit import most_elements
 from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.core.errors import HeadraceError, StaleBrokerEpoch
 from headrace.core.tasks import spawn
-from headrace.network.answer import Answer, Parts, Pending
 from headrace.network.connection import Connection
+from headrace.network.response import DelayedResponse, Parts, Response
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.fetch_codec import (
     FIRST_WITH_TOPIC_IDS,
@@ -45,10 +45,10 @@ METADATA_KEY: Final = FetchKey("", METADATA_TOPIC_ID, 0)
 
 def serve(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
-) -> Answer:
+) -> Response:
     most = most_elements(broker, len(frame))
     if len(frame) > READ_AT_ONCE_BYTES:
-        pending = Pending(exclusive=True)
+        pending = DelayedResponse(exclusive=True)
         serving = _serve_large(broker, version, correlation_id, bytes(frame), at, connection, most, pending)
         broker.dispatcher.keep(spawn("a large fetch", serving, broker.loop))
         return pending
@@ -100,17 +100,17 @@ async def _serve_large(
     at: int,
     connection: Connection,
     most: int,
-    pending: Pending,
+    pending: DelayedResponse,
 ) -> None:
     """A request of hundreds of partitions: read in a thread, when few others are in hand."""
     try:
         async with broker.wide_fetches.admitted(connection.is_link):
             read = await broker.work_thread.run(_read, frame, at, version, most, pending)
-            if read is None or pending.abandoned:
+            if read is None or pending.is_abandoned:
                 return
             begun = _begin(broker, version, correlation_id, connection, *read)
             if not isinstance(begun, Fetching):
-                answer: Answer = begun
+                answer: Response = begun
             elif begun.is_long:
                 await begun.in_turns(pending, may_wait=True)
                 return
@@ -127,10 +127,10 @@ async def _serve_large(
 
 
 def _read(
-    frame: bytes, at: int, version: int, most: int, pending: Pending
+    frame: bytes, at: int, version: int, most: int, pending: DelayedResponse
 ) -> tuple[FetchRequestView, list[Wanted]] | None:
     """None if nobody waits for it any more: it may have waited long for the thread."""
-    if pending.abandoned:
+    if pending.is_abandoned:
         return None
     request = parse_fetch(memoryview(frame), at, version, None, most)
     return request, _wanted(request)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.heartbeat_request import HeartbeatRequest
@@ -23,11 +23,11 @@ def handle(
     broker: Broker,
     request: HeartbeatRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
-) -> HeartbeatResponse | Promise[HeartbeatResponse]:
+) -> HeartbeatResponse | Completion[HeartbeatResponse]:
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     asked = broker.coordinators.groups.ask(
-        request.group_id, lambda shard, _ticket, now_ms: shard.heartbeat(request, now_ms), writes=False
+        request.group_id, lambda shard, _, now_ms: shard.heartbeat(request, now_ms), writes=False
     )
     return asked.then(_as_it_is, _refused)
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.errors import code_of
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.requests import told_to
 from headrace.coordinators.decision import Decision
+from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, HeadraceError
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -58,7 +58,7 @@ async def _allocate(broker: Broker) -> InitProducerIdResponse:
 
 def _initialise(
     broker: Broker, request: InitProducerIdRequest, transactional_id: str, version: int
-) -> Promise[InitProducerIdResponse]:
+) -> Completion[InitProducerIdResponse]:
     has = Producer(request.producer_id, request.producer_epoch)
     wanted = InitRequest(
         transactional_id,
@@ -91,7 +91,7 @@ def _initialise(
 
     return broker.coordinators.transaction_requests.ask(
         transactional_id,
-        lambda new_id: lambda shard, _ticket, now_ms: initialise(shard, new_id, now_ms),
+        lambda new_id: lambda shard, _, now_ms: initialise(shard, new_id, now_ms),
     ).then(answer, refuse)
 
 

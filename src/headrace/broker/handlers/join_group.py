@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.groups.classic.answers import join_refused
 from headrace.groups.classic.joins import Client
 from headrace.groups.sizes import MEMBER_BYTES
@@ -29,7 +29,7 @@ ALWAYS_ADMITTED_BYTES: Final = 16 * 1024
 
 def handle(
     broker: Broker, request: JoinGroupRequest, call: Call
-) -> JoinGroupResponse | Promise[JoinGroupResponse]:
+) -> JoinGroupResponse | Completion[JoinGroupResponse]:
     finish = _as_it_is if call.version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name
     refusal = _refusal(broker, request) or _no_room(broker, request, call)
     if refusal is not None:
@@ -42,7 +42,7 @@ def handle(
         request.rebalance_timeout_ms = request.session_timeout_ms
     client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
     asked = broker.coordinators.groups.ask(
-        request.group_id, lambda shard, ticket, now_ms: shard.join(request, client, ticket, now_ms)
+        request.group_id, lambda shard, completion, now_ms: shard.join(request, client, completion, now_ms)
     )
     return asked.then(finish, lambda error: finish(join_refused(refusal_code(error))))
 

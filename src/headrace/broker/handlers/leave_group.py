@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.leave_group_request import LeaveGroupRequest, MemberIdentity
@@ -24,7 +24,7 @@ SEVERAL_MEMBERS_FROM: Final = 3
 
 def handle(
     broker: Broker, request: LeaveGroupRequest, call: Call
-) -> LeaveGroupResponse | Promise[LeaveGroupResponse]:
+) -> LeaveGroupResponse | Completion[LeaveGroupResponse]:
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     if call.version < SEVERAL_MEMBERS_FROM:
@@ -34,7 +34,7 @@ def handle(
             member = each.group_instance_id or each.member_id
             broker.log.debug("member leaves", group=request.group_id, member=member, reason=each.reason)
     asked = broker.coordinators.groups.ask(
-        request.group_id, lambda shard, _ticket, now_ms: shard.leave(request, now_ms)
+        request.group_id, lambda shard, _, now_ms: shard.leave(request, now_ms)
     )
     return asked.then(
         _as_it_is if call.version >= SEVERAL_MEMBERS_FROM else _of_one_member,

@@ -34,7 +34,7 @@ async def handle(broker: Broker, request: ListGroupsRequest, call: Call) -> List
         try:
             groups += await coordinator.ask_partition(
                 index,
-                lambda shard, _ticket, _now_ms: shard.list_groups(states, types),
+                lambda shard, _, _now_ms: shard.list_groups(states, types),
                 writes=False,
             )
         except NotCoordinator:

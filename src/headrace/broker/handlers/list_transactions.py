@@ -57,7 +57,7 @@ async def _keep_matching(broker: Broker, response: ListTransactionsResponse, pat
 async def _listed(broker: Broker, index: int, wanted: Filter) -> list[Transaction]:
     try:
         found: list[Transaction] = await broker.coordinators.transactions.ask_partition(
-            index, lambda shard, _ticket, now_ms: shard.list(wanted, now_ms), writes=False
+            index, lambda shard, _, now_ms: shard.list(wanted, now_ms), writes=False
         )
     except NotCoordinator:
         return []  # another broker leads it by now, and lists it

@@ -14,8 +14,8 @@ from uuid import UUID
 from headrace.broker.api import Api, Call, Codec
 from headrace.broker.coordinators.named_partitions import merged
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.promise import Promise
 from headrace.controller.image import MetadataImage
+from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.offset_commit_request import (
@@ -38,15 +38,15 @@ FIRST_WITH_TOPIC_IDS: Final = 10
 
 def handle(
     broker: Broker, request: OffsetCommitRequest, call: Call
-) -> OffsetCommitResponse | Promise[OffsetCommitResponse]:
+) -> OffsetCommitResponse | Completion[OffsetCommitResponse]:
     version = call.version
     refused = resolve_topics(broker.image, request, by_id=version >= FIRST_WITH_TOPIC_IDS)
     if not request.topics:
         return OffsetCommitResponse(topics=refused)
     asked = broker.coordinators.groups.ask(
-        request.group_id, lambda shard, _ticket, now_ms: shard.offsets.commit(request, version, now_ms)
+        request.group_id, lambda shard, _, now_ms: shard.offsets.commit(request, version, now_ms)
     )
-    if asked.is_decided and asked.error is None and not refused:
+    if asked.is_done and asked.error is None and not refused:
         return asked  # as it is: the commonest by far, where no other replica is waited for
     return asked.then(_finisher(refused), lambda error: _refusal(refused, request, refusal_code(error)))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.named_partitions import merged, take_unknown
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.offset_delete_request import (
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 def handle(
     broker: Broker, request: OffsetDeleteRequest, _call: Call
-) -> OffsetDeleteResponse | Promise[OffsetDeleteResponse]:
+) -> OffsetDeleteResponse | Completion[OffsetDeleteResponse]:
     if not request.group_id:
         return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     unknown = take_unknown(broker.image, request, _unknown)
     asked = broker.coordinators.groups.ask(
-        request.group_id, lambda shard, _ticket, _now_ms: shard.offsets.delete(request)
+        request.group_id, lambda shard, _, _now_ms: shard.offsets.delete(request)
     )
     return asked.then(
         lambda response: OffsetDeleteResponse(topics=merged(unknown, response.topics)),

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.promise import Promise
 from headrace.controller.image import MetadataImage
+from headrace.core.completion import Completion
 from headrace.groups.offsets.fetches import missing
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -94,7 +94,7 @@ def _of_one_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
 
 def _fetch(
     broker: Broker, group: OffsetFetchRequestGroup, version: int, require_stable: bool
-) -> Promise[OffsetFetchResponseGroup]:
+) -> Completion[OffsetFetchResponseGroup]:
     by_id = version >= FIRST_WITH_TOPIC_IDS
     everything = group.topics is None
     unknown = _take_unknown(broker.image, group) if by_id else []
@@ -105,9 +105,9 @@ def _fetch(
         answer.topics += unknown
         return answer
 
-    asked: Promise[OffsetFetchResponseGroup] = broker.coordinators.groups.ask(
+    asked: Completion[OffsetFetchResponseGroup] = broker.coordinators.groups.ask(
         group.group_id,
-        lambda shard, _ticket, _now_ms: shard.offsets.fetch(group, require_stable=require_stable),
+        lambda shard, _, _now_ms: shard.offsets.fetch(group, require_stable=require_stable),
         writes=False,
     )
     return asked.then(finish, lambda error: _refusal(group, version, refusal_code(error)))
@@ -158,23 +158,23 @@ def _refusal(group: OffsetFetchRequestGroup, version: int, code: ErrorCode) -> O
 
 
 def _all_of(
-    answers: Sequence[Promise[OffsetFetchResponseGroup]],
+    answers: Sequence[Completion[OffsetFetchResponseGroup]],
     finish: Callable[[list[OffsetFetchResponseGroup]], OffsetFetchResponse],
-) -> Promise[OffsetFetchResponse]:
+) -> Completion[OffsetFetchResponse]:
     """None of them is refused: a refusal has become an answer."""
-    together: Promise[OffsetFetchResponse] = Promise()
+    together: Completion[OffsetFetchResponse] = Completion()
     waiting = len(answers)
 
-    def on_answer(_: Promise[OffsetFetchResponseGroup]) -> None:
+    def on_answer(_: Completion[OffsetFetchResponseGroup]) -> None:
         nonlocal waiting
         waiting -= 1
         if not waiting:
-            together.resolve(finish([answer.result() for answer in answers]))
+            together.complete(finish([answer.result() for answer in answers]))
 
     for answer in answers:
-        answer.listen(on_answer)
+        answer.when_done(on_answer)
     if not answers:
-        together.resolve(finish([]))
+        together.complete(finish([]))
     return together
 
 

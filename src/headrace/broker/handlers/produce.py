@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from headrace.broker.held_produce import HeldProduce
+from headrace.broker.delayed_produce import DelayedProduce
 from headrace.broker.producing import (
     ACKS_ALL,
     Results,
@@ -30,9 +30,9 @@ from headrace.broker.producing import (
     name_of,
     refusal,
 )
-from headrace.broker.promise import Promise
 from headrace.broker.requests.partition_limit import most_elements
 from headrace.broker.transactions.unverified_produce import Refusals, verify_partitions
+from headrace.core.completion import Completion
 from headrace.core.errors import (
     HeadraceError,
     InvalidRecord,
@@ -41,8 +41,8 @@ from headrace.core.errors import (
 )
 from headrace.core.ids import TopicPartition
 from headrace.core.tasks import spawn
-from headrace.network.answer import NO_ANSWER, Answer, NoAnswer, Pending
 from headrace.network.connection import Connection
+from headrace.network.response import NO_RESPONSE, DelayedResponse, NoResponse, Parts, Response
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.produce_request import ProduceRequest
 from headrace.protocol.produce_codec import (
@@ -69,7 +69,7 @@ AT_ONCE: Final = 60
 
 def serve(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
-) -> Answer:
+) -> Response:
     if version < FIRST_SERVED:
         raise UnsupportedVersion(f"Produce {version} is too old: the least is {FIRST_SERVED}")
     one = parse_one(frame, at, version, len(frame))
@@ -101,17 +101,17 @@ def serve(
         return [encode(broker, version, correlation_id, [(topic, [answer])], connection)]
     if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:
         answers = [acknowledged(index, result)]
-        held = HeldProduce(broker, version, correlation_id, [(topic, answers)])
+        held = DelayedProduce(broker, version, correlation_id, [(topic, answers)])
         held.hold(partition, result, answers, 0, acks)
-        return NO_ANSWER if acks == 0 else held.begin(timeout_ms)
+        return NO_RESPONSE if acks == 0 else held.begin(timeout_ms)
     if acks == 0:
-        return NO_ANSWER
+        return NO_RESPONSE
     return [encode_acknowledgement(version, correlation_id, topic, index, result[0], result[2], result[3])]
 
 
 def _serve_many(
     broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
-) -> Answer:
+) -> Response:
     request = parse_any(frame, at, version, len(frame), most_elements(broker, len(frame)))
     if names_partition_twice(request):
         error = InvalidRecord("a produce request holds exactly one batch for each partition")
@@ -124,11 +124,11 @@ def _serve_many(
         return _refuse_all(broker, version, correlation_id, request, connection, error)
     if verified is None:
         return _carry_out(broker, version, correlation_id, frame, request, connection, NO_REFUSALS)
-    if verified.is_decided:
+    if verified.is_done:
         return _carry_out(broker, version, correlation_id, frame, request, connection, verified.result())
     kept = memoryview(bytearray(frame))  # the next read overwrites the frame
-    pending = Pending(exclusive=True)
-    verified.listen(partial(_go_on, broker, version, correlation_id, kept, request, connection, pending))
+    pending = DelayedResponse(exclusive=True)
+    verified.when_done(partial(_go_on, broker, version, correlation_id, kept, request, connection, pending))
     return pending
 
 
@@ -139,8 +139,8 @@ def _go_on(
     frame: memoryview,
     request: ProduceRequestView,
     connection: Connection,
-    pending: Pending,
-    verified: Promise[Refusals],
+    pending: DelayedResponse,
+    verified: Completion[Refusals],
 ) -> None:
     """The coordinator has answered."""
     try:
@@ -157,18 +157,15 @@ def _hang_up(broker: Broker, connection: Connection, error: Exception) -> None:
     connection.close()
 
 
-def _complete(pending: Pending, answer: Answer) -> None:
-    if isinstance(answer, Pending):
-        if answer.parts is None:
-            answer.attach(partial(_hand_on, answer, pending))
-        else:
-            pending.complete(answer.parts)
+def _complete(pending: DelayedResponse, answer: Response) -> None:
+    if isinstance(answer, DelayedResponse):
+        answer.when_done(partial(_hand_on, pending))
     else:
-        pending.complete([] if isinstance(answer, NoAnswer) else answer)
+        pending.complete([] if isinstance(answer, NoResponse) else answer)
 
 
-def _hand_on(held: Pending, pending: Pending) -> None:
-    pending.complete(held.parts or [])
+def _hand_on(pending: DelayedResponse, done: Completion[Parts]) -> None:
+    pending.complete(done.result())
 
 
 def _refuse_all(
@@ -178,7 +175,7 @@ def _refuse_all(
     request: ProduceRequestView,
     connection: Connection,
     error: HeadraceError,
-) -> Answer:
+) -> Response:
     if request.acks == 0:
         raise error
     results: Results = [
@@ -196,7 +193,7 @@ def _carry_out(
     request: ProduceRequestView,
     connection: Connection,
     refused: Refusals,
-) -> Answer:
+) -> Response:
     if sum(len(partitions) for _, partitions in request.topics) > AT_ONCE:
         kept = memoryview(bytearray(frame))  # the next read overwrites the frame
         carrying = _Carrying(broker, version, correlation_id, kept, request, connection, refused)
@@ -241,18 +238,18 @@ class _Carrying:
         self._connection = connection
         self._refused = refused
         self._results: Results = []
-        self._held = HeldProduce(broker, version, correlation_id, self._results)
+        self._held = DelayedProduce(broker, version, correlation_id, self._results)
         self._failed: HeadraceError | None = None
 
-    def take_turns(self) -> Pending:
+    def take_turns(self) -> DelayedResponse:
         """Meanwhile the connection serves nothing else, so that batches of one producer stay in order. Apache
         Kafka promises nothing about partitions of one request together."""
-        pending = Pending(exclusive=True)
+        pending = DelayedResponse(exclusive=True)
         task = spawn("a produce to many partitions", self._in_turns(pending), self._broker.loop)
         self._broker.dispatcher.keep(task)
         return pending
 
-    async def _in_turns(self, pending: Pending) -> None:
+    async def _in_turns(self, pending: DelayedResponse) -> None:
         turns = self._broker.turns
         try:
             for _ in self.steps():
@@ -301,13 +298,13 @@ class _Carrying:
                 ):
                     self._held.hold(partition, result, answers, len(answers) - 1, acks)
 
-    def answer(self) -> Answer:
+    def answer(self) -> Response:
         request = self._request
         if request.acks == 0:
             if self._failed is not None:
                 # Nobody reads an answer to acks=0: the only way to tell the producer is to hang up.
                 raise self._failed
-            return NO_ANSWER
+            return NO_RESPONSE
         if self._held.is_waiting:
             return self._held.begin(request.timeout_ms)
         return [encode(self._broker, self._version, self._correlation_id, self._results, self._connection)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.groups.classic.answers import sync_refused
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -26,7 +26,7 @@ CHECKED_PROTOCOL_FROM: Final = 5
 
 def handle(
     broker: Broker, request: SyncGroupRequest, call: Call
-) -> SyncGroupResponse | Promise[SyncGroupResponse]:
+) -> SyncGroupResponse | Completion[SyncGroupResponse]:
     if call.version >= CHECKED_PROTOCOL_FROM and (
         request.protocol_type is None or request.protocol_name is None
     ):
@@ -34,7 +34,7 @@ def handle(
     if not request.group_id:
         return sync_refused(ErrorCode.INVALID_GROUP_ID)
     asked = broker.coordinators.groups.ask(
-        request.group_id, lambda shard, ticket, now_ms: shard.sync(request, ticket, now_ms)
+        request.group_id, lambda shard, completion, now_ms: shard.sync(request, completion, now_ms)
     )
     return asked.then(_as_it_is, lambda error: sync_refused(refusal_code(error)))
 

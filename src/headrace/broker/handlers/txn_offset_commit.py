@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.named_partitions import merged, take_unknown
 from headrace.broker.coordinators.refusals import refusal_code, told_as
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.membership_questions import Codes
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import PartitionIndex, TopicPartition
 from headrace.protocol.api_keys import ApiKey
@@ -39,7 +39,7 @@ FIRST_THAT_ADDS_THE_PARTITION: Final = 5
 
 def handle(
     broker: Broker, request: TxnOffsetCommitRequest, call: Call
-) -> TxnOffsetCommitResponse | Promise[TxnOffsetCommitResponse]:
+) -> TxnOffsetCommitResponse | Completion[TxnOffsetCommitResponse]:
     unknown = take_unknown(broker.image, request, _unknown)
     if not request.topics:
         return TxnOffsetCommitResponse(topics=unknown)
@@ -49,7 +49,7 @@ def handle(
 class _Commit:
     """One request: first its partition is verified to be in the transaction, then the group is asked."""
 
-    __slots__ = ("_broker", "_index", "_promise", "_request", "_unknown", "_version")
+    __slots__ = ("_broker", "_completion", "_index", "_request", "_unknown", "_version")
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class _Commit:
         self._unknown = unknown
         self._version = version
         self._index = -1
-        self._promise: Promise[TxnOffsetCommitResponse] = Promise()
+        self._completion: Completion[TxnOffsetCommitResponse] = Completion()
 
-    def begin(self) -> Promise[TxnOffsetCommitResponse]:
+    def begin(self) -> Completion[TxnOffsetCommitResponse]:
         request, groups = self._request, self._broker.coordinators.groups
         if not request.group_id:
             return self._refuse(ErrorCode.INVALID_GROUP_ID)
@@ -81,10 +81,10 @@ class _Commit:
             add=self._version >= FIRST_THAT_ADDS_THE_PARTITION,
             knows_abortable=self._version >= FIRST_THAT_KNOWS_ABORTABLE,
         )
-        verified.listen(self._on_verified)
-        return self._promise
+        verified.when_done(self._on_verified)
+        return self._completion
 
-    def _on_verified(self, verified: Promise[Codes]) -> None:
+    def _on_verified(self, verified: Completion[Codes]) -> None:
         if verified.error is not None:
             self._refuse(refusal_code(verified.error))
             return
@@ -95,24 +95,24 @@ class _Commit:
         request, version = self._request, self._version
         asked = self._broker.coordinators.groups.ask_partition(
             self._index,
-            lambda shard, _ticket, now_ms: shard.offsets.commit_in_transaction(request, version, now_ms),
+            lambda shard, _, now_ms: shard.offsets.commit_in_transaction(request, version, now_ms),
             producer=(request.producer_id, request.producer_epoch),
         )
-        asked.listen(self._on_decided)
+        asked.when_done(self._on_decided)
 
-    def _on_decided(self, decided: Promise[TxnOffsetCommitResponse]) -> None:
+    def _on_decided(self, decided: Completion[TxnOffsetCommitResponse]) -> None:
         if decided.error is not None:
             self._refuse(refusal_code(decided.error))
         else:
             topics = merged(self._unknown, decided.result().topics)
-            self._promise.resolve(TxnOffsetCommitResponse(topics=topics))
+            self._completion.complete(TxnOffsetCommitResponse(topics=topics))
 
-    def _refuse(self, code: ErrorCode) -> Promise[TxnOffsetCommitResponse]:
+    def _refuse(self, code: ErrorCode) -> Completion[TxnOffsetCommitResponse]:
         if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self._version < FIRST_THAT_KNOWS_LOADING:
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE
         answered = [_answer(topic.name, topic.partitions, code) for topic in self._request.topics]
-        self._promise.resolve(TxnOffsetCommitResponse(topics=merged(self._unknown, answered)))
-        return self._promise
+        self._completion.complete(TxnOffsetCommitResponse(topics=merged(self._unknown, answered)))
+        return self._completion
 
 
 def _unknown(name: str, partitions: list[TxnOffsetCommitRequestPartition]) -> TxnOffsetCommitResponseTopic:

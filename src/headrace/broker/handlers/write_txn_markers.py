@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.writing import MarkerWrites
+from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
 from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
@@ -23,7 +23,7 @@ def handle(
     broker: Broker,
     request: WriteTxnMarkersRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
-) -> Promise[WriteTxnMarkersResponse]:
+) -> Completion[WriteTxnMarkersResponse]:
     return MarkerWrites(broker, request).response
 
 

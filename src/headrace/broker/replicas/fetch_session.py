@@ -37,7 +37,7 @@ F = TypeVar("F", bound=Follower)
 class Followed(Generic[F]):
     """One partition as one fetcher knows it."""
 
-    __slots__ = ("failures", "in_session", "index", "partition", "rests_until", "sent", "topic")
+    __slots__ = ("failures", "in_session", "index", "partition", "sent", "topic")
 
     def __init__(self, partition: F) -> None:
         self.partition = partition
@@ -47,7 +47,6 @@ class Followed(Generic[F]):
         """What the leader was last told. An answer is for this; None: no answer about it is wanted."""
         self.in_session = False
         """The leader has it in its session. Only then it has to be told to forget it."""
-        self.rests_until = 0.0
         self.failures = 0
         """In a row, for the pause after the next one."""
 

@@ -11,13 +11,14 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
+from headrace.broker.replicas.backoff import Backoffs
 from headrace.broker.replicas.fetch_requests import NUDGE, encoder_of, ignore, longest_wait, parsed
 from headrace.broker.replicas.fetch_session import FetchSession, Followed
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
-from headrace.broker.replicas.resting import Resting
 from headrace.core.errors import DiskFull, HeadraceError
 from headrace.core.ports_network import Link, PeerRefused, PeerReset, PeerSilent, PeerUnavailable
 from headrace.core.tasks import spawn
+from headrace.core.timers import Timer
 from headrace.network.direct_link import DirectLink
 from headrace.protocol.limits import ProtocolError
 from headrace.protocol.replica_fetch_codec import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 DIAL_SECONDS: Final = 3.0
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 1.0
-FIRST_REST: Final = 0.02
+FIRST_BACKOFF: Final = 0.02
 """After the first failure of a partition: mostly the leader has only yet to hear that it leads."""
 WATCH_SECONDS = 1.0  # not final: tests are less patient
 BYTES_PER_TURN: Final = 1 << 20
@@ -53,7 +54,7 @@ class ReplicaFetcher:
         self._session: FetchSession[FollowingPartition] = FetchSession(host.config.replica_fetch_max_bytes)
         self._by_topic: dict[bytes, dict[int, Member]] = {}
         """All that are followed here; those that rest are not in the session."""
-        self._resting = Resting(host.loop, host.clock, self._on_rested)
+        self._backoffs = Backoffs(host.loop, host.timers, self._on_backed_off)
         self._wake = asyncio.Event()
         """Something has changed: partitions, or the metadata of the leader."""
         self._link: Link | None = None
@@ -69,16 +70,16 @@ class ReplicaFetcher:
         self._patience = longest_wait(host.config)
         self._encoder = encoder_of(host)
         self._task: asyncio.Task[None] | None = None
-        self._watchdog: asyncio.TimerHandle | None = None
+        self._watchdog: Timer | None = None
 
     # --- what the manager calls -------------------------------------------------------------------------
 
     def start(self) -> None:
         self._task = spawn(f"fetcher of broker {self.leader_id}", self._run(), self._host.loop)
-        self._watchdog = self._host.loop.call_later(WATCH_SECONDS, self._watch)
+        self._watchdog = self._host.timers.after(WATCH_SECONDS, "the watchdog of a fetcher", self._watch)
 
     async def stop(self) -> None:
-        self._resting.clear()
+        self._backoffs.clear()
         if self._watchdog is not None:
             self._watchdog.cancel()
         if self._task is not None:
@@ -100,7 +101,7 @@ class ReplicaFetcher:
         elif one.sent is not None and one.sent == partition.fetch_position():
             return  # only the ISR or something else has changed, which a fetch does not mention
         one.failures = 0
-        self._resting.remove(one)
+        self._backoffs.remove(one)
         self._session.renew(one)
         self._hurry()
 
@@ -116,7 +117,7 @@ class ReplicaFetcher:
 
     def _leave(self, one: Member) -> None:
         self._session.remove(one)
-        self._resting.remove(one)
+        self._backoffs.remove(one)
 
     def on_brokers_changed(self) -> None:
         """The leader may have moved, or may be back: do not sit out a pause."""
@@ -180,7 +181,7 @@ class ReplicaFetcher:
             pass
 
     def _watch(self) -> None:
-        self._watchdog = self._host.loop.call_later(WATCH_SECONDS, self._watch)
+        self._watchdog = self._host.timers.after(WATCH_SECONDS, "the watchdog of a fetcher", self._watch)
         if self._host.clock.monotonic() > self._answer_due and self._link is not None:
             self._was_silent = True
             self._answer_due = inf
@@ -227,7 +228,7 @@ class ReplicaFetcher:
             session.restart()
         request = session.request()
         if session.unready:
-            self._rest_unready()
+            self._back_off_unready()
         if session.is_empty:
             session.restart()
             return None
@@ -327,10 +328,10 @@ class ReplicaFetcher:
                 self._host.log.warning(
                     "cannot follow", partition=str(one.partition.topic_partition), error=str(error)
                 )
-            self._rest_after_failure(one)
+            self._back_off_after_failure(one)
             return False
         if outcome >= FetchOutcome.WAIT_FOR_METADATA:
-            self._rest_after_failure(one)
+            self._back_off_after_failure(one)
             return False
         one.failures = 0
         if outcome == FetchOutcome.TRUNCATING:
@@ -349,7 +350,7 @@ class ReplicaFetcher:
             nonlocal left
             left -= 1
             if error is not None:
-                self._rest_after_failure(one)
+                self._back_off_after_failure(one)
             if not left and not done.done():
                 done.set_result(None)
 
@@ -359,27 +360,27 @@ class ReplicaFetcher:
 
     # --- partitions that rest ---------------------------------------------------------------------------
 
-    def _rest_after_failure(self, one: Member) -> None:
+    def _back_off_after_failure(self, one: Member) -> None:
         one.failures += 1
-        self._rest(one, self._rest_seconds(one.failures - 1))
+        self._back_off(one, self._rest_seconds(one.failures - 1))
 
     def _rest_seconds(self, failures: int) -> float:
         longest: float = self._host.config.replica_fetch_backoff_ms / 1000
-        return min(FIRST_REST * 2.0 ** min(failures, 16), longest)
+        return min(FIRST_BACKOFF * 2.0 ** min(failures, 16), longest)
 
-    def _rest_unready(self) -> None:
+    def _back_off_unready(self) -> None:
         unready, self._session.unready = self._session.unready, []
         for one in unready:
-            self._rest_after_failure(one)
+            self._back_off_after_failure(one)
 
-    def _rest(self, one: Member, seconds: float) -> None:
+    def _back_off(self, one: Member, seconds: float) -> None:
         self._session.remove(one)
         # Not if it is no longer followed here: a failed disk ends that before the failure is told.
         if self._by_topic.get(one.topic, {}).get(one.index) is one:
-            self._resting.add(one, seconds)
+            self._backoffs.add(one, seconds)
 
-    def _on_rested(self, rested: list[Any]) -> None:
-        for one in rested:
+    def _on_backed_off(self, over: list[Any]) -> None:
+        for one in over:
             self._session.touch(one)
         self._hurry()
 
@@ -394,7 +395,7 @@ class ReplicaFetcher:
         if seconds > 0:
             for one in self._session.members:
                 if self._is_throttled(one):
-                    self._rest(one, seconds)
+                    self._back_off(one, seconds)
 
     def _hurry(self) -> None:
         """There is more to ask for than the fetch that is in flight: let the leader not sit on that one."""

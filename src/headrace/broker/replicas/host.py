@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from headrace.config.broker import BrokerConfig
     from headrace.controller.image import MetadataImage
     from headrace.core.ports import Clock
+    from headrace.core.timers import TimerQueue
     from headrace.log.partition_log import PartitionLog
     from headrace.metrics.registry import BrokerMetrics
     from headrace.replication.following import FetchOutcome, FetchPosition
@@ -84,6 +85,8 @@ class ReplicaHost(Protocol):
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop: ...
+    @property
+    def timers(self) -> TimerQueue: ...
     @property
     def world(self) -> World: ...
     @property

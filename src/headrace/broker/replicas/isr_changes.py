@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 from uuid import UUID
 
+from headrace.broker.replicas.backoff import Backoffs
 from headrace.broker.replicas.host import LeadingPartition, ReplicaHost
-from headrace.broker.replicas.resting import Resting
 from headrace.core.errors import HeadraceError, NotController
 from headrace.core.ports_network import PeerRefused
 from headrace.core.tasks import spawn
@@ -30,8 +30,8 @@ from headrace.replication.assignment import UNKNOWN_BROKER_EPOCH, IsrProposal
 
 MOST_AT_ONCE: Final = 1000
 REQUEST_SECONDS: Final = 10.0
-FIRST_REST: Final = 0.05
-LONGEST_REST: Final = 1.0
+FIRST_BACKOFF: Final = 0.05
+LONGEST_BACKOFF: Final = 1.0
 PARTITIONS_PER_TURN: Final = 200
 
 _UNKNOWN_OUTCOMES: Final = frozenset(
@@ -48,9 +48,9 @@ Key = tuple[UUID, int]
 
 
 class _Wish:
-    """A partition whose ISR should change; between its proposals it rests."""
+    """A partition whose ISR should change; between its proposals it backs off."""
 
-    __slots__ = ("failures", "members_before", "partition", "proposal", "rests_until")
+    __slots__ = ("failures", "members_before", "partition", "proposal")
 
     def __init__(self, partition: LeadingPartition) -> None:
         self.partition = partition
@@ -58,16 +58,15 @@ class _Wish:
         """In the ISR, when the proposal was made."""
         self.proposal: IsrProposal | None = None
         self.failures = 0
-        self.rests_until = 0.0
 
 
 class IsrChanges:
     def __init__(self, host: ReplicaHost) -> None:
         self._host = host
         self._wishes: dict[Key, _Wish] = {}
-        """Waiting, in flight or resting: each partition at most once."""
+        """Waiting, in flight or backing off: each partition at most once."""
         self._waiting: dict[Key, _Wish] = {}
-        self._resting = Resting(host.loop, host.clock, self._on_rested)
+        self._backoffs = Backoffs(host.loop, host.timers, self._on_backed_off)
         self._wake = asyncio.Event()
         self._look = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
@@ -80,7 +79,7 @@ class IsrChanges:
         ]
 
     async def stop(self) -> None:
-        self._resting.clear()
+        self._backoffs.clear()
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -233,10 +232,10 @@ class IsrChanges:
         if proposal is not None:
             wish.partition.proposal_failed(proposal, definite=definite)
         wish.failures += 1
-        self._resting.add(wish, min(FIRST_REST * 2.0 ** min(wish.failures - 1, 16), LONGEST_REST))
+        self._backoffs.add(wish, min(FIRST_BACKOFF * 2.0 ** min(wish.failures - 1, 16), LONGEST_BACKOFF))
 
-    def _on_rested(self, rested: list[Any]) -> None:
-        for wish in rested:
+    def _on_backed_off(self, over: list[Any]) -> None:
+        for wish in over:
             self._again(wish)
 
     def _again(self, wish: _Wish) -> None:

@@ -11,7 +11,7 @@ from headrace.broker.requests.parts import parts_of
 from headrace.broker.requests.reading import read_request
 from headrace.broker.requests.shapes import Shape
 from headrace.core.errors import InvalidRequest
-from headrace.network.answer import Parts
+from headrace.network.response import Parts
 from headrace.protocol.headers import frame_response
 from headrace.protocol.message import Message
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.core.ports import Clock
+from headrace.core.timers import TimerQueue
 
 SLICE_SECONDS: Final = 0.001
 """A produce that arrives meanwhile waits so much longer, at most."""
@@ -32,6 +33,7 @@ class Turns:
     ) -> None:
         """`received`: how many bytes have come from all peers."""
         self._loop = loop
+        self._timers = TimerQueue(loop)
         self._clock = clock
         self._received = received
         self._ends = 0.0
@@ -60,7 +62,7 @@ class Turns:
         """Once in a turn of the loop, and so to one of those who wait."""
         rest = self._rests_until - self._clock.monotonic()
         if rest > 0 and self._received() != self._seen:
-            self._loop.call_later(rest, self._give)
+            self._timers.after(rest, "a slice of the loop", self._give)
             return
         while self._waiting:
             turn = self._waiting.popleft()

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.errors import code_of
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.marker_sender import MarkerSender
 from headrace.broker.transactions.pending_markers import MarkerPlace, PendingMarkers
 from headrace.broker.transactions.writing import append_marker
+from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, RequestTimedOut
 from headrace.core.ids import NO_BROKER
 from headrace.core.tasks import report, spawn
+from headrace.core.timers import Timer
 from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.ending import Markers
 
@@ -39,8 +41,8 @@ class TransactionEnds:
         self._pending: dict[tuple[int, str], PendingMarkers] = {}
         """By partition of __transaction_state and transactional id, which has one transaction at a time."""
         self._senders: dict[int, MarkerSender] = {}
-        self._pauses: dict[object, asyncio.TimerHandle] = {}
-        self._waiting: dict[tuple[int, str], list[Promise[None]]] = {}
+        self._pauses: dict[object, Timer] = {}
+        self._waiting: dict[tuple[int, str], list[Completion[None]]] = {}
         self._routing: dict[asyncio.Task[None], None] = {}
         self._stopped = False
 
@@ -77,18 +79,18 @@ class TransactionEnds:
         if not markers.partitions:
             self._complete(pending)
 
-    def when_over(self, partition: int, transactional_id: str) -> Promise[None] | None:
+    def when_over(self, partition: int, transactional_id: str) -> Completion[None] | None:
         """Decided when nothing is on its way for the id any more; None if nothing is."""
         key = (partition, transactional_id)
         if key not in self._pending:
             return None
-        over: Promise[None] = Promise()
+        over: Completion[None] = Completion()
         self._waiting.setdefault(key, []).append(over)
         return over
 
     def _tell_over(self, key: tuple[int, str]) -> None:
         for over in self._waiting.pop(key, ()):
-            over.resolve(None)
+            over.complete(None)
 
     def stop(self) -> None:
         self._stopped = True
@@ -136,7 +138,7 @@ class TransactionEnds:
             self._route_later(place)
             return
         if leader == self._broker.broker_id:
-            append_marker(self._broker, place.topic, place.index, pending.marker()).listen(
+            append_marker(self._broker, place.topic, place.index, pending.marker()).when_done(
                 lambda decided: self._on_result(place, code_of(decided.error))
             )
             return
@@ -152,7 +154,9 @@ class TransactionEnds:
 
     def _later(self, what: MarkerPlace | PendingMarkers, pause: float) -> None:
         if not self._stopped:
-            self._pauses[what] = self._broker.loop.call_later(pause, self._on_paused, what)
+            self._pauses[what] = self._broker.timers.after(
+                pause, "markers tried again", partial(self._on_paused, what)
+            )
 
     def _on_paused(self, what: MarkerPlace | PendingMarkers) -> None:
         del self._pauses[what]
@@ -211,10 +215,10 @@ class TransactionEnds:
         markers = pending.markers
         self._broker.coordinators.transactions.ask_partition(
             pending.partition,
-            lambda shard, _ticket, now_ms: shard.complete(markers.transactional_id, markers.producer, now_ms),
-        ).listen(lambda decided: self._on_completed(pending, decided))
+            lambda shard, _, now_ms: shard.complete(markers.transactional_id, markers.producer, now_ms),
+        ).when_done(lambda decided: self._on_completed(pending, decided))
 
-    def _on_completed(self, pending: PendingMarkers, decided: Promise[bool]) -> None:
+    def _on_completed(self, pending: PendingMarkers, decided: Completion[bool]) -> None:
         if isinstance(decided.error, (CoordinatorNotAvailable, RequestTimedOut)) and self._is_ours(pending):
             self._later(pending, LONGEST_PAUSE)  # replicas are missing
         else:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.requests import ask_patiently, told_to
-from headrace.coordinators.decision import Decision, Ticket
+from headrace.coordinators.decision import Decision
+from headrace.core.completion import Completion
 from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.membership import Named
 from headrace.transactions.shard import TransactionShard
@@ -34,7 +34,7 @@ def join(
     *,
     verify_only: bool,
     version: int,
-) -> Promise[Codes]:
+) -> Completion[Codes]:
     """Always resolved: what is refused is refused partition by partition. If one partition does not exist,
     none is added. `version`: of AddPartitionsToTxn, by which it is told."""
     if not transactional_id:
@@ -45,7 +45,7 @@ def join(
         return _resolved(codes)
     client_version = _RAISES_EPOCH if version >= BETWEEN_BROKERS else 0
 
-    def decide(shard: TransactionShard, ticket: Ticket, now_ms: int) -> Decision[Any]:  # noqa: ARG001 - the shape of an operation
+    def decide(shard: TransactionShard, completion: Completion[Any], now_ms: int) -> Decision[Any]:  # noqa: ARG001 - the shape of an operation
         if verify_only:
             return shard.verify_partitions(transactional_id, producer, names)
         return shard.add_partitions(transactional_id, producer, names, now_ms, client_version=client_version)
@@ -56,7 +56,7 @@ def join(
     )
 
 
-def _resolved(codes: Codes) -> Promise[Codes]:
-    promise: Promise[Codes] = Promise()
-    promise.resolve(codes)
-    return promise
+def _resolved(codes: Codes) -> Completion[Codes]:
+    completion: Completion[Codes] = Completion()
+    completion.complete(codes)
+    return completion

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.peer_link import PeerLink
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.joining import Codes as Joined
 from headrace.broker.transactions.joining import join
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
 from headrace.core.tasks import report, spawn
@@ -37,9 +37,9 @@ Codes = dict[TopicPartition, ErrorCode]
 
 
 class Question:
-    """One transaction, and which partitions it is about. The promise gives a code for each of them."""
+    """One transaction, and which partitions it is about. The completion gives a code for each of them."""
 
-    __slots__ = ("add", "epoch", "partitions", "producer_id", "promise", "transactional_id")
+    __slots__ = ("add", "completion", "epoch", "partitions", "producer_id", "transactional_id")
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class Question:
         self.epoch = epoch
         self.partitions = partitions
         self.add = add
-        self.promise: Promise[Codes] = Promise()
+        self.completion: Completion[Codes] = Completion()
 
     def answer(self, code: ErrorCode) -> None:
         """The same for all partitions."""
-        self.promise.resolve(dict.fromkeys(self.partitions, code))
+        self.completion.complete(dict.fromkeys(self.partitions, code))
 
     def goes_with(self, other: Question) -> bool:
         return (self.producer_id, self.epoch, self.add) == (other.producer_id, other.epoch, other.add)
@@ -143,13 +143,13 @@ def ask_itself(broker: Broker, question: Question) -> None:
         question.partitions,
         verify_only=not question.add,
         version=VERSION,
-    ).listen(lambda decided: _hear(question, decided))
+    ).when_done(lambda decided: _hear(question, decided))
 
 
-def _hear(question: Question, decided: Promise[Joined]) -> None:
+def _hear(question: Question, decided: Completion[Joined]) -> None:
     if decided.error is None:
         codes = decided.result()
-        question.promise.resolve({each: codes.get(each, ErrorCode.NONE) for each in question.partitions})
+        question.completion.complete({each: codes.get(each, ErrorCode.NONE) for each in question.partitions})
     else:
         question.answer(ErrorCode.NETWORK_EXCEPTION)
 
@@ -190,7 +190,7 @@ def tell(questions: Sequence[Question], response: AddPartitionsToTxnResponse) ->
     }
     for question in questions:
         name = question.transactional_id
-        question.promise.resolve(
+        question.completion.complete(
             {
                 each: ErrorCode(codes.get((name, each.topic, each.partition), ErrorCode.NETWORK_EXCEPTION))
                 for each in question.partitions

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.coordinators.refusals import told_as
 from headrace.broker.errors import code_of
-from headrace.broker.promise import Promise
 from headrace.coordinators.shard import Operation
+from headrace.core.completion import Completion
 from headrace.core.errors import ConcurrentTransactions
 from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
@@ -37,21 +37,23 @@ class _Patient:
         self._operation = operation
         self._writes = writes
         self._deadline = broker.loop.time() + PATIENCE_SECONDS
-        self.answer: Promise[Any] = Promise()
+        self.answer: Completion[Any] = Completion()
         self._ask()
 
     def _ask(self) -> None:
         coordinator = self._broker.coordinators.transactions
-        coordinator.ask(self._transactional_id, self._operation, writes=self._writes).listen(self._on_decided)
+        coordinator.ask(self._transactional_id, self._operation, writes=self._writes).when_done(
+            self._on_decided
+        )
 
-    def _on_decided(self, decided: Promise[Any]) -> None:
+    def _on_decided(self, decided: Completion[Any]) -> None:
         outcome = decided.error or decided.result()
         if isinstance(outcome, ConcurrentTransactions) and self._waits():
             return
         if decided.error is not None:
-            self.answer.reject(decided.error)
+            self.answer.fail(decided.error)
         else:
-            self.answer.resolve(outcome)
+            self.answer.complete(outcome)
 
     def _waits(self) -> bool:
         loop, coordinators = self._broker.loop, self._broker.coordinators
@@ -62,19 +64,19 @@ class _Patient:
         over = coordinators.transaction_ends.when_over(partition, self._transactional_id)
         if over is None:
             return False
-        timer = loop.call_later(left, over.resolve, None)
+        timer = self._broker.timers.after(left, "a wait for a transaction", lambda: over.complete(None))
 
-        def again(_: Promise[None]) -> None:
+        def again(_: Completion[None]) -> None:
             timer.cancel()
             self._ask()
 
-        over.listen(again)
+        over.when_done(again)
         return True
 
 
 def ask_patiently(
     broker: Broker, transactional_id: str, operation: Operation[TransactionShard], *, writes: bool = True
-) -> Promise[Any]:
+) -> Completion[Any]:
     """As `ask` of the coordinator, but a request that comes while the last transaction's markers are on their
     way waits for them a moment. CONCURRENT_TRANSACTIONS would send the client away for 20 to 100 ms."""
     return _Patient(broker, transactional_id, operation, writes).answer
@@ -89,22 +91,22 @@ class TransactionRequests:
 
     def ask(
         self, transactional_id: str, operation: Callable[[int | None], Operation[TransactionShard]]
-    ) -> Promise[Any]:
+    ) -> Completion[Any]:
         """Ask without a producer id, and again with one if it is needed. Most requests need none."""
-        answer: Promise[Any] = Promise()
+        answer: Completion[Any] = Completion()
         asked = ask_patiently(self._broker, transactional_id, operation(None))
-        asked.listen(lambda decided: self._on_decided(transactional_id, operation, decided, answer))
+        asked.when_done(lambda decided: self._on_decided(transactional_id, operation, decided, answer))
         return answer
 
     def _on_decided(
         self,
         transactional_id: str,
         operation: Callable[[int | None], Operation[TransactionShard]],
-        decided: Promise[Any],
-        answer: Promise[Any],
+        decided: Completion[Any],
+        answer: Completion[Any],
     ) -> None:
         if decided.error is not None:
-            answer.reject(decided.error)
+            answer.fail(decided.error)
         elif isinstance(decided.result(), NeedsProducerId):
             fetching = spawn(
                 f"a producer id for {transactional_id}",
@@ -114,19 +116,19 @@ class TransactionRequests:
             self._fetching[fetching] = None
             fetching.add_done_callback(lambda done: self._fetching.pop(done, None))
         else:
-            answer.resolve(decided.result())
+            answer.complete(decided.result())
 
     async def _ask_with_id(
         self,
         transactional_id: str,
         operation: Callable[[int | None], Operation[TransactionShard]],
-        answer: Promise[Any],
+        answer: Completion[Any],
     ) -> None:
         try:
             producer_id = await self._broker.producer_ids.next()
-            answer.resolve(await ask_patiently(self._broker, transactional_id, operation(producer_id)))
+            answer.complete(await ask_patiently(self._broker, transactional_id, operation(producer_id)))
         except Exception as error:
-            answer.reject(error)
+            answer.fail(error)
 
     def stop(self) -> None:
         for fetching in list(self._fetching):

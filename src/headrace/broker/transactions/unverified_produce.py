@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.membership_questions import Codes
+from headrace.core.completion import Completion
 from headrace.core.errors import InvalidProducerIdMapping
 from headrace.core.ids import TopicPartition
 from headrace.protocol.batch import HEADER_SIZE, TRANSACTIONAL_FLAG, read_header
@@ -35,8 +35,8 @@ _NOT_ASKED: Final = (
 
 def verify_partitions(
     broker: Broker, request: ProduceRequestView, frame: memoryview, version: int
-) -> Promise[Refusals] | None:
-    """Promise the partitions that may not be written to; None if no coordinator has to be asked.
+) -> Completion[Refusals] | None:
+    """Completion the partitions that may not be written to; None if no coordinator has to be asked.
 
     Raises InvalidProducerIdMapping for a request with batches of several producers.
     """

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.errors import code_of
-from headrace.broker.promise import Promise
 from headrace.broker.transactions.membership_questions import (
     Codes,
     CoordinatorQuestions,
     Question,
 )
 from headrace.coordinators.partitioning import partition_for
+from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError, NotLeader
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
@@ -55,8 +55,8 @@ class Verifications:
         add: bool,
         knows_abortable: bool = True,
         sequences: Mapping[TopicPartition, int] | None = None,
-    ) -> Promise[Codes]:
-        """Promise a code for each partition, all of them led by this broker; to be awaited, or listened to.
+    ) -> Completion[Codes]:
+        """Gives a code for each partition, all of them led by this broker.
 
         Where it is NONE, transactional batches of that producer and epoch are taken from now on until a
         marker comes. Otherwise it is what a client may be told, unless it is one of the codes that say that
@@ -67,7 +67,7 @@ class Verifications:
             sequences = dict.fromkeys(partitions, NO_SEQUENCE)
         step = _Step(self, transactional_id, producer_id, epoch, sequences, add, knows_abortable)
         step.begin(sequences)
-        return step.promise
+        return step.completion
 
     def ask(self, question: Question) -> None:
         broker = self._broker
@@ -109,7 +109,7 @@ class _Step:
         "_producer_id",
         "_sequences",
         "_transactional_id",
-        "promise",
+        "completion",
     )
 
     def __init__(
@@ -131,7 +131,7 @@ class _Step:
         self._abortable = knows_abortable
         self._codes: Codes = {}
         self._asked: dict[TopicPartition, tuple[Partition, Verification]] = {}
-        self.promise: Promise[Codes] = Promise()
+        self.completion: Completion[Codes] = Completion()
         broker = owner.broker
         self._deadline = broker.loop.time() + broker.config.add_partitions_to_txn_retry_backoff_max_ms / 1000
 
@@ -144,12 +144,12 @@ class _Step:
             except HeadraceError as error:
                 self._codes[name] = code_of(error)
         if not self._asked:
-            self.promise.resolve(self._codes)
+            self.completion.complete(self._codes)
             return
         question = Question(
             self._transactional_id, self._producer_id, self._epoch, list(self._asked), self._add
         )
-        question.promise.listen(self._hear)
+        question.completion.when_done(self._hear)
         self._owner.ask(question)
 
     def _begin_one(self, name: TopicPartition) -> None:
@@ -172,19 +172,20 @@ class _Step:
         else:
             verification.is_verified = True
 
-    def _hear(self, answered: Promise[Codes]) -> None:
+    def _hear(self, answered: Completion[Codes]) -> None:
         for name, code in answered.result().items():
             self._codes[name] = self._translated(name, code)
             if code != ErrorCode.NONE:
                 self._owner.broker.metrics.coordinators.verification_failures += 1
         if self._add and ErrorCode.CONCURRENT_TRANSACTIONS in self._codes.values():
             # The producer has gone on to its next transaction while markers of the last one are written.
-            loop, config = self._owner.broker.loop, self._owner.broker.config
-            if loop.time() < self._deadline:
-                pause = config.add_partitions_to_txn_retry_backoff_ms / 1000
-                loop.call_later(pause, self.begin, list(self._asked))
+            broker = self._owner.broker
+            if broker.loop.time() < self._deadline:
+                backoff = broker.config.add_partitions_to_txn_retry_backoff_ms / 1000
+                asked = list(self._asked)
+                broker.timers.after(backoff, "a verification tried again", lambda: self.begin(asked))
                 return
-        self.promise.resolve(self._codes)
+        self.completion.complete(self._codes)
 
     def _translated(self, name: TopicPartition, code: ErrorCode) -> ErrorCode:
         if code == ErrorCode.NONE:

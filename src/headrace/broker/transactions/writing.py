@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from headrace.broker.errors import code_of
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
@@ -37,11 +37,11 @@ class MarkerWrites:
     def __init__(self, broker: Broker, request: WriteTxnMarkersRequest) -> None:
         self._broker = broker
         self._answer = WriteTxnMarkersResponse()
-        self.response: Promise[WriteTxnMarkersResponse] = Promise()
+        self.response: Completion[WriteTxnMarkersResponse] = Completion()
         self._left = 1  # this constructor, so that nothing is answered before all are begun
         for marker in request.markers:
             self._begin(marker)
-        self._patience = broker.loop.call_later(PATIENCE_SECONDS, self._finish)
+        self._patience = broker.timers.after(PATIENCE_SECONDS, "the writing of markers", self._finish)
         self._one_less()
 
     def _begin(self, marker: WritableTxnMarker) -> None:
@@ -55,10 +55,12 @@ class MarkerWrites:
                 )
                 rows.append(row)
                 self._left += 1
-                append_marker(self._broker, topic.name, index, marker).listen(partial(self._on_decided, row))
+                append_marker(self._broker, topic.name, index, marker).when_done(
+                    partial(self._on_decided, row)
+                )
             result.topics.append(WritableTxnMarkerTopicResult(name=topic.name, partitions=rows))
 
-    def _on_decided(self, row: WritableTxnMarkerPartitionResult, decided: Promise[None]) -> None:
+    def _on_decided(self, row: WritableTxnMarkerPartitionResult, decided: Completion[None]) -> None:
         row.error_code = code_of(decided.error)
         self._one_less()
 
@@ -69,10 +71,10 @@ class MarkerWrites:
             self._finish()
 
     def _finish(self) -> None:
-        self.response.resolve(self._answer)
+        self.response.complete(self._answer)
 
 
-def append_marker(broker: Broker, topic: str, index: int, marker: WritableTxnMarker) -> Promise[None]:
+def append_marker(broker: Broker, topic: str, index: int, marker: WritableTxnMarker) -> Completion[None]:
     """End a producer's transaction in one partition. Decided when that is committed.
 
     To the one who sends markers, a partition of groups is a partition like any other: its coordinator's
@@ -92,8 +94,8 @@ def append_marker(broker: Broker, topic: str, index: int, marker: WritableTxnMar
             committed=marker.transaction_result,
         ).then(lambda _: None, _refused)
     except HeadraceError as error:
-        refused: Promise[None] = Promise()
-        refused.reject(error)
+        refused: Completion[None] = Completion()
+        refused.fail(error)
         return refused
 
 

@@ -41,6 +41,7 @@ from headrace.coordination.ensemble.requests import (
 )
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
 from headrace.core.tasks import report
+from headrace.core.timers import TimerQueue
 
 T = TypeVar("T")
 
@@ -75,6 +76,7 @@ class Session:
         self.proof: Proof | None = None
         self._connect_timeout_ms = connect_timeout_ms
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._timers: TimerQueue | None = None
         self._client: Any = None
         self._waiting: dict[asyncio.Future[Any], None] = {}
         self._watchers: list[Callable[[SessionState], None]] = []
@@ -112,6 +114,7 @@ class Session:
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._timers = TimerQueue(self._loop)
         self._client = new_client(self.address, self._wanted_timeout_ms)
         self._client.add_listener(self._on_state_in_thread)
         self._client.start_async()
@@ -221,12 +224,17 @@ class Session:
     def send(self, request: Request) -> asyncio.Future[Any]:
         """Hand a request to the connection's thread. Its answer, or its error, comes as the future."""
         self.require_connected()
-        loop = self._loop
+        loop, timers = self._loop, self._timers
         assert loop is not None
+        assert timers is not None
         answer: asyncio.Future[Any] = loop.create_future()
         self._waiting[answer] = None
         # A server that answers nothing is noticed by its missing pings, but not while others keep asking it.
-        limit = loop.call_later(self.timeout_ms / 1000, _fail, answer, ConnectionBroken("no answer in time"))
+        limit = timers.after(
+            self.timeout_ms / 1000,
+            "a request to ZooKeeper",
+            lambda: _fail(answer, ConnectionBroken("no answer in time")),
+        )
 
         def done(_: asyncio.Future[Any]) -> None:
             limit.cancel()

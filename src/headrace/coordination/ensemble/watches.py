@@ -15,6 +15,7 @@ from headrace.coordination.ensemble.requests import Request
 from headrace.coordination.ensemble.session import Session, is_change
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
 from headrace.core.tasks import report
+from headrace.core.timers import TimerQueue
 
 Hint = Callable[[], None]
 _AGAIN_SECONDS = 0.5
@@ -59,7 +60,7 @@ class LastingWatch:
         if answer.exception() is not None:
             # A broken connection comes back as a state. If it is not broken, nobody else will ask again.
             if self._session.state is SessionState.CONNECTED and self._loop is not None:
-                self._loop.call_later(_AGAIN_SECONDS, self._set)
+                TimerQueue(self._loop).after(_AGAIN_SECONDS, "a watch set again", self._set)
             return
         for changed in tuple(self._listeners):
             try:

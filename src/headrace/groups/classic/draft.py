@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Parked, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision, Parked
+from headrace.core.completion import Completion
 
 R = TypeVar("R")
 
@@ -15,7 +16,7 @@ class Draft:
     def __init__(self, now_ms: int) -> None:
         self.now_ms = now_ms
         self.records: list[CoordinatorRecord] = []
-        self.answers: list[tuple[Ticket, object]] = []
+        self.answers: list[tuple[Completion[Any], object]] = []
 
     def decide(self, response: R | Parked) -> Decision[R]:
         return Decision(self.records, response, self.answers)

@@ -68,7 +68,7 @@ class ClassicGroup:
         self.supporters: dict[str, int] = {}
         """By name of a protocol: how many members know it."""
         self.joined = 0
-        """How many members have a join ticket."""
+        """How many members have a join completion."""
         self.has_newcomers = False
         """Somebody was added while the first rebalance of the group waits for more."""
         self._topics: frozenset[str] | None = None
@@ -193,15 +193,15 @@ class ClassicGroup:
             self.leader = member.member_id
         self.members[member.member_id] = member
         self._count_protocols(member, 1)
-        self.joined += member.join_ticket is not None
+        self.joined += member.awaiting_join is not None
         self.pending_joins.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """The caller has seen to the member's tickets and timer."""
+        """The caller has seen to the member's requests and timer."""
         member = self.members.pop(member_id, None)
         if member is not None:
             self._count_protocols(member, -1)
-            self.joined -= member.join_ticket is not None
+            self.joined -= member.awaiting_join is not None
             if member.instance_id is not None:
                 self.static_members.pop(member.instance_id, None)
         if self.leader == member_id:
@@ -210,7 +210,7 @@ class ClassicGroup:
         self.pending_syncs.pop(member_id, None)
 
     def replace_static(self, old: ClassicMember, new: ClassicMember) -> None:
-        """Another process of the same instance takes its place. The tickets of the old one are answered."""
+        """Another process of the same instance takes its place. The requests of the old one are answered."""
         assert old.instance_id is not None
         del self.members[old.member_id]
         self.members[new.member_id] = new
@@ -265,10 +265,10 @@ class ClassicGroup:
     def elect_joined_leader(self) -> bool:
         """The leader must be one who joined. False if there is no such member."""
         leader = self.members.get(self.leader or "")
-        if leader is not None and leader.join_ticket is not None:
+        if leader is not None and leader.awaiting_join is not None:
             return True
         for member in self.members.values():
-            if member.join_ticket is not None:
+            if member.awaiting_join is not None:
                 self.leader = member.member_id
                 return True
         return False

@@ -7,8 +7,11 @@ it alike.
 
 from __future__ import annotations
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from typing import Any
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.shard import Timers
+from headrace.core.completion import Completion
 from headrace.core.ports import Random
 from headrace.groups.classic.answers import join_refused, sync_refused
 from headrace.groups.classic.draft import Draft
@@ -62,13 +65,13 @@ class ClassicGroups:
     # --- operations --------------------------------------------------------------------------------------
 
     def join(
-        self, request: JoinGroupRequest, client: Client, ticket: Ticket, now_ms: int
+        self, request: JoinGroupRequest, client: Client, completion: Completion[Any], now_ms: int
     ) -> Decision[JoinGroupResponse]:
         """A group is made by the first join without a member id."""
         draft = Draft(now_ms)
         existing = self._groups.get(request.group_id)
         if isinstance(existing, ClassicGroup):
-            return draft.decide(self._joins.join(draft, existing, request, client, ticket))
+            return draft.decide(self._joins.join(draft, existing, request, client, completion))
         if request.member_id:
             return Decision((), join_refused(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
         if existing is not None:
@@ -76,16 +79,18 @@ class ClassicGroups:
             draft.records += existing.tombstones()
         group = ClassicGroup(request.group_id, now_ms)
         self._groups.put(group)
-        answer = self._joins.join(draft, group, request, client, ticket)
+        answer = self._joins.join(draft, group, request, client, completion)
         draft.records.append(new_group_record(group.group_id, now_ms))
         return draft.decide(answer)
 
-    def sync(self, request: SyncGroupRequest, ticket: Ticket, now_ms: int) -> Decision[SyncGroupResponse]:
+    def sync(
+        self, request: SyncGroupRequest, completion: Completion[Any], now_ms: int
+    ) -> Decision[SyncGroupResponse]:
         group = self._groups.of_class(request.group_id, ClassicGroup)
         if group is None:
             return Decision((), sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
         draft = Draft(now_ms)
-        return draft.decide(self._syncs.sync(draft, group, request, ticket))
+        return draft.decide(self._syncs.sync(draft, group, request, completion))
 
     def heartbeat(self, request: HeartbeatRequest, now_ms: int) -> Decision[HeartbeatResponse]:
         group = self._groups.of_class(request.group_id, ClassicGroup)
@@ -146,7 +151,7 @@ class ClassicGroups:
             member = group.members.get(each.member_id)
             if member is not None:
                 member.assignment = each.assignment
-                member.sync_ticket = None
+                member.awaiting_sync = None
         if group.state is COMPLETING and group.leader is not None:
             group.previous_state, group.state = COMPLETING, STABLE
             self.rebalances.note_sync(group, group.leader)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from headrace.coordinators.decision import PARKED, Parked, Ticket
+from headrace.coordinators.decision import PARKED, Parked
+from headrace.core.completion import Completion
 from headrace.core.errors import FencedInstance, UnknownMember
 from headrace.core.ports import Random
 from headrace.groups.classic.answers import join_refused, joined, sync_refused
@@ -41,7 +42,7 @@ class Join(NamedTuple):
     request: JoinGroupRequest
     protocols: Protocols
     client: Client
-    ticket: Ticket
+    completion: Completion[Any]
 
 
 class Joins:
@@ -54,9 +55,14 @@ class Joins:
         self._max_size = max_size
 
     def join(
-        self, draft: Draft, group: ClassicGroup, request: JoinGroupRequest, client: Client, ticket: Ticket
+        self,
+        draft: Draft,
+        group: ClassicGroup,
+        request: JoinGroupRequest,
+        client: Client,
+        completion: Completion[Any],
     ) -> Answer:
-        join = Join(request, protocols_of(request.protocols), client, ticket)
+        join = Join(request, protocols_of(request.protocols), client, completion)
         if not self._has_room(group, request.member_id):
             self._turn_away(draft, group, request.member_id)
             return join_refused(ErrorCode.GROUP_MAX_SIZE_REACHED)
@@ -73,7 +79,7 @@ class Joins:
         if group.state is PREPARING:
             # Those who have joined count, not those who are there: after the limit was lowered, the last
             # ones to join again are the ones that go.
-            return (member is not None and member.join_ticket is not None) or group.joined < self._max_size
+            return (member is not None and member.awaiting_join is not None) or group.joined < self._max_size
         return member is not None or len(group.members) < self._max_size
 
     def _turn_away(self, draft: Draft, group: ClassicGroup, member_id: str) -> None:
@@ -116,7 +122,7 @@ class Joins:
             join.protocols,
         )
         member.is_new = True
-        member.join_ticket = join.ticket
+        member.awaiting_join = join.completion
         if group.state is PREPARING and group.previous_state is EMPTY:
             group.has_newcomers = True
         self._sessions.forget(group, member_id)
@@ -147,20 +153,20 @@ class Joins:
             response = joined(group, member)
             response.leader, response.members = old_leader, []
             return response
-        self._park(group, member, join.ticket)
+        self._park(group, member, join.completion)
         # In the middle of a rebalance the leader may know the old id already, and assign to that.
         self._rebalances.begin_or_go_on(draft, group)
         return PARKED
 
     def _fence(self, draft: Draft, group: ClassicGroup, old: ClassicMember) -> None:
         code = ErrorCode.FENCED_INSTANCE_ID
-        if old.join_ticket is not None:
-            draft.answers.append((old.join_ticket, join_refused(code, old.member_id)))
-            old.join_ticket = None
+        if old.awaiting_join is not None:
+            draft.answers.append((old.awaiting_join, join_refused(code, old.member_id)))
+            old.awaiting_join = None
             group.joined -= 1
-        if old.sync_ticket is not None:
-            draft.answers.append((old.sync_ticket, sync_refused(code)))
-            old.sync_ticket = None
+        if old.awaiting_sync is not None:
+            draft.answers.append((old.awaiting_sync, sync_refused(code)))
+            old.awaiting_sync = None
 
     # --- with a member id --------------------------------------------------------------------------------
 
@@ -185,7 +191,7 @@ class Joins:
             return joined(group, member)
         self._update(group, member, join)
         self._answer_earlier(draft, group, member)
-        self._park(group, member, join.ticket)
+        self._park(group, member, join.completion)
         self._rebalances.begin_or_go_on(draft, group)
         return PARKED
 
@@ -196,12 +202,12 @@ class Joins:
 
     def _answer_earlier(self, draft: Draft, group: ClassicGroup, member: ClassicMember) -> None:
         """The same member joined before, and gave that up: its connection broke, most likely."""
-        if member.join_ticket is not None:
+        if member.awaiting_join is not None:
             code = ErrorCode.REBALANCE_IN_PROGRESS
-            draft.answers.append((member.join_ticket, join_refused(code, member.member_id)))
-            member.join_ticket = None
+            draft.answers.append((member.awaiting_join, join_refused(code, member.member_id)))
+            member.awaiting_join = None
             group.joined -= 1
 
-    def _park(self, group: ClassicGroup, member: ClassicMember, ticket: Ticket) -> None:
-        member.join_ticket = ticket
+    def _park(self, group: ClassicGroup, member: ClassicMember, completion: Completion[Any]) -> None:
+        member.awaiting_join = completion
         group.joined += 1

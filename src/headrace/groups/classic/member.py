@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container
 from sys import intern
+from typing import Any
 
-from headrace.coordinators.decision import Ticket
+from headrace.core.completion import Completion
 from headrace.protocol.messages.join_group_request import JoinGroupRequestProtocol
 
 Protocols = tuple[tuple[str, bytes], ...]
@@ -33,17 +34,17 @@ class ClassicMember:
 
     __slots__ = (
         "assignment",
+        "awaiting_join",
+        "awaiting_sync",
         "client_host",
         "client_id",
         "due_ms",
         "instance_id",
         "is_new",
-        "join_ticket",
         "member_id",
         "protocols",
         "rebalance_timeout_ms",
         "session_timeout_ms",
-        "sync_ticket",
     )
 
     def __init__(
@@ -69,13 +70,13 @@ class ClassicMember:
         """Has been in no generation yet: it cannot send heartbeats, so it has another deadline."""
         self.due_ms = 0
         """When its session ends unless it is heard of."""
-        self.join_ticket: Ticket | None = None
-        self.sync_ticket: Ticket | None = None
+        self.awaiting_join: Completion[Any] | None = None
+        self.awaiting_sync: Completion[Any] | None = None
 
     @property
     def is_satisfied(self) -> bool:
         """Nothing is expected of a member while its request is parked, unless it is new."""
-        return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
+        return not self.is_new and (self.awaiting_join is not None or self.awaiting_sync is not None)
 
     def knows(self, protocol: str) -> bool:
         return any(name == protocol for name, _ in self.protocols)

@@ -69,7 +69,7 @@ class Rebalances:
         members, whose absence is for their sessions to notice."""
         self._timers.cancel(group)
         for member in list(group.members.values()):
-            if member.join_ticket is None and member.instance_id is None:
+            if member.awaiting_join is None and member.instance_id is None:
                 group.remove(member.member_id)
                 self._sessions.end(member)
         if not group.elect_joined_leader() and group.members:
@@ -81,9 +81,9 @@ class Rebalances:
             draft.records.append(group_record(group, {}))
             return
         for member in group.members.values():
-            if member.join_ticket is not None:
-                draft.answers.append((member.join_ticket, joined(group, member)))
-                member.join_ticket = None
+            if member.awaiting_join is not None:
+                draft.answers.append((member.awaiting_join, joined(group, member)))
+                member.awaiting_join = None
             member.is_new = False
             self._sessions.extend(group, member, draft.now_ms)
             group.pending_syncs[member.member_id] = None
@@ -145,9 +145,9 @@ class Rebalances:
         """No assignment of this generation will come: whoever waits for one joins again."""
         for member in group.members.values():
             member.assignment = NO_ASSIGNMENT
-            if member.sync_ticket is not None:
-                draft.answers.append((member.sync_ticket, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)))
-                member.sync_ticket = None
+            if member.awaiting_sync is not None:
+                draft.answers.append((member.awaiting_sync, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)))
+                member.awaiting_sync = None
                 self._sessions.extend(group, member, draft.now_ms)
 
     # --- members that go ---------------------------------------------------------------------------------
@@ -155,10 +155,10 @@ class Rebalances:
     def dismiss(self, draft: Draft, group: ClassicGroup, member: ClassicMember) -> None:
         """Take a member out, and answer what it waits for. The caller goes on with the rebalance."""
         self._sessions.end(member)
-        if member.join_ticket is not None:
-            draft.answers.append((member.join_ticket, join_refused(ErrorCode.UNKNOWN_MEMBER_ID)))
-        if member.sync_ticket is not None:
-            draft.answers.append((member.sync_ticket, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID)))
+        if member.awaiting_join is not None:
+            draft.answers.append((member.awaiting_join, join_refused(ErrorCode.UNKNOWN_MEMBER_ID)))
+        if member.awaiting_sync is not None:
+            draft.answers.append((member.awaiting_sync, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID)))
         group.remove(member.member_id)
 
     def remove_silent(self, draft: Draft, group: ClassicGroup, member: ClassicMember) -> None:

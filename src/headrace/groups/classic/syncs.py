@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.coordinators.decision import PARKED, Decision, Parked, Ticket
+from typing import Any
+
+from headrace.coordinators.decision import PARKED, Decision, Parked
+from headrace.core.completion import Completion
 from headrace.core.errors import FencedInstance, UnknownMember
 from headrace.groups.classic.answers import sync_refused, synced
 from headrace.groups.classic.draft import Draft
@@ -27,7 +30,7 @@ class Syncs:
         self._sessions = sessions
 
     def sync(
-        self, draft: Draft, group: ClassicGroup, request: SyncGroupRequest, ticket: Ticket
+        self, draft: Draft, group: ClassicGroup, request: SyncGroupRequest, completion: Completion[Any]
     ) -> SyncGroupResponse | Parked:
         refusal = _refusal(group, request.member_id, request.group_instance_id, request.generation_id)
         if refusal is not None:
@@ -45,10 +48,10 @@ class Syncs:
         if group.leader == member.member_id:
             return self._assign(draft, group, member, request)
         self._rebalances.note_sync(group, member.member_id)
-        if member.sync_ticket is not None:
+        if member.awaiting_sync is not None:
             # The same member asked before, and gave that up.
-            draft.answers.append((member.sync_ticket, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)))
-        member.sync_ticket = ticket
+            draft.answers.append((member.awaiting_sync, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)))
+        member.awaiting_sync = completion
         return PARKED
 
     def _assign(
@@ -59,9 +62,9 @@ class Syncs:
         assignments = {each.member_id: each.assignment for each in request.assignments}
         draft.records.append(group_record(group, assignments))
         for member in group.members.values():
-            if member.sync_ticket is not None:
+            if member.awaiting_sync is not None:
                 assignment = assignments.get(member.member_id, NO_ASSIGNMENT)
-                draft.answers.append((member.sync_ticket, synced(group, assignment)))
+                draft.answers.append((member.awaiting_sync, synced(group, assignment)))
                 self._sessions.extend(group, member, draft.now_ms)
         self._sessions.extend(group, leader, draft.now_ms)
         return synced(group, assignments.get(leader.member_id, NO_ASSIGNMENT))

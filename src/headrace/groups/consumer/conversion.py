@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from typing import Any
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision
+from headrace.core.completion import Completion
 from headrace.core.errors import GroupNotFound
 from headrace.groups.classic.answers import join_refused, sync_refused
 from headrace.groups.classic.draft import Draft
@@ -53,7 +55,7 @@ class Conversion:
         self,
         classic: ClassicGroup,
         written: list[CoordinatorRecord],
-        answers: list[tuple[Ticket, object]],
+        answers: list[tuple[Completion[Any], object]],
     ) -> ConsumerGroup:
         """The consumer group that a classic one becomes by `written`. It is not in the table before these are
         replayed. Whoever waits for the classic group is told to join again."""
@@ -212,15 +214,15 @@ def _as_classic(member: ConsumerMember) -> ClassicMember:
     )
 
 
-def _sent_away(classic: ClassicGroup) -> list[tuple[Ticket, object]]:
-    answers: list[tuple[Ticket, object]] = []
+def _sent_away(classic: ClassicGroup) -> list[tuple[Completion[Any], object]]:
+    answers: list[tuple[Completion[Any], object]] = []
     for member in classic.members.values():
-        if member.join_ticket is not None:
+        if member.awaiting_join is not None:
             answers.append(
-                (member.join_ticket, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
+                (member.awaiting_join, join_refused(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id))
             )
-        if member.sync_ticket is not None:
-            answers.append((member.sync_ticket, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)))
+        if member.awaiting_sync is not None:
+            answers.append((member.awaiting_sync, sync_refused(ErrorCode.REBALANCE_IN_PROGRESS)))
     return answers
 
 

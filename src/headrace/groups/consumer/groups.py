@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from typing import Any
+
+from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.shard import Timers
+from headrace.core.completion import Completion
 from headrace.core.ports import Random
 from headrace.groups.classic.groups import ClassicGroups
 from headrace.groups.classic.joins import Client
@@ -61,7 +64,7 @@ class ConsumerGroups:
         self,
         request: JoinGroupRequest,
         client: Client,
-        ticket: Ticket,  # noqa: ARG002 - never parked: nobody has to be waited for
+        completion: Completion[Any],  # noqa: ARG002 - never parked: nobody has to be waited for
         now_ms: int,
     ) -> Decision[JoinGroupResponse]:
         return self._classic_members.join(request, client, now_ms)
@@ -69,7 +72,7 @@ class ConsumerGroups:
     def sync_classic(
         self,
         request: SyncGroupRequest,
-        ticket: Ticket,  # noqa: ARG002 - never parked: the assignment is there before the member asks
+        completion: Completion[Any],  # noqa: ARG002 - never parked: the assignment is there before the member asks
         now_ms: int,
     ) -> Decision[SyncGroupResponse]:
         return self._classic_members.sync(request, now_ms)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from typing import Any
 from uuid import UUID
 
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision
+from headrace.core.completion import Completion
 from headrace.core.errors import FencedMemberEpoch, GroupMaxSizeReached, GroupNotFound
 from headrace.groups.classic.group import ClassicGroup
 from headrace.groups.classic.joins import Client
@@ -37,7 +39,7 @@ class Heartbeats:
         if request.member_epoch < 0:
             return self._leaving.leave(request, now_ms)
         written: list[CoordinatorRecord] = []
-        answers: list[tuple[Ticket, object]] = []
+        answers: list[tuple[Completion[Any], object]] = []
         group = self._group(request, written, answers, now_ms)
         require_room(group, request.member_id, config.group_consumer_max_size)
         member_id = request.member_id or new_member_id(self._context)
@@ -62,7 +64,7 @@ class Heartbeats:
         self,
         request: ConsumerGroupHeartbeatRequest,
         written: list[CoordinatorRecord],
-        answers: list[tuple[Ticket, object]],
+        answers: list[tuple[Completion[Any], object]],
         now_ms: int,
     ) -> ConsumerGroup:
         """The group, or one that is to be: a join makes it, or makes it of a classic group."""

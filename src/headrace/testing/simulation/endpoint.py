@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import FileRange
-from headrace.network.answer import NoAnswer, Parts, Pending
+from headrace.network.response import DelayedResponse, NoResponse, Parts
 from headrace.testing.simulation.network import SimulatedLink, SimulatedNetwork
 from headrace.testing.simulation.stream import Segment, Stream
 from headrace.testing.simulation.virtual_loop import ProcessLoop
@@ -138,7 +138,7 @@ class SimulatedConnection:
         self.is_link = False
         self.on_close: Callable[[], None] | None = None
         self._backlog: deque[bytes] = deque()
-        self._slots: deque[Pending] = deque()
+        self._slots: deque[DelayedResponse] = deque()
         self._outbox: deque[Parts] = deque()
         self._is_late = False
         self._serving = False
@@ -170,7 +170,7 @@ class SimulatedConnection:
     def _is_blocked(self) -> bool:
         if self._is_late or len(self._slots) >= self._endpoint.max_in_flight:
             return True
-        return any(slot.exclusive and slot.parts is None for slot in self._slots)
+        return any(slot.exclusive and not slot.is_done for slot in self._slots)
 
     def _serve(self, frame: bytes) -> None:
         memory = bytearray(frame)
@@ -182,23 +182,24 @@ class SimulatedConnection:
             self.close()
             return
         memory[:] = bytes(len(memory))
-        if isinstance(answer, NoAnswer):
+        if isinstance(answer, NoResponse):
             return
         if isinstance(answer, list):
-            pending = Pending(exclusive=False)
-            pending.parts = answer
+            delayed = DelayedResponse(exclusive=False)
+            delayed.complete(answer)
         else:
-            pending = answer
-        self._slots.append(pending)
-        pending.attach(self._on_completed)
-        self._on_completed()
+            delayed = answer
+        self._slots.append(delayed)
+        if not delayed.is_done:
+            delayed.when_done(lambda _: self._send_done())
+        self._send_done()
 
-    def _on_completed(self) -> None:
+    def _send_done(self) -> None:
         if self.closed:
             return
         slots = self._slots
-        while slots and slots[0].parts is not None:
-            self._outbox.append(slots.popleft().parts or [])
+        while slots and slots[0].is_done:
+            self._outbox.append(slots.popleft().parts)
         if not self._is_late:
             self._send_outbox()
             self.serve_backlog()
@@ -228,7 +229,7 @@ class SimulatedConnection:
         self._send_outbox()
         self._is_late = False
         if not self.closed:
-            self._on_completed()
+            self._send_done()
 
     def close(self) -> None:
         if self.closed:
@@ -237,8 +238,8 @@ class SimulatedConnection:
         self._backlog.clear()
         self._outbox.clear()
         slots, self._slots = self._slots, deque()
-        for pending in slots:
-            pending.abandon()
+        for delayed in slots:
+            delayed.abandon()
         self._link.down.push(None)
         self._link.forget_server()
         self._endpoint.forget(self)

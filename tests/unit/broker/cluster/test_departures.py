@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.broker.cluster.departures import NAMED_SECONDS, Departures
 from headrace.controller.delta import MetadataDelta
+from headrace.core.timers import TimerQueue
 from tests.virtual_time import in_virtual_time
 
 
@@ -16,6 +17,7 @@ class World:
 
     def __init__(self, **fenced: bool) -> None:
         self.loop = asyncio.get_running_loop()
+        self.timers = TimerQueue(self.loop)
         self.image = SimpleNamespace(brokers={})
         self.dispatcher = self
         self.forgotten = 0

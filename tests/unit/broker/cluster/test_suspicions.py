@@ -10,11 +10,13 @@ import pytest
 from headrace.broker.cluster import suspicions
 from headrace.broker.cluster.suspicions import Suspicions
 from headrace.controller.delta import MetadataDelta
+from headrace.core.timers import TimerQueue
 
 
 class Brokers:
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
+        self.timers = TimerQueue(self.loop)
         self.alive = {1, 2, 3}
 
     def is_alive(self, broker_id: int) -> bool:

@@ -10,10 +10,12 @@ from typing import Any, cast
 from headrace.broker.broker import Broker
 from headrace.broker.coordinators.coordinator import Coordinator
 from headrace.broker.coordinators.hosted_shard import Terms
-from headrace.coordinators.decision import CoordinatorRecord, Decision, Ticket
+from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.kinds import TRANSACTION_KINDS
 from headrace.coordinators.shard import Operation, Timers
+from headrace.core.completion import Completion
 from headrace.core.ids import TopicPartition
+from headrace.core.timers import TimerQueue
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.stored.transaction_log_key import TransactionLogKey
 from headrace.protocol.stored.transaction_log_value import TransactionLogValue
@@ -41,7 +43,7 @@ class CounterShard:
         """By producer: what its transaction would set."""
         self.offsets: list[int] = []
         self.loaded_at: int | None = None
-        self.waiting: list[Ticket] = []
+        self.waiting: list[Completion[Any]] = []
 
     def replay(self, record: CoordinatorRecord, offset: int, timestamp_ms: int) -> None:
         assert isinstance(record.key, TransactionLogKey)
@@ -71,7 +73,7 @@ class CounterShard:
 
 
 def add(name: str, by: int = 1, **rest: Any) -> Operation[CounterShard]:
-    def operation(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+    def operation(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[int]:
         number = shard.numbers.get(name, 0) + by
         return Decision((counted(name, number),), number, **rest)
 
@@ -79,21 +81,21 @@ def add(name: str, by: int = 1, **rest: Any) -> Operation[CounterShard]:
 
 
 def get(name: str, *, reveals: bool = True) -> Operation[CounterShard]:
-    def operation(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+    def operation(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[int]:
         return Decision((), shard.numbers.get(name, 0), reveals=reveals)
 
     return operation
 
 
-def park(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[Any]:
-    shard.waiting.append(ticket)
+def park(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[Any]:
+    shard.waiting.append(completion)
     return Decision()
 
 
 def wake(name: str) -> Operation[CounterShard]:
     """Adds one, and answers whoever is parked with the number."""
 
-    def operation(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+    def operation(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[int]:
         number = shard.numbers.get(name, 0) + 1
         answers = [(each, number) for each in shard.waiting]
         shard.waiting.clear()
@@ -129,6 +131,7 @@ class Counters:
         stub: Any = SimpleNamespace(
             clock=SimpleNamespace(wall_ms=lambda: NOW),
             loop=self.loop,
+            timers=TimerQueue(self.loop),
             image=SimpleNamespace(topic=lambda name: range(1) if name == TOPIC else None),
             log=SimpleNamespace(error=self._on_log, warning=self._on_log),
             flusher=SimpleNamespace(flush=self._flush),

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from headrace.broker.coordinators.hosted_shard import RETRY_SECONDS
-from headrace.broker.promise import Promise
 from headrace.coordinators.codec import encode
-from headrace.coordinators.decision import Decision, Ticket
+from headrace.coordinators.decision import Decision
+from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorLoading,
     CoordinatorNotAvailable,
@@ -42,7 +43,7 @@ async def test_an_answer_comes_when_the_record_is_in_the_log() -> None:
     assert counters.partition.log.end_offset == 1, "nobody else is waited for"
     assert first.result() == 1
     second = counters.coordinator.ask("key", add("a"))
-    assert not second.is_decided, "it is written with what follows in this turn"
+    assert not second.is_done, "it is written with what follows in this turn"
     assert counters.partition.log.end_offset == 1
     assert await second == 2
     assert counters.partition.log.end_offset == 2
@@ -83,7 +84,7 @@ async def test_what_follows_from_a_decision_follows_after_it() -> None:
     assert counters.effects == [(0, 1, "send")]
     waker = counters.coordinator.ask("key", wake("a"))
     assert waker.result() == 2
-    assert not parked.is_decided
+    assert not parked.is_done
     await counters.turn()
     assert parked.result() == 2
 
@@ -96,10 +97,10 @@ async def test_answers_wait_for_the_replicas() -> None:
     second = counters.coordinator.ask("key", add("a"))
     await counters.turn()
     assert counters.partition.log.end_offset == 2
-    assert not first.is_decided
+    assert not first.is_done
     await counters.replicate(1)
     assert first.result() == 1
-    assert not second.is_decided
+    assert not second.is_done
     await counters.replicate(2)
     assert second.result() == 2
 
@@ -112,7 +113,7 @@ async def test_a_look_waits_for_what_it_saw() -> None:
     glance = counters.coordinator.ask("key", get("a", reveals=False))
     assert glance.result() == 1
     await counters.turn()
-    assert not look.is_decided
+    assert not look.is_done
     await counters.replicate()
     assert look.result() == 1
 
@@ -121,13 +122,13 @@ async def test_a_refusal_waits_for_what_it_saw() -> None:
     counters = Counters(isr=(1, 2))
     await counters.loaded()
 
-    def refuse(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+    def refuse(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[int]:
         raise InvalidRequest(f"a is {shard.numbers['a']}")
 
     counters.coordinator.ask("key", add("a"))
     refused = counters.coordinator.ask("key", refuse)
     await counters.turn()
-    assert not refused.is_decided
+    assert not refused.is_done
     await counters.replicate()
     with pytest.raises(InvalidRequest, match="a is 1"):
         await refused
@@ -139,7 +140,7 @@ async def test_a_parked_request_is_answered_by_a_later_decision() -> None:
     parked = [counters.coordinator.ask("key", park) for _ in range(2)]
     waker = counters.coordinator.ask("key", wake("a"))
     await counters.turn()
-    assert not any(each.is_decided for each in (*parked, waker))
+    assert not any(each.is_done for each in (*parked, waker))
     await counters.replicate()
     assert [each.result() for each in (*parked, waker)] == [1, 1, 1]
 
@@ -177,7 +178,7 @@ async def test_a_mistake_in_an_operation_refuses_it_alone() -> None:
     counters = Counters()
     await counters.loaded()
 
-    def fail(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+    def fail(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[int]:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -279,7 +280,7 @@ async def test_somebody_who_waits_too_long_is_told_so_and_the_effects_still_foll
         for each in (late, woken, parked):
             with pytest.raises(CoordinatorNotAvailable, match="in time"):
                 await each
-    assert not idle.is_decided
+    assert not idle.is_done
     assert not counters.effects
     await counters.replicate()
     assert counters.effects == [(0, 1, "send")]
@@ -298,12 +299,12 @@ async def test_whoever_is_answered_may_ask_at_once() -> None:
     await counters.loaded()
     numbers: list[int] = []
 
-    def again(decided: Promise[int]) -> None:
+    def again(decided: Completion[int]) -> None:
         numbers.append(decided.result())
         if len(numbers) < 4:
-            counters.coordinator.ask("key", add("a")).listen(again)
+            counters.coordinator.ask("key", add("a")).when_done(again)
 
-    counters.coordinator.ask("key", add("a")).listen(again)
+    counters.coordinator.ask("key", add("a")).when_done(again)
     for _ in range(5):
         await counters.turn()
     assert numbers == [1, 2, 3, 4]
@@ -343,7 +344,7 @@ async def test_replicas_that_vanished_change_nothing() -> None:
     shard = await counters.loaded()
     log = counters.partition.log
 
-    def lose(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+    def lose(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[int]:
         counters.partition.assign(row(LOCAL, counters.epoch, (1,), replicas=(1, 2, 3)), LOCAL, 0.0)
         log.update_config(replace(log.config, min_insync_replicas=2))
         return Decision((counted("a", 1),), 1)
@@ -361,14 +362,14 @@ async def test_nobody_is_told_in_the_middle_of_a_followers_fetch() -> None:
     answer = counters.coordinator.ask("key", add("a", effects=("send",)))
     await counters.turn()
     counters.partition.on_replica_fetch(2, 100, 1, 0.0)
-    assert not answer.is_decided
+    assert not answer.is_done
     assert not counters.effects
     await counters.turn()
     assert answer.result() == 1
     assert counters.effects == [(0, 1, "send")]
 
 
-def refuse(shard: CounterShard, ticket: Ticket, now_ms: int) -> Decision[int]:
+def refuse(shard: CounterShard, completion: Completion[Any], now_ms: int) -> Decision[int]:
     raise InvalidRequest("by what is known here")
 
 

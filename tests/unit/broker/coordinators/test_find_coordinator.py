@@ -129,7 +129,7 @@ def test_what_was_committed_is_there_after_a_restart(cluster: Cluster) -> None:
         while True:
             try:
                 return await cluster.broker.coordinators.groups.ask(
-                    "g", lambda shard, _ticket, _now: shard.offsets.fetch(WHAT, require_stable=False)
+                    "g", lambda shard, _, _now: shard.offsets.fetch(WHAT, require_stable=False)
                 )
             except CoordinatorLoading:
                 await asyncio.sleep(0.001)

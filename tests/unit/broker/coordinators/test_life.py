@@ -83,7 +83,7 @@ async def test_what_was_read_is_told_only_when_it_is_committed() -> None:
     await counters.loaded()
     look = counters.coordinator.ask("key", get("a"))
     await counters.turn()
-    assert not look.is_decided
+    assert not look.is_done
     await counters.replicate()
     assert look.result() == 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.broker.coordinators.markers import end_batch
-from headrace.broker.promise import Promise
+from headrace.core.completion import Completion
 from headrace.core.errors import InvalidProducerEpoch, InvalidTransactionState, NotLeader
 from tests.unit.broker.coordinators.counters import Counters, CounterShard, add, get
 from tests.unit.log.material import NOW, read_bytes, whole_batches
@@ -23,7 +23,7 @@ async def begin(counters: Counters, producer: tuple[int, int] = PRODUCER) -> Cou
     return shard
 
 
-def end(counters: Counters, *, committed: bool, producer: tuple[int, int] = PRODUCER) -> Promise[None]:
+def end(counters: Counters, *, committed: bool, producer: tuple[int, int] = PRODUCER) -> Completion[None]:
     hosted = counters.coordinator.hosted(counters.partition)
     assert hosted is not None
     batch = end_batch(producer, coordinator_epoch=5, committed=committed, now_ms=NOW)
@@ -88,7 +88,7 @@ async def test_a_marker_waits_for_the_replicas_and_is_lost_with_the_leadership()
     counters.coordinator.ask("key", add("a", 10), producer=PRODUCER)
     marker = end(counters, committed=True)
     look = counters.coordinator.ask("key", get("a"))
-    assert not marker.is_decided
+    assert not marker.is_done
     await counters.replicate()
     assert (marker.result(), look.result()) == (None, 10)
     late = end(counters, committed=False)

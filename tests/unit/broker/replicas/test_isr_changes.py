@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.replicas.isr_changes import FIRST_REST, LONGEST_REST, IsrChanges
+from headrace.broker.replicas.isr_changes import FIRST_BACKOFF, LONGEST_BACKOFF, IsrChanges
 from headrace.controller.image import BrokerRegistration
 from headrace.core.errors import NotController
 from headrace.core.ids import BrokerEpoch, BrokerId
@@ -248,7 +248,7 @@ async def test_refusals_are_repeated_ever_more_slowly() -> None:
             changes.consider(partition)
             await asyncio.sleep(0.005)
         # One at once, and one after each rest: each is twice as long as the one before, up to a limit.
-        rests = (min(FIRST_REST * 2**number, LONGEST_REST) for number in count())
+        rests = (min(FIRST_BACKOFF * 2**number, LONGEST_BACKOFF) for number in count())
         elapsed = time.monotonic() - began
         most = 1 + sum(1 for _ in takewhile(lambda over: over <= elapsed, accumulate(rests)))
         assert 2 <= len(channel.requests) <= most

@@ -17,6 +17,7 @@ from headrace.controller.image import MetadataImage
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
 from headrace.core.ports_network import PeerReset, PeerUnavailable
+from headrace.core.timers import TimerQueue
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.registry import BrokerMetrics, TopicMetrics
 from headrace.protocol.api_keys import ApiKey
@@ -312,6 +313,7 @@ class Host:
         given = {"broker.id": str(FOLLOWER), "log.dirs": "/nowhere", "replica.fetch.backoff.ms": "100"}
         given.update({name.replace("_", "."): value for name, value in properties.items()})
         self.loop = asyncio.get_running_loop()
+        self.timers = TimerQueue(self.loop)
         self.config = BrokerConfig.parse(given)
         self.clock = Clock()
         nothing: Any = None

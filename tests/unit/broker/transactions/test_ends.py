@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from headrace.broker.broker import Broker
-from headrace.broker.promise import Promise
 from headrace.broker.transactions import ends as ends_module
 from headrace.broker.transactions.ends import TransactionEnds
+from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorNotAvailable,
     InvalidProducerEpoch,
@@ -22,6 +22,7 @@ from headrace.core.errors import (
     TransactionCoordinatorFenced,
 )
 from headrace.core.ports_network import PeerRefused, PeerReset
+from headrace.core.timers import TimerQueue
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import LENGTH_SIZE, frame_response, read_request_header
 from headrace.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest
@@ -91,6 +92,7 @@ class World:
         self.broker = SimpleNamespace(
             broker_id=HERE,
             loop=asyncio.get_running_loop(),
+            timers=TimerQueue(asyncio.get_running_loop()),
             log=SimpleNamespace(info=lambda *_, **__: None, warning=lambda *_, **__: None),
             image=SimpleNamespace(topic=self._topic),
             is_alive=lambda broker_id: broker_id in self.alive,
@@ -128,11 +130,11 @@ class World:
         if self.local_errors:
             raise self.local_errors.pop(0)
 
-    def _append(self, partition: Any, _producer: tuple[int, int], **_: Any) -> Promise[None]:
+    def _append(self, partition: Any, _producer: tuple[int, int], **_: Any) -> Completion[None]:
         self.written.append((HERE, *partition.name))
-        promise: Promise[None] = Promise()
-        promise.resolve(None)
-        return promise
+        completion: Completion[None] = Completion()
+        completion.complete(None)
+        return completion
 
     def judge(self, broker_id: int, topic: str, index: int) -> ErrorCode:
         if self.leaders.get((topic, index)) != broker_id:
@@ -150,19 +152,19 @@ class World:
             raise PeerRefused("nobody listens")
         return Link(self, port)
 
-    def _ask(self, index: int, operation: Callable[..., Any]) -> Promise[bool]:
+    def _ask(self, index: int, operation: Callable[..., Any]) -> Completion[bool]:
         assert index == STATE_PARTITION
-        promise: Promise[bool] = Promise()
+        completion: Completion[bool] = Completion()
         if self.completion_errors:
-            promise.reject(self.completion_errors.pop(0))
-            return promise
+            completion.fail(self.completion_errors.pop(0))
+            return completion
 
         def complete(transactional_id: str, producer: Producer, _now_ms: int) -> None:
             self.completions.append((transactional_id, producer))
 
         operation(SimpleNamespace(complete=complete), None, 0)
-        promise.resolve(True)
-        return promise
+        completion.complete(True)
+        return completion
 
     def begin(self, *, epoch: int = EPOCH, name: str = "payments", **partitions: tuple[int, ...]) -> None:
         markers = Markers(name, PRODUCER, True, partitions, 2)
@@ -217,7 +219,7 @@ async def test_whoever_waits_for_the_end_is_told(world: World) -> None:
     assert over is not None
     assert world.ends.when_over(STATE_PARTITION, "orders") is None
     told: list[int] = []
-    over.listen(lambda _: told.append(len(world.completions)))
+    over.when_done(lambda _: told.append(len(world.completions)))
     assert not told
     await world.until_done()
     assert told == [1]
@@ -229,7 +231,7 @@ async def test_whoever_waits_for_the_end_is_told_of_a_stop(world: World) -> None
     over = world.ends.when_over(STATE_PARTITION, "payments")
     assert over is not None
     world.ends.stop()
-    assert over.is_decided
+    assert over.is_done
 
 
 async def test_one_without_partitions_is_completed_at_once(world: World) -> None:

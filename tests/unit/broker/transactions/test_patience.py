@@ -9,10 +9,11 @@ from typing import Any, cast
 import pytest
 
 from headrace.broker.broker import Broker
-from headrace.broker.promise import Promise
 from headrace.broker.transactions import requests
 from headrace.broker.transactions.requests import ask_patiently
+from headrace.core.completion import Completion
 from headrace.core.errors import ConcurrentTransactions, InvalidTransactionState
+from headrace.core.timers import TimerQueue
 
 BUSY = ConcurrentTransactions("markers are on their way")
 
@@ -23,38 +24,39 @@ class Coordinator:
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
         self.asked = 0
-        self.overs: list[Promise[None]] = []
+        self.overs: list[Completion[None]] = []
         self.is_sending = True
         stub: Any = SimpleNamespace(
             loop=asyncio.get_running_loop(),
+            timers=TimerQueue(asyncio.get_running_loop()),
             image=SimpleNamespace(topic=lambda _: range(50)),
             coordinators=SimpleNamespace(transactions=self, transaction_ends=self),
         )
         self.broker = cast(Broker, stub)
 
-    def ask(self, transactional_id: str, operation: Any, *, writes: bool) -> Promise[Any]:
+    def ask(self, transactional_id: str, operation: Any, *, writes: bool) -> Completion[Any]:
         self.asked += 1
         outcome = self.outcomes.pop(0) if len(self.outcomes) > 1 else self.outcomes[0]
-        promise: Promise[Any] = Promise()
+        completion: Completion[Any] = Completion()
         if isinstance(outcome, tuple):
-            promise.resolve(outcome[0])
+            completion.complete(outcome[0])
         elif isinstance(outcome, Exception):
-            promise.reject(outcome)
+            completion.fail(outcome)
         else:
-            promise.resolve(outcome)
-        return promise
+            completion.complete(outcome)
+        return completion
 
     def partition_for(self, transactional_id: str) -> int:
         return 7
 
-    def when_over(self, partition: int, transactional_id: str) -> Promise[None] | None:
+    def when_over(self, partition: int, transactional_id: str) -> Completion[None] | None:
         assert (partition, transactional_id) == (7, "id")
         if not self.is_sending:
             return None
-        self.overs.append(Promise())
+        self.overs.append(Completion())
         return self.overs[-1]
 
-    def begin(self) -> Promise[Any]:
+    def begin(self) -> Completion[Any]:
         return ask_patiently(self.broker, "id", lambda *_: pytest.fail("the coordinator is a stub"))
 
 
@@ -62,8 +64,8 @@ class Coordinator:
 async def test_it_is_asked_again_when_they_have_arrived(busy: Any) -> None:
     coordinator = Coordinator(busy, "done")
     answer = coordinator.begin()
-    assert not answer.is_decided
-    coordinator.overs[0].resolve(None)
+    assert not answer.is_done
+    coordinator.overs[0].complete(None)
     assert answer.result() == "done"
     assert coordinator.asked == 2
 

@@ -13,8 +13,9 @@ from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 from headrace.coordinators.codec import decode, encode
-from headrace.coordinators.decision import PARKED, CoordinatorRecord, Decision, Ticket
+from headrace.coordinators.decision import PARKED, CoordinatorRecord, Decision
 from headrace.coordinators.kinds import GROUP_KINDS
+from headrace.core.completion import Completion
 from headrace.groups.classic.group import ClassicGroup
 from headrace.groups.classic.joins import Client
 from headrace.groups.group_config import GroupConfig
@@ -40,22 +41,21 @@ Protocols = Sequence[tuple[str, bytes]]
 RANGE: Protocols = (("range", b"r"),)
 
 
-class Asked(Ticket, Generic[R]):
+class Asked(Generic[R]):
     """One request. Its answer is there, or comes with a later decision."""
 
-    __slots__ = ("response",)
+    __slots__ = ("completion",)
 
     def __init__(self) -> None:
-        self.response: R | None = None
+        self.completion: Completion[R] = Completion()
 
     @property
     def is_parked(self) -> bool:
-        return self.response is None
+        return not self.completion.is_done
 
     @property
     def answer(self) -> R:
-        assert self.response is not None, "still parked"
-        return self.response
+        return self.completion.result()
 
     @property
     def error(self) -> ErrorCode:
@@ -95,7 +95,7 @@ class Coordinator:
     def __post_init__(self) -> None:
         self.timers: dict[object, tuple[int, int, Callable[[], Decision[Any]]]] = {}
         self._armed = 0
-        self.parked: dict[Ticket, None] = {}
+        self.parked: dict[Completion[Any], None] = {}
         self.shard = GroupShard(self, NoTopics(), self.config, self.random)
         self._replay_log()
         self._carry_out(self.shard.on_loaded(self.now_ms), None)
@@ -134,7 +134,7 @@ class Coordinator:
 
     # --- decisions
 
-    def _carry_out(self, decision: Decision[Any], ticket: Asked[Any] | None) -> None:
+    def _carry_out(self, decision: Decision[Any], completion: Completion[Any] | None) -> None:
         if decision.records and self.records_are_too_large:
             return
         for record in decision.records:
@@ -142,21 +142,20 @@ class Coordinator:
             self.shard.replay(stored, len(self.log), self.now_ms)
             self.log.append(stored)
             self.written_ms.append(self.now_ms)
-        if ticket is not None:
+        if completion is not None:
             if decision.response is PARKED:
-                self.parked[ticket] = None
+                self.parked[completion] = None
             else:
-                ticket.response = decision.response
+                completion.complete(decision.response)
         for earlier, answer in decision.answers:
-            assert isinstance(earlier, Asked)
-            assert earlier.response is None, "answered twice"
+            assert not earlier.is_done, "answered twice"
             del self.parked[earlier]
-            earlier.response = answer
+            earlier.complete(answer)
 
-    def _ask(self, operation: Callable[[Asked[R]], Decision[R]]) -> Asked[R]:
-        ticket: Asked[R] = Asked()
-        self._carry_out(operation(ticket), ticket)
-        return ticket
+    def _ask(self, operation: Callable[[Completion[R]], Decision[R]]) -> Asked[R]:
+        asked: Asked[R] = Asked()
+        self._carry_out(operation(asked.completion), asked.completion)
+        return asked
 
     def join(
         self,
@@ -180,7 +179,7 @@ class Coordinator:
             protocols=[JoinGroupRequestProtocol(name=name, metadata=data) for name, data in protocols],
         )
         client = Client(version, "client", "/127.0.0.1")
-        return self._ask(lambda ticket: self.shard.join(request, client, ticket, self.now_ms))
+        return self._ask(lambda completion: self.shard.join(request, client, completion, self.now_ms))
 
     def sync(
         self,
@@ -205,7 +204,7 @@ class Coordinator:
                 for each, data in (assignments or {}).items()
             ],
         )
-        return self._ask(lambda ticket: self.shard.sync(request, ticket, self.now_ms))
+        return self._ask(lambda completion: self.shard.sync(request, completion, self.now_ms))
 
     def heartbeat(
         self, member_id: str, generation: int, *, instance: str | None = None, group: str = GROUP

@@ -162,7 +162,7 @@ class Groups(RuleBasedStateMachine):
         if group is None:
             return
         members = group.members
-        assert group.joined == sum(each.join_ticket is not None for each in members.values())
+        assert group.joined == sum(each.awaiting_join is not None for each in members.values())
         assert group.static_members == {
             each.instance_id: each.member_id for each in members.values() if each.instance_id is not None
         }
@@ -195,12 +195,12 @@ class Groups(RuleBasedStateMachine):
         waiting = set()
         for each in group.members.values() if group is not None else ():
             assert group is not None
-            if each.join_ticket is not None:
+            if each.awaiting_join is not None:
                 assert group.state is ClassicState.PREPARING_REBALANCE
-                waiting.add(each.join_ticket)
-            if each.sync_ticket is not None:
+                waiting.add(each.awaiting_join)
+            if each.awaiting_sync is not None:
                 assert group.state is ClassicState.COMPLETING_REBALANCE
-                waiting.add(each.sync_ticket)
+                waiting.add(each.awaiting_sync)
         assert waiting == set(self.coordinator.parked), "who is parked and no member waits for ever"
 
     @invariant()

@@ -247,7 +247,7 @@ class TestJoiningAgain:
         first = coordinator.join(member_id)
         second = coordinator.join(member_id)
         assert first.error is ErrorCode.REBALANCE_IN_PROGRESS
-        assert list(coordinator.parked) == [second]
+        assert list(coordinator.parked) == [second.completion]
         coordinator.advance(2 * DELAY_MS)
         assert second.answer.generation_id == 1
         assert coordinator.group.joined == 0

@@ -11,7 +11,7 @@ import pytest
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import FileRange
 from headrace.core.ports_network import PeerRefused, PeerReset, PeerSilent
-from headrace.network.answer import Answer, Pending
+from headrace.network.response import DelayedResponse, Response
 from headrace.testing.disk import SimulatedDisk
 from headrace.testing.simulation.endpoint import SimulatedEndpoint
 from headrace.testing.simulation.network import SimulatedDialer, SimulatedNetwork
@@ -31,7 +31,7 @@ class Pair:
         self.client = ProcessLoop(self.scheduler, "client")
         self.dialer = SimulatedDialer(self.network, self.client, "client")
         self.received: list[bytes] = []
-        self.held: list[Pending] = []
+        self.held: list[DelayedResponse] = []
         self.views: list[memoryview] = []
         self.endpoint = self.listen(self.server)
         self.endpoint.start_accepting()
@@ -41,11 +41,11 @@ class Pair:
         endpoint.bind("", PORT)
         return endpoint
 
-    def handle(self, connection: Any, frame: memoryview) -> Answer:
+    def handle(self, connection: Any, frame: memoryview) -> Response:
         self.received.append(bytes(frame))
         self.views.append(frame)
         if self.received[-1].startswith(b"hold"):
-            pending = Pending(exclusive=self.received[-1] == b"hold!")
+            pending = DelayedResponse(exclusive=self.received[-1] == b"hold!")
             self.held.append(pending)
             return pending
         if self.received[-1] == b"bad":

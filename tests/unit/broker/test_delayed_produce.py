@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.broker.held_produces import HELD_BYTES, HeldProduces
-from headrace.network.answer import NO_ANSWER, Answer, Pending
+from headrace.broker.produce_purgatory import DELAYED_BYTES, ProducePurgatory
+from headrace.network.response import NO_RESPONSE, DelayedResponse, Response
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import (
     PartitionProduceData,
@@ -32,7 +32,7 @@ async def server() -> AsyncIterator[Server]:
     server.close()
 
 
-def produce(server: Server, *indexes: int, acks: int = -1, timeout_ms: int = 30_000) -> Answer:
+def produce(server: Server, *indexes: int, acks: int = -1, timeout_ms: int = 30_000) -> Response:
     partitions = [
         PartitionProduceData(index=index, records=bytes(batch_of(b"v")[0])) for index in indexes or (0,)
     ]
@@ -41,42 +41,42 @@ def produce(server: Server, *indexes: int, acks: int = -1, timeout_ms: int = 30_
     return server.ask(request, VERSION)
 
 
-def results(answer: Answer) -> list[PartitionProduceResponse]:
+def results(answer: Response) -> list[PartitionProduceResponse]:
     frame = sent(answer)
     response = ProduceResponse.decode(Reader(frame, 5), VERSION)  # correlation id and tags before it
     return response.responses[0].partition_responses
 
 
-def codes(answer: Answer) -> list[int]:
+def codes(answer: Response) -> list[int]:
     return [each.error_code for each in results(answer)]
 
 
-def is_pending(answer: Answer) -> bool:
-    return isinstance(answer, Pending) and answer.parts is None
+def is_pending(answer: Response) -> bool:
+    return isinstance(answer, DelayedResponse) and not answer.is_done
 
 
 async def test_the_answer_waits_until_it_is_committed(server: Server) -> None:
     first, second = produce(server), produce(server)
     assert is_pending(first)
-    assert len(server.broker.held_produces) == 2
+    assert len(server.broker.produce_purgatory) == 2
     fetch(server.partition, 2, 1)
     assert [each.base_offset for each in results(first)] == [0]
     assert is_pending(second)
     fetch(server.partition, 2, 2)
     assert [each.base_offset for each in results(second)] == [1]
-    assert len(server.broker.held_produces) == 0
+    assert len(server.broker.produce_purgatory) == 0
 
 
 async def test_a_produce_that_waits_does_not_stop_its_connection(server: Server) -> None:
     answer = produce(server)
-    assert isinstance(answer, Pending)
+    assert isinstance(answer, DelayedResponse)
     assert not answer.exclusive
 
 
 @pytest.mark.parametrize("acks", [0, 1])
 async def test_who_does_not_ask_for_replicas_does_not_wait(server: Server, acks: int) -> None:
     answer = produce(server, acks=acks)
-    assert answer is NO_ANSWER if acks == 0 else codes(answer) == [0]
+    assert answer is NO_RESPONSE if acks == 0 else codes(answer) == [0]
 
 
 async def test_a_request_waits_for_all_its_partitions(server: Server) -> None:
@@ -93,7 +93,7 @@ async def test_when_its_time_is_over_only_what_is_missing_is_refused(server: Ser
     await asyncio.sleep(0.3)
     assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT, 0]
     fetch(server.partitions[0], 2, 1)
-    assert len(server.broker.held_produces) == 0
+    assert len(server.broker.produce_purgatory) == 0
 
 
 async def test_another_leader_is_told_at_once(server: Server) -> None:
@@ -113,7 +113,7 @@ async def test_too_few_replicas_are_told_before_anything_is_written(server: Serv
 
 
 async def test_a_repeated_batch_waits_for_the_first_one(server: Server) -> None:
-    def again() -> Answer:
+    def again() -> Response:
         batch = batch_of(b"v", producer_id=5, producer_epoch=0, base_sequence=0)[0]
         data = PartitionProduceData(index=0, records=bytes(batch))
         topic = TopicProduceData(name=TOPIC, partition_data=[data])
@@ -165,13 +165,15 @@ async def test_with_group_commit_one_ack_waits_for_the_disk_alone(server: Server
 
 
 async def test_when_too_many_wait_each_connection_waits_with_its_next_request(server: Server) -> None:
-    server.broker.held_produces = HeldProduces(server.broker.loop, 3 * HELD_BYTES)
+    server.broker.produce_purgatory = ProducePurgatory(server.broker.loop, 3 * DELAYED_BYTES)
     answers = [produce(server) for _ in range(5)]
-    assert all(isinstance(each, Pending) for each in answers)
-    assert [each.exclusive for each in answers if isinstance(each, Pending)] == [False] * 3 + [True] * 2
+    assert all(isinstance(each, DelayedResponse) for each in answers)
+    assert [each.exclusive for each in answers if isinstance(each, DelayedResponse)] == [False] * 3 + [
+        True
+    ] * 2
     assert server.broker.memory.held.refusals == 2
     fetch(server.partition, 2, 5)
     assert [codes(each) for each in answers] == [[0]] * 5
     again = produce(server)
-    assert isinstance(again, Pending)
+    assert isinstance(again, DelayedResponse)
     assert not again.exclusive

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.errors import code_of, text_of
 from headrace.core.errors import HeadraceError, RequestTimedOut
-from headrace.network.answer import Pending
+from headrace.core.timers import Timed
+from headrace.network.response import DelayedResponse
 from headrace.protocol.produce_codec import (
     PartitionResult,
     Topic,
@@ -29,7 +30,7 @@ ACKS_ALL: Final = -1
 Results = list[tuple[Topic, list[PartitionResult]]]
 
 
-class HeldProduce:
+class DelayedProduce(Timed):
     """Invariant: `_missing` holds exactly the partitions that are neither acknowledged nor refused."""
 
     __slots__ = (
@@ -41,10 +42,10 @@ class HeldProduce:
         "_results",
         "_version",
         "pending",
-        "slot",
     )
 
     def __init__(self, broker: Broker, version: int, correlation_id: int, results: Results) -> None:
+        super().__init__()
         self._broker = broker
         self._version = version
         self._correlation_id = correlation_id
@@ -54,9 +55,7 @@ class HeldProduce:
         """By token: which answer says so, the list and its place there."""
         self._next = 0
         self._failed = False
-        self.pending: Pending | None = None
-        self.slot = -1
-        """When its time is over; HeldProduces counts by it."""
+        self.pending: DelayedResponse | None = None
 
     @property
     def is_waiting(self) -> bool:
@@ -82,14 +81,14 @@ class HeldProduce:
                 return
         partition.await_commit(result[1] + 1, self, token)
 
-    def begin(self, timeout_ms: int) -> Pending:
+    def begin(self, timeout_ms: int) -> DelayedResponse:
         """From now on the answer goes out as soon as nothing is missing."""
-        is_full = self._broker.held_produces.is_full
+        is_full = self._broker.produce_purgatory.is_full
         if is_full:
             self._broker.memory.held.refusals += 1
-        self.pending = Pending(exclusive=is_full)
+        self.pending = DelayedResponse(exclusive=is_full)
         if self._missing:
-            self._broker.held_produces.add(self, timeout_ms)
+            self._broker.produce_purgatory.schedule(self, timeout_ms / 1000)
         else:
             self._answer()
         return self.pending
@@ -105,14 +104,17 @@ class HeldProduce:
         if error is not None:
             self._refuse(missing, error)
         if not self._missing and self.pending is not None:
-            self._broker.held_produces.discard(self)
+            self._broker.produce_purgatory.cancel(self)
             self._answer()
 
-    def on_timeout(self) -> None:
+    def on_time(self) -> None:
         missing, self._missing = self._missing, {}
         for each in missing.values():
             self._refuse(each, RequestTimedOut("the replicas did not have it in time"))
         self._answer()
+
+    def timer_name(self) -> str:
+        return "a produce request whose time was over"
 
     def _refuse(self, missing: tuple[list[PartitionResult], int], error: HeadraceError) -> None:
         answers, place = missing

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from headrace.core.errors import HeadraceError, NotLeader, StorageError, UnknownTopicOrPartition
-from headrace.core.tasks import report
+from headrace.core.failures import report
 from headrace.log.flush import FlushTicket
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.histogram import LatencyHistogram

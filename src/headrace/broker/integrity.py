@@ -22,9 +22,9 @@ from headrace.broker.mending import Mending
 from headrace.broker.replicas.directory_choices import LOST
 from headrace.controller.topic_image import TopicImage
 from headrace.core.errors import CorruptLog, StorageError
+from headrace.core.failures import report
 from headrace.core.ids import NO_BROKER, TopicPartition
 from headrace.core.ports import FileRange
-from headrace.core.tasks import report
 from headrace.core.timers import Timer
 from headrace.log import files
 from headrace.log.index_repair import IndexRepair

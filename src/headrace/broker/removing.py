@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 
-from headrace.core.tasks import report
+from headrace.core.failures import report
 from headrace.log.directory import LogDirectory
 from headrace.log.removals import Removals, RemovalTicket
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from headrace.core.tasks import report, spawn
+from headrace.core.failures import report
+from headrace.core.tasks import spawn
 from headrace.log import scrub
 from headrace.log.scrub import Checkpoint, Cursor, Round, SegmentScrub
 

@@ -36,10 +36,11 @@ from headrace.controller.operations import (
 from headrace.controller.store import MetadataStore
 from headrace.controller.topics import MOST_PARTITIONS, topic_sizes
 from headrace.core.errors import DiskFull, HeadraceError, InvalidRequest, NotController, ServerError
+from headrace.core.failures import report
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports import Clock
 from headrace.core.ports_coordination import CommitUnknown, Coordination, OfficeLost, SessionState
-from headrace.core.tasks import report, spawn
+from headrace.core.tasks import spawn
 from headrace.protocol.stored.abort_transaction_record import AbortTransactionRecord
 from headrace.protocol.stored.no_op_record import NoOpRecord
 

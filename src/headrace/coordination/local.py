@@ -13,6 +13,7 @@ from typing import Protocol
 from uuid import UUID
 
 from headrace.core.errors import DiskFull, StorageError
+from headrace.core.failures import report
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     ClusterIdMissing,
@@ -25,7 +26,6 @@ from headrace.core.ports_coordination import (
     SessionState,
     SnapshotPointer,
 )
-from headrace.core.tasks import report
 from headrace.protocol.batch import read_header
 
 READ_BYTES = 4 * 1024 * 1024

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
-from headrace.core.tasks import report
+from headrace.core.failures import report
 
 R_co = TypeVar("R_co", covariant=True)
 T = TypeVar("T")

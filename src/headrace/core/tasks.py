@@ -1,4 +1,4 @@
-"""What runs beside others fails alone and by its name: background tasks, and callbacks called in turn.
+"""Background tasks: each fails alone and by its name.
 
 A failure goes to the event loop's exception handler. A broker logs it there; a simulation fails, because a
 mistake of ours is one even where nobody else has to suffer from it.
@@ -7,23 +7,12 @@ mistake of ours is one even where nobody else has to suffer from it.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Coroutine
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
+
+from headrace.core.failures import add_reporter, report
 
 T = TypeVar("T")
-
-_LOG: Final = logging.getLogger("headrace.failures")
-
-
-def report(name: str, error: BaseException) -> None:
-    """For mistakes of ours: whatever can be expected to happen is answered where it happens."""
-    try:
-        loop = asyncio.get_running_loop()
-    except RuntimeError:
-        _LOG.error("%s failed: %r", name, error, exc_info=error)
-        return
-    loop.call_exception_handler({"message": f"{name} failed: {error!r}", "exception": error})
 
 
 def spawn(
@@ -39,3 +28,15 @@ def spawn(
 def _on_done(task: asyncio.Task[Any]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
         report(task.get_name(), error)
+
+
+def _tell_loop(name: str, error: BaseException) -> bool:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    loop.call_exception_handler({"message": f"{name} failed: {error!r}", "exception": error})
+    return True
+
+
+add_reporter(_tell_loop)

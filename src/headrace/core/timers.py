@@ -8,15 +8,21 @@ place is looked at when the old time comes.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, Protocol
 
-from headrace.core.tasks import report
+from headrace.core.failures import report
 
 NOT_SCHEDULED: Final = -1
 ALMOST_ONE: Final = 1 - 1e-6
 """Rounds up, and forgives what a sum of floats is too much."""
+
+
+class Schedules(Protocol):
+    """As much of an event loop as this needs."""
+
+    def time(self) -> float: ...
+    def call_at(self, when: float, callback: Callable[[int], None], slot: int, /) -> object: ...
 
 
 class Timed:
@@ -68,7 +74,7 @@ class TimerQueue:
 
     __slots__ = ("_count", "_loop", "_slots", "_slots_per_second")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, slots_per_second: int = 1000) -> None:
+    def __init__(self, loop: Schedules, slots_per_second: int = 1000) -> None:
         self._loop = loop
         self._slots_per_second = slots_per_second
         self._slots: dict[int, dict[Timed, None]] = {}

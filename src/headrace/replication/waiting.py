@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final, Protocol
 
 from headrace.core.errors import HeadraceError
-from headrace.core.tasks import report
+from headrace.core.failures import report
 
 EVERYTHING: Final = 1 << 62
 

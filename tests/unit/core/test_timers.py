@@ -30,7 +30,12 @@ def test_whoever_is_cancelled_by_one_of_the_same_slot_does_not_fire() -> None:
     loop = HandLoop()
     timers = queue_on(loop)
     fired: list[str] = []
-    first = timers.after(1, "first", lambda: (fired.append("first"), second.cancel()))
+
+    def on_first() -> None:
+        fired.append("first")
+        second.cancel()
+
+    first = timers.after(1, "first", on_first)
     second = timers.after(1, "second", lambda: fired.append("second"))
     assert list(timers) == [first, second]
     loop.go_to(102)

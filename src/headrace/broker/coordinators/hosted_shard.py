@@ -30,7 +30,7 @@ from headrace.core.errors import (
     NotCoordinator,
     NotEnoughReplicas,
 )
-from headrace.core.tasks import report
+from headrace.core.failures import report
 from headrace.core.timers import Timer
 from headrace.network.event_loop import deferrer_of
 from headrace.protocol.records import NewRecord

@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.fetch.reading import ColdPart
-from headrace.core.tasks import report
+from headrace.core.failures import report
 from headrace.log.read_ahead import ReadAhead
 from headrace.log.segment import Segment
 from headrace.metrics.scrub import ScrubMetrics

@@ -19,8 +19,9 @@ from headrace.broker.transactions.pending_markers import MarkerPlace, PendingMar
 from headrace.broker.transactions.writing import append_marker
 from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, RequestTimedOut
+from headrace.core.failures import report
 from headrace.core.ids import NO_BROKER
-from headrace.core.tasks import report, spawn
+from headrace.core.tasks import spawn
 from headrace.core.timers import Timer
 from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.ending import Markers

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.peer_link import PeerLink
 from headrace.broker.transactions.pending_markers import MarkerPlace
-from headrace.core.tasks import report, spawn
+from headrace.core.failures import report
+from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.write_txn_markers_request import (
     WritableTxnMarker,

@@ -16,8 +16,9 @@ from headrace.broker.transactions.joining import Codes as Joined
 from headrace.broker.transactions.joining import join
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
+from headrace.core.failures import report
 from headrace.core.ids import TopicPartition
-from headrace.core.tasks import report, spawn
+from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,

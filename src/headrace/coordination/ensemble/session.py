@@ -39,8 +39,8 @@ from headrace.coordination.ensemble.requests import (
     get,
     stored,
 )
+from headrace.core.failures import report
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
-from headrace.core.tasks import report
 from headrace.core.timers import TimerQueue
 
 T = TypeVar("T")

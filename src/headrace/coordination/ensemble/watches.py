@@ -13,8 +13,8 @@ from typing import Any
 
 from headrace.coordination.ensemble.requests import Request
 from headrace.coordination.ensemble.session import Session, is_change
+from headrace.core.failures import report
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
-from headrace.core.tasks import report
 from headrace.core.timers import TimerQueue
 
 Hint = Callable[[], None]

@@ -131,8 +131,9 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
                 FETCH_ANEW,
                 is_damage=True,
             )
-            for partition, offset in sorted(loaded[0].items())
-            if offset > loaded[1].get(partition, 0) and partition not in partitions
+            for partition in sorted({*loaded[0], *loaded[2]})
+            if max(loaded[0].get(partition, 0), loaded[2].get(partition, 0)) > loaded[1].get(partition, 0)
+            and partition not in partitions
         ]
     recovery_points, log_starts, high_watermarks = loaded
     return _Directory(
@@ -194,11 +195,13 @@ def _print(path: str, whole: bool, findings: tuple[Finding, ...], verdicts: list
         )
         for found in verdict.findings:
             _print_finding(found)
-    damaged = sum(not verdict.is_whole for verdict in verdicts)
+    missing = sum(found.is_damage for found in findings)
+    damaged = missing + sum(not verdict.is_whole for verdict in verdicts)
+    total = missing + len(verdicts)
     if whole:
-        click.echo(f"{path} is whole: {len(verdicts)} partitions")
+        click.echo(f"{path} is whole: {total} partitions")
     else:
-        click.echo(f"{path} is damaged: {damaged} of {len(verdicts)} partitions are not whole", err=True)
+        click.echo(f"{path} is damaged: {damaged} of {total} partitions are not whole", err=True)
 
 
 def _print_finding(found: Finding) -> None:

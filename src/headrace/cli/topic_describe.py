@@ -64,10 +64,10 @@ async def _ask(cluster: Cluster, names: tuple[str, ...]) -> Described:
 
 
 def _lags(topic: str, state: admin.PartitionState, files: Files) -> dict[int, int | None]:
-    """Of each follower."""
+    """Of each follower; None where it is not known, as without a leader to lag behind."""
     key = TopicPartition(topic, state.partition)
     found = {b: files.get((key, b)) for b in state.replicas if b != state.leader}
-    return {broker_id: None if entry is None else entry.lag for broker_id, entry in found.items()}
+    return {b: None if entry is None or state.leader < 0 else entry.lag for b, entry in found.items()}
 
 
 def _size(topic: str, state: admin.PartitionState, files: Files) -> int | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from headrace.cli.moving import move_options, perform, show_plan
@@ -13,6 +15,7 @@ from headrace.client import admin, health, moves, offsets
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.reassignments import Election
+from headrace.client.replica_ends import Ends, ends_of_leaderless
 from headrace.client.throttles import Move
 from headrace.controller.topic_spreading import spread_topic
 from headrace.core.ids import TopicPartition
@@ -118,6 +121,31 @@ def _stop_or_follow(topic: str, cancel: bool, bootstrap: str, as_json: bool) -> 
         click.echo(f"nothing of {topic} is being moved", err=True)
 
 
+def _confirm_unclean(bootstrap: str, topics: Sequence[str], only: Sequence[int]) -> None:
+    """Show what each replica has, and ask."""
+    ends = with_cluster(bootstrap, lambda cluster: _leaderless_ends(cluster, topics, only))
+    for name, each in ends.items():
+        told = ", ".join(
+            f"broker {broker_id} " + ("does not answer" if end is None else f"ends at offset {end.offset}")
+            for broker_id, end in each.items()
+        )
+        known = {broker_id: end for broker_id, end in each.items() if end is not None}
+        chosen = max(known, key=known.__getitem__, default=None)
+        leads = "nobody can lead" if chosen is None else f"broker {chosen} would lead"
+        click.echo(f"{name}: {told}; {leads}", err=True)
+    click.confirm(
+        f"records of {', '.join(topics)} that were acknowledged, and that only others have, are lost. Go on?",
+        abort=True,
+    )
+
+
+async def _leaderless_ends(
+    cluster: Cluster, topics: Sequence[str], only: Sequence[int]
+) -> dict[TopicPartition, Ends]:
+    ends = await ends_of_leaderless(cluster, await admin.describe_topics(cluster, list(topics)))
+    return {name: each for name, each in ends.items() if not only or name.partition in only}
+
+
 @click.command("elect-leaders")
 @click.argument("topics", metavar="[TOPIC...]", nargs=-1)
 @click.option(
@@ -145,9 +173,7 @@ def elect_leaders(
     if unclean and not topics:
         raise click.UsageError("an unclean election can lose records: name the topics")
     if unclean and not yes:
-        click.confirm(
-            f"records of {', '.join(topics)} that were acknowledged can be lost. Go on?", abort=True
-        )
+        _confirm_unclean(bootstrap, topics, partition)
 
     async def operation(cluster: Cluster) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
         wanted: list[TopicPartition] | None = None

@@ -74,8 +74,9 @@ def _offline(seen: Health) -> Finding | None:
     do = "start the brokers that hold its replicas; `headrace topic describe NAME` names them"
     if all(broker.alive for broker in seen.view.brokers):
         do = (
-            "look for `partition quarantined` in the logs of the brokers that hold its replicas;"
-            " `headrace topic describe NAME` names them"
+            "look for `partition quarantined` in the logs of the brokers that hold its replicas, and bring"
+            " the files back; if they are lost, `headrace topic elect-leaders NAME --unclean` shows what is"
+            " left, and lets the longest log lead"
         )
     return _partitions(seen, "without a leader: neither read nor written", seen.offline, do)
 
@@ -121,7 +122,7 @@ def _under_replicated(seen: Health) -> Finding | None:
     return _partitions(
         seen,
         "under-replicated",
-        seen.under_replicated,
+        [each for each in seen.under_replicated if each not in seen.offline],
         "" if seen.dead else "wait: its replicas catch up, and max lag falls from look to look",
     )
 

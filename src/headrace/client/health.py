@@ -215,7 +215,8 @@ def _judge_partition(
         health.replicas[broker_id] += 1
         if broker_id not in state.isr:
             files = seen.files.get((partition, broker_id))
-            health.lagging[partition, broker_id] = None if files is None else files.lag
+            lag = None if files is None or state.leader < 0 else files.lag  # behind nobody
+            health.lagging[partition, broker_id] = lag
     # A replica that is being added is not missed yet.
     moving = seen.moving.get(partition)
     expected = len(state.replicas) - (len(moving.adding) if moving else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from headrace.controller.fencing import elections_of_leaderless
 from headrace.controller.image import MetadataImage
@@ -20,14 +20,22 @@ from headrace.core.errors import (
 from headrace.core.ids import NO_BROKER, BrokerId
 from headrace.protocol.stored.partition_change_record import PartitionChangeRecord
 
+LongestFirst = Mapping[tuple[str, int], Sequence[int]]
+NOTHING_KNOWN: LongestFirst = {}
 MOST_ELECTIONS = 1000
 """In one balancing, so that it does not delay what follows it."""
 
 
 def elect_leaders(
-    policy: ReplicationPolicy, election: int, partitions: Sequence[tuple[str, int]] | None
+    policy: ReplicationPolicy,
+    election: int,
+    partitions: Sequence[tuple[str, int]] | None,
+    longest_first: LongestFirst = NOTHING_KNOWN,
 ) -> Result[list[ElectedLeader]]:
-    """`partitions` None asks for all, and then those that need no election are left out of the answer."""
+    """`partitions` None asks for all, and then those that need no election are left out of the answer.
+
+    `longest_first`: the replicas of partitions without a leader, those with the longest log first.
+    """
     if election not in (ElectionType.PREFERRED, ElectionType.UNCLEAN):
         raise InvalidRequest(f"{election} is no type of election")
     groups: list[RecordGroup] = []
@@ -35,7 +43,8 @@ def elect_leaders(
     asked = _in_need(policy.image, election) if partitions is None else dict.fromkeys(partitions)
     for name, partition in asked:
         try:
-            groups.append([_elect(policy, election, name, partition)])
+            longest = longest_first.get((name, partition), ())
+            groups.append([_elect(policy, election, name, partition, longest)])
         except HeadraceError as error:
             outcomes.append(ElectedLeader(name, partition, error))
         else:
@@ -52,7 +61,9 @@ def _in_need(image: MetadataImage, election: int) -> Iterator[tuple[str, int]]:
         yield from ((name, partition) for partition in wanting)
 
 
-def _elect(policy: ReplicationPolicy, election: int, name: str, partition: int) -> PartitionChangeRecord:
+def _elect(
+    policy: ReplicationPolicy, election: int, name: str, partition: int, longest_first: Sequence[int]
+) -> PartitionChangeRecord:
     topic = policy.image.topic(name)
     if topic is None or partition not in topic:
         raise UnknownTopicOrPartition(f"there is no partition {name}-{partition}")
@@ -66,9 +77,9 @@ def _elect(policy: ReplicationPolicy, election: int, name: str, partition: int) 
         return record
     if leader != NO_BROKER:
         raise ElectionNotNeeded(f"{name}-{partition} has leader {leader}")
-    record = PartitionChanges(policy, topic, unclean=True).change(partition)
+    record = PartitionChanges(policy, topic, unclean=True, longest_first=longest_first).change(partition)
     if record is None or record.leader < 0:
-        raise EligibleLeadersNotAvailable(f"no replica of {name}-{partition} is alive")
+        raise EligibleLeadersNotAvailable(f"no replica of {name}-{partition} is alive and has its files")
     return record
 
 

@@ -155,9 +155,12 @@ class ControllerMachine:
         return isr_changes.alter_partitions(self._policy, broker_id, epoch, changes)
 
     def elect_leaders(
-        self, election: int, partitions: Sequence[tuple[str, int]] | None
+        self,
+        election: int,
+        partitions: Sequence[tuple[str, int]] | None,
+        longest_first: elections.LongestFirst = elections.NOTHING_KNOWN,
     ) -> Result[list[ElectedLeader]]:
-        return elections.elect_leaders(self._policy, election, partitions)
+        return elections.elect_leaders(self._policy, election, partitions, longest_first)
 
     def elect_leaderless(self) -> Result[int]:
         return elections.elect_leaderless(self._policy)

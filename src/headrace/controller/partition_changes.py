@@ -56,7 +56,7 @@ class _Choice(NamedTuple):
 class PartitionChanges:
     """Changes of one topic's partitions within one decision."""
 
-    __slots__ = ("_min_isr", "_policy", "_ready", "_topic", "_unclean", "_unfit")
+    __slots__ = ("_longest_first", "_min_isr", "_policy", "_ready", "_topic", "_unclean", "_unfit")
 
     def __init__(
         self,
@@ -67,11 +67,14 @@ class PartitionChanges:
         ready: int = NO_BROKER,
         unclean: bool | None = None,
         min_isr: int | None = None,
+        longest_first: Sequence[int] = (),
     ) -> None:
-        """`unfit` may not lead, whatever the image says of them; `ready` is about to be unfenced."""
+        """`unfit` may not lead, whatever the image says of them; `ready` is about to be unfenced.
+        `longest_first`: replicas by the length of their logs, for an unclean election."""
         self._policy = policy
         self._topic = topic
         self._unfit = unfit
+        self._longest_first = longest_first
         self._ready = ready
         self._unclean = policy.allows_unclean(topic.name) if unclean is None else unclean
         self._min_isr = policy.min_insync_replicas(topic.name) if min_isr is None else min_isr
@@ -168,8 +171,8 @@ class PartitionChanges:
             if broker_id in replicas and self._fit(partition, broker_id):
                 return _Choice(broker_id, (broker_id,), (), unclean=True)
         if self._unclean:
-            for broker_id in replicas:
-                if self._fit(partition, broker_id):
+            for broker_id in (*self._longest_first, *replicas):
+                if broker_id in replicas and self._fit(partition, broker_id):
                     return _Choice(broker_id, (broker_id,), (), unclean=True)
         return _Choice(NO_BROKER, isr, eligible)
 

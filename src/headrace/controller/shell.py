@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.codec import Payload, pack
 from headrace.controller.commit import Pen
+from headrace.controller.elections import NOTHING_KNOWN, LongestFirst
 from headrace.controller.image import ConfigResource, MetadataImage
 from headrace.controller.machine import ControllerMachine
 from headrace.controller.operations import (
@@ -210,10 +211,13 @@ class Controller:
         return await self.submit(lambda machine: machine.incremental_alter_configs(changes), validate_only)
 
     async def elect_leaders(
-        self, election: int, partitions: Sequence[tuple[str, int]] | None
+        self,
+        election: int,
+        partitions: Sequence[tuple[str, int]] | None,
+        longest_first: LongestFirst = NOTHING_KNOWN,
     ) -> list[ElectedLeader]:
         """Raises InvalidRequest for an election type that does not exist."""
-        return await self.submit(lambda machine: machine.elect_leaders(election, partitions))
+        return await self.submit(lambda machine: machine.elect_leaders(election, partitions, longest_first))
 
     async def allocate_producer_ids(self, broker_id: BrokerId, epoch: BrokerEpoch) -> ProducerIdBlock:
         return await self.submit(lambda machine: machine.allocate_producer_ids(broker_id, epoch))

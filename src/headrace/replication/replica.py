@@ -106,6 +106,10 @@ class Replica:
             raise NotLeader(f"this broker neither leads nor follows {self.topic_partition}")
         self._compare_epochs(current_leader_epoch)
 
+    def check_any(self, current_leader_epoch: int) -> None:
+        """For those who compare replicas, also where nobody leads: an epoch must be right if it is said."""
+        self._compare_epochs(current_leader_epoch)
+
     def check_replica(self, current_leader_epoch: int) -> None:
         """For a follower: it must be in the leader's own epoch, and say so (rule 2)."""
         if not self.is_leader:

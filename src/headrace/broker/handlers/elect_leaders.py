@@ -1,4 +1,4 @@
-"""ElectLeaders: hand leadership back to preferred replicas, or elect an unclean one.
+"""ElectLeaders: hand leadership back to preferred replicas, or elect one that was not in sync.
 
 Versions 0-2. 1: unclean elections. 2: flexible.
 """
@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import in_time
+from headrace.broker.cluster.longest_logs import longest_first
 from headrace.broker.errors import code_of, text_of
+from headrace.controller.elections import NOTHING_KNOWN
+from headrace.controller.operations import ElectionType
 from headrace.core.errors import ElectionNotNeeded, RequestTimedOut
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
@@ -28,8 +31,12 @@ async def handle(broker: Broker, request: ElectLeadersRequest, call: Call) -> El
     asked = None
     if request.topic_partitions is not None:
         asked = [(topic.topic, index) for topic in request.topic_partitions for index in topic.partitions]
+    longest = NOTHING_KNOWN
+    if request.election_type == ElectionType.UNCLEAN:
+        longest = await longest_first(broker, asked)
     try:
-        outcomes = await in_time(broker, broker.controller.elect_leaders(request.election_type, asked))
+        decision = broker.controller.elect_leaders(request.election_type, asked, longest)
+        outcomes = await in_time(broker, decision)
     except RequestTimedOut as error:
         return ElectLeadersResponse(error_code=code_of(error))
     results: dict[str, list[PartitionResult]] = defaultdict(list)

@@ -3,10 +3,10 @@
 Versions 1-9. 2: isolation level. 4: leader epochs. 7: -3, the largest timestamp. 8: -4, the earliest on
 local disk. 9: -5, the latest in remote storage (there is none: offset -1). Not done: 10 and 11.
 
-Only a leader answers, but to tools that compare replicas (replica -2): to those any replica tells how far
-its log reaches, committed or not. A new leader that does not yet know all that is committed cannot say where
-the end is, nor that no record is so young: OFFSET_NOT_AVAILABLE, or before version 5, which has no such
-error, LEADER_NOT_AVAILABLE (KIP-207).
+Only a leader answers, but to those who compare replicas (replica -2): to them any replica tells how far its
+log reaches, committed or not, and the epoch of its last record, whether or not there is a leader. A new
+leader that does not yet know all that is committed cannot say where the end is, nor that no record is so
+young: OFFSET_NOT_AVAILABLE, or before version 5, which has no such error, LEADER_NOT_AVAILABLE (KIP-207).
 """
 
 from __future__ import annotations
@@ -141,13 +141,15 @@ def _look_up(
     partition = broker.partitions.get(topic, asked.partition_index)
     for_tool = request.replica_id == DEBUGGING_CONSUMER
     if for_tool:
-        partition.check_read(asked.current_leader_epoch)
+        partition.check_any(asked.current_leader_epoch)
     else:
         partition.check_epoch(asked.current_leader_epoch)
     if version < FIRST_VERSION.get(asked.timestamp, 0):
         raise UnsupportedVersion(f"timestamp {asked.timestamp} needs a newer version of ListOffsets")
     limit = partition.readable_limit(request.isolation_level == READ_COMMITTED)
     found = _find(partition, asked.timestamp, partition.log.end_offset if for_tool else limit, opened)
+    if for_tool and asked.timestamp == LATEST:
+        found = TimestampOffset(partition.log.end_offset, NO_TIMESTAMP, partition.log.latest_epoch)
     if not (for_tool or partition.knows_the_end) and (
         asked.timestamp == LATEST or (asked.timestamp >= 0 and found is None)
     ):

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.timeout(240)
 #: Segments as small as Kafka allows: a short load has cold ones.
 SMALL_SEGMENTS = {"segment.bytes": str(1 << 20)}
 ALL_ON_ONE = [[1, 2, 3]]
+PREFERRED, UNCLEAN = 0, 1
 
 
 def in_sync(bed: Testbed) -> set[int]:
@@ -120,15 +121,19 @@ def test_fault_06_a_flipped_bit_beside_the_log(make_bed: MakeBed, tmp_path: Path
         load.wait_acknowledged(50)
 
 
-def elect_preferred(bed: Testbed, topic: str) -> None:
+def elect(bed: Testbed, topic: str, election_type: int) -> None:
     request = ElectLeadersRequest(
-        election_type=0,
+        election_type=election_type,
         topic_partitions=[TopicPartitions(topic=topic, partitions=[0])],
         timeout_ms=10_000,
     )
     broker = bed.cluster.brokers[2]
     with Wire(broker.port, host=broker.place.address, timeout=20) as wire:
         wire.ask(request, 2, ElectLeadersResponse)
+
+
+def elect_preferred(bed: Testbed, topic: str) -> None:
+    elect(bed, topic, PREFERRED)
 
 
 @pytest.mark.parametrize("cut", ["half", "missing", pytest.param("empty", marks=FURTHER_FORM)])
@@ -307,6 +312,34 @@ def test_fault_28_the_last_of_the_isr_with_an_empty_disk_does_not_lead(
         assert bed.cluster.ask(1, TOPIC).partitions[TOPIC, 0].leader != 1, "an empty replica leads"
         bed.heal()
         load.wait_acknowledged(50, 60)
+
+
+def test_an_unclean_election_lets_the_longest_log_lead(make_bed: MakeBed) -> None:
+    """Two of three lost everything, the third is behind. The first of the assignment is empty: elected, it
+    would make the third cut off the only copy that is left."""
+    bed = make_bed()
+    cluster = bed.cluster
+    cluster.create_topic(TOPIC, ALL_ON_ONE)
+    send_all(cluster.bootstrap, TOPIC, [b"first"] * 50)
+    cluster.kill(3)
+    eventually(lambda: in_sync(bed) == {1, 2}, 60, "it is out of sync")
+    send_all(cluster.bootstrap, TOPIC, [b"second"] * 50)
+    for number in (1, 2):
+        cluster.kill(number)
+    for number in (1, 2):
+        shutil.rmtree(bed.log_dir(number))
+    bed.heal()
+    eventually(lambda: cluster.alive() == {1, 2, 3}, 60, "all are back")
+    eventually(lambda: cluster.partition(TOPIC).leader == -1, 60, "nobody may lead")
+
+    def elected() -> bool:
+        elect(bed, TOPIC, UNCLEAN)
+        return cluster.partition(TOPIC).leader >= 0
+
+    eventually(elected, 60, "somebody leads")
+    assert cluster.partition(TOPIC).leader == 3
+    assert [message.value() for message in read(cluster.bootstrap, TOPIC, 50)] == [b"first"] * 50
+    cluster.wait_in_sync(TOPIC)
 
 
 def test_a_loss_on_every_replica_is_noticed(make_bed: MakeBed, tmp_path: Path) -> None:

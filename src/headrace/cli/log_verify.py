@@ -34,7 +34,7 @@ class _Directory(NamedTuple):
     high_watermarks: Offsets
     first_batches: Mapping[TopicPartition, FirstBatch]
     beside_last: Mapping[TopicPartition, SideFiles]
-    """Of logs that were closed."""
+    """Of logs that were closed, which are all that it names."""
     was_stopped_cleanly: bool
     findings: tuple[Finding, ...]
     """Of the directory itself."""
@@ -54,6 +54,7 @@ def verify_directory(path: str, *, as_json: bool) -> int:
                 lost_nothing=directory.was_stopped_cleanly,
                 first_batch=directory.first_batches.get(partition),
                 side=directory.beside_last.get(partition, SideFiles()),
+                was_closed=partition in directory.beside_last,
             )
             verdicts.append(_verify(str(folder), partition, claims, on_read))
     whole = all(verdict.is_whole for verdict in verdicts) and not any(

@@ -115,6 +115,10 @@ class _Check:
         fault = first_batch_fault(self._disk, self._folder, self._claims, known, self.bases)
         if fault is not None:
             yield _damage(fault.path, fault.problem)
+        elif self._claims.was_closed and self._claims.first_batch is None and self.bases:
+            last = self._path(self.bases[-1])
+            if self.sizes[self.bases[-1]]:
+                yield _damage(last, "nothing was written to it when the broker stopped: it came here since")
         if leftovers.has_swap(self._names):
             yield _note(self._folder, "a compaction was interrupted")
             known = None  # until that is finished other files may be there than it lists

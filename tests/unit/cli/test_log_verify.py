@@ -195,6 +195,32 @@ def test_partitions_that_were_never_written_have_nothing_to_tell(tmp_path: Path)
     assert verdict_of(tmp_path / "data")["findings"] == []
 
 
+def test_files_that_were_put_back_where_an_empty_log_was_closed_are_damage(
+    directory: Path, tmp_path: Path
+) -> None:
+    """The broker refuses them: it knows that nothing had been written when it stopped."""
+    other = tmp_path / "other"
+    manager = open_manager(other, CONFIG)
+    manager.create(ORDERS, UUID(int=5), NOW)
+    manager.shut_down(1, {ORDERS: 0})
+    shutil.rmtree(other / str(ORDERS))
+    shutil.copytree(directory / str(ORDERS), other / str(ORDERS))
+    assert not verdict_of(other)["whole"]
+    manager = open_manager(other, CONFIG)
+    manager.release()
+    assert ORDERS in manager.quarantined
+
+
+def test_folders_that_only_the_claims_name_are_missed(directory: Path) -> None:
+    """After a kill that came before the first recovery point."""
+    (directory / checkpoints.RECOVERY_POINTS).unlink()
+    shutil.rmtree(directory / str(ORDERS))
+    result = verify(directory)
+    assert result.exit_code == 1
+    assert "orders-0: the folder is missing" in result.stdout
+    assert "1 of 2 partitions are not whole" in result.stderr
+
+
 def test_a_segment_that_was_cleaned_twice_is_whole(directory: Path) -> None:
     """Both times to the same size. The manifest lists the first, and has announced the second."""
     folder = directory / str(ORDERS)

@@ -18,6 +18,7 @@ import errno
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from headrace.broker.leader_checks import LeaderChecks
 from headrace.broker.mending import Mending
 from headrace.broker.replicas.directory_choices import LOST
 from headrace.controller.topic_image import TopicImage
@@ -62,6 +63,7 @@ class Integrity:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._mending = Mending(broker)
+        self._leader_checks = LeaderChecks(broker)
         self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
         self._unmended: dict[Segment, Partition] = {}
         """Segments with damage that no other replica could mend when it was found."""
@@ -198,6 +200,7 @@ class Integrity:
     async def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._leader_checks.stop()
         await self._mending.stop()
 
     def unmended(self) -> list[tuple[TopicPartition, Damage]]:
@@ -291,6 +294,8 @@ class Integrity:
             return False
         if topic.directory_of(index, broker.broker_id) != LOST:
             return False  # not before the controller knows: it must not count on the empty log
+        if not self._leader_checks.has_log(topic, index):
+            return False
         try:
             path = broker.logs.set_quarantined_aside(name)
         except StorageError as error:

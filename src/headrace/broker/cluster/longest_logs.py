@@ -8,31 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from headrace.broker.api import Call
-from headrace.broker.cluster.asking import ask
-from headrace.broker.cluster.peer_link import PeerLink
-from headrace.broker.handlers import list_offsets
-from headrace.core.errors import HeadraceError
+from headrace.broker.cluster.log_ends import Key, LogEnd, log_ends
 from headrace.core.ids import NO_BROKER
-from headrace.protocol.messages.list_offsets_request import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
-from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
-
-ANSWER_SECONDS: Final = 5.0
-VERSION: Final = list_offsets.FIRST_WITH_LEADER_EPOCH
-
-Key = tuple[str, int]
-LogEnd = tuple[int, int]
-"""The epoch of the last record, and the end offset."""
 
 
 async def longest_first(broker: Broker, asked: Iterable[Key] | None) -> dict[Key, list[int]]:
@@ -42,7 +25,7 @@ async def longest_first(broker: Broker, asked: Iterable[Key] | None) -> dict[Key
         for broker_id in _replicas(broker, key):
             if broker.is_alive(broker_id):
                 wanted[broker_id].append(key)
-    answers = await asyncio.gather(*(_ends(broker, each, keys) for each, keys in wanted.items()))
+    answers = await asyncio.gather(*(log_ends(broker, each, keys) for each, keys in wanted.items()))
     found: dict[Key, dict[int, LogEnd]] = defaultdict(dict)
     for broker_id, ends in zip(wanted, answers, strict=True):
         for key, end in ends.items():
@@ -74,36 +57,3 @@ def _leaderless(broker: Broker, asked: Iterable[Key] | None) -> list[Key]:
 def _replicas(broker: Broker, key: Key) -> tuple[int, ...]:
     topic = broker.image.topic(key[0])
     return () if topic is None or key[1] not in topic else topic.replicas(key[1])
-
-
-async def _ends(broker: Broker, broker_id: int, keys: list[Key]) -> Mapping[Key, LogEnd]:
-    """Nothing of a broker that does not answer, and nothing of a replica that it cannot use."""
-    topics: dict[str, list[ListOffsetsPartition]] = defaultdict(list)
-    for name, index in keys:
-        topics[name].append(ListOffsetsPartition(partition_index=index, timestamp=list_offsets.LATEST))
-    request = ListOffsetsRequest(
-        replica_id=list_offsets.DEBUGGING_CONSUMER,
-        topics=[ListOffsetsTopic(name=name, partitions=each) for name, each in topics.items()],
-    )
-    if broker_id == broker.broker_id:
-        answered = list_offsets.handle(broker, request, Call(VERSION, None, broker.to_itself))
-        assert isinstance(answered, ListOffsetsResponse), "only times are looked up later"
-        return _read(answered)
-    link = PeerLink(broker, broker_id)
-    try:
-        opened = await link.open()
-        return _read(await ask(opened, request, ListOffsetsResponse, version=VERSION, timeout=ANSWER_SECONDS))
-    except HeadraceError as error:
-        broker.log.warning("the length of logs is not known", broker=broker_id, error=str(error))
-        return {}
-    finally:
-        link.close()
-
-
-def _read(response: ListOffsetsResponse) -> dict[Key, LogEnd]:
-    return {
-        (topic.name, each.partition_index): (each.leader_epoch, each.offset)
-        for topic in response.topics
-        for each in topic.partitions
-        if not each.error_code
-    }

@@ -39,7 +39,9 @@ class Maintenance:
 
     def start(self) -> None:
         self._scrubbing.start()
-        self._due["claims"] = 0.0  # at once: until then nobody could miss anything of a new directory
+        # At once: until then nobody could miss anything of a new directory, and one whose claims were lost is
+        # taken for an older copy again if this process is killed.
+        self._due["claims"] = 0.0
         self._task = spawn("maintenance", self._run())
         for directory in self._broker.logs.directories:
             directory.on_raised = self._checkpoint_soon
@@ -59,7 +61,6 @@ class Maintenance:
     async def _run(self) -> None:
         broker = self._broker
         while True:
-            await asyncio.sleep(TICK_SECONDS)
             try:
                 await self._flush()
                 await self._remove_files()
@@ -77,6 +78,7 @@ class Maintenance:
                 broker.log.error("maintenance met a failed directory", error=str(error))
             except Exception as error:
                 broker.log.error("maintenance failed; it goes on", error=repr(error), exc_info=error)
+            await asyncio.sleep(TICK_SECONDS)
 
     def _is_due(self, name: str, interval_ms: Callable[[], int]) -> bool:
         now = self._broker.clock.monotonic()

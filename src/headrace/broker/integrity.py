@@ -167,7 +167,9 @@ class Integrity:
         if self.is_elsewhere(partition):
             self._broker.log.error("log segment damaged", **told)
             error = CorruptLog(f"{path}: position {damage.position}: {damage.reason}")
-            if not self._mending.begin(partition, segment, partial(self._not_mended, partition, error)):
+            if self._mending.begin(partition, segment, partial(self._not_mended, partition, error)):
+                self._look_again_later()  # it ends unheard if the log is truncated meanwhile
+            else:
                 self._give_up(partition, error)
             return
         self._broker.log.error(
@@ -251,7 +253,10 @@ class Integrity:
         def on_done(done: asyncio.Future[None]) -> None:
             error = done.exception()
             if error is None:
-                repair.done(broker.clock.wall_ms())
+                fresh = repair.done(broker.clock.wall_ms())
+                if fresh is not None and segment in self._unmended:
+                    # Damage was found meanwhile. Whoever mends the old object ends unheard.
+                    self._unmended[fresh] = self._unmended.pop(segment)
             else:
                 broker.log.error("an index was not rebuilt", file=segment.index.path, error=str(error))
 

@@ -17,8 +17,11 @@ class IndexRepair:
 
     @classmethod
     def take(cls, log: PartitionLog, segment: Segment) -> IndexRepair | None:
-        """None if it cannot be done now: the segment is written to, or has yet to be synced."""
+        """None if it cannot be done now: the segment is written to, has yet to be synced, or is damaged. An
+        index that is right looks wrong beside a damaged header, and one made of it would be wrong."""
         if segment is log.active_segment or log.awaits_sync(segment):
+            return None
+        if segment.reads is not None and segment.reads.damage:
             return None
         return cls(log, segment)
 
@@ -43,11 +46,12 @@ class IndexRepair:
             fresh.open_file = self._log.directory.disk.open(fresh.path(files.LOG))
         fresh.rebuild_indexes()
 
-    def done(self, now_ms: int) -> None:
+    def done(self, now_ms: int) -> Segment | None:
+        """What has taken the segment's place; None: the log is not the one that it was."""
         log, fresh, old = self._log, self._fresh, self._old
         place = next((at for at, each in enumerate(log.segments) if each is old), -1)
         if log.closed or log.truncations != self._truncations or place < 0:
-            return
+            return None
         file, fresh.open_file = fresh.open_file, None
         if file is not None:
             fresh.adopt_file(file)
@@ -56,3 +60,4 @@ class IndexRepair:
         for path in fresh.index_paths()[:2]:
             log.note_unsynced(path)
         log.mark_unsynced(now_ms)
+        return fresh

@@ -11,17 +11,25 @@ from typing import Any
 
 import pytest
 
+from headrace.broker import integrity as integrity_module
 from headrace.broker.integrity import Integrity
+from headrace.broker.mending import Mending
+from headrace.log.read_state import Damage
+from headrace.log.segment import Segment
 from headrace.network.page_cache import PageCache
 from headrace.replication.partition import Partition
 from headrace.testing.disk import Fault, SimulatedDisk
+from tests.unit.log.material import NOW
 from tests.unit.replication.replicas import append, new_partition, row
 
 
 class Broker:
     def __init__(self, partition: Partition) -> None:
         self.loop = asyncio.get_running_loop()
+        self.alone = False
         self.partitions = [partition]
+        self.metrics = SimpleNamespace(scrub=SimpleNamespace(damage_found=0))
+        self.clock = SimpleNamespace(wall_ms=lambda: NOW)
         self.log = SimpleNamespace(warning=self._note, error=self._note)
         self.notes: list[str] = []
 
@@ -86,3 +94,63 @@ async def test_a_cold_range_that_cannot_be_read_is_looked_at_and_is_not_sent(
     async with asyncio.timeout(15):
         assert not await sent, "it is not sent"
     await until_offline(partition)
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
+    """What was to be mended. Each mending ends unheard, as when the log is not the one that it was."""
+    found: list[Segment] = []
+
+    def begin(_: Mending, __: Partition, segment: Segment, ___: object) -> bool:
+        found.append(segment)
+        return True
+
+    monkeypatch.setattr(Mending, "begin", begin)
+    monkeypatch.setattr(Integrity, "is_elsewhere", lambda *_: True)
+    monkeypatch.setattr(integrity_module, "LOOK_AGAIN_SECONDS", 0.01)
+    return found
+
+
+def sealed(partition: Partition) -> Segment:
+    log = partition.log
+    log.roll(NOW)
+    append(partition, b"b")
+    log.flush()
+    return log.segments[0]
+
+
+async def until_begun(begun: list[Segment], count: int) -> None:
+    async with asyncio.timeout(15):
+        while len(begun) < count:
+            await asyncio.sleep(0.001)
+
+
+async def test_a_mending_that_ended_unheard_is_begun_again(
+    partition: Partition, begun: list[Segment]
+) -> None:
+    """Otherwise the range would be refused for ever: damage that is known is not found again."""
+    broker: Any = Broker(partition)
+    integrity = Integrity(broker)
+    segment = sealed(partition)
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, "a test"))
+    await until_begun(begun, 2)
+    await integrity.stop()
+    assert begun[:2] == [segment, segment]
+
+
+async def test_damage_found_while_an_index_is_made_again_is_still_mended(
+    partition: Partition, begun: list[Segment]
+) -> None:
+    """The segment is another object then, which nobody mends."""
+    broker: Any = Broker(partition)
+    integrity = Integrity(broker)
+    segment = sealed(partition)
+    integrity._repair_index(partition, segment)
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, "a test"))
+    async with asyncio.timeout(15):
+        while partition.log.segments[0] is segment:
+            await asyncio.sleep(0.001)
+    begun.clear()
+    await until_begun(begun, 1)
+    await integrity.stop()
+    assert begun[0] is partition.log.segments[0]

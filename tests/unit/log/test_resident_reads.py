@@ -21,6 +21,7 @@ from tests.unit.log.material import NOW, append, open_at, topic_config, whole_ba
 ROOT = "/data"
 SMALL = topic_config(segment_bytes=4000, index_interval_bytes=200)
 BATCHES = 200
+LAST_OFFSET_DELTA_AT = 23
 
 
 class CountingFile(OsFile):
@@ -212,6 +213,23 @@ def test_a_wrong_index_costs_time_and_is_made_again(disk: SimulatedDisk) -> None
     assert disk.open(segment.index.path).pread(1 << 20, 0) == right
     assert log.segments[0] is not segment
     assert read(log, 20).length
+
+
+def test_no_index_is_made_of_damaged_headers(disk: SimulatedDisk) -> None:
+    """Beside one that lies about its last offset, the right index looks wrong. And the segment would become
+    another object while the first is mended (seed 2005713)."""
+    log = loaded(disk)
+    segment = log.segments[0]
+    relative, position = segment.index.entry(1)
+    offset = segment.base_offset + relative
+    disk.flip(segment.path(".log"), 8 * (position + LAST_OFFSET_DELTA_AT) + 3)
+    ticket = ReadAhead(log, segment, offset, 1000)
+    ticket.run()
+    (found,) = ticket.done()
+    assert found.position == position
+    assert ticket.index_is_wrong
+    segment.read_state().note_damage(found)
+    assert IndexRepair.take(log, segment) is None
 
 
 def test_what_a_thread_has_found_of_a_log_that_was_cut_means_nothing(disk: SimulatedDisk) -> None:

@@ -273,8 +273,8 @@ def test_a_follower_with_another_log_begins_anew() -> None:
 
 
 def test_claims_that_were_lost_are_written_again_before_anybody_counts_on_the_replica() -> None:
-    """A process that lived for a third of a second joined the ISR and was killed. The next one found no claims
-    again, and was not trusted with what its replicas had (2007272)."""
+    """A process that lived for a third of a second joined the ISR and was killed. The next one found no
+    claims either, and was not trusted with what its replicas had (2007272)."""
     with scene() as it:
         it.cluster.run_for(3)  # their version is told
         (follower, _) = it.followers()

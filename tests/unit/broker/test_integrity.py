@@ -14,6 +14,7 @@ import pytest
 from headrace.broker import integrity as integrity_module
 from headrace.broker.integrity import Integrity
 from headrace.broker.mending import Mending
+from headrace.core.timers import TimerQueue
 from headrace.log.read_state import Damage
 from headrace.log.segment import Segment
 from headrace.network.page_cache import PageCache
@@ -26,6 +27,7 @@ from tests.unit.replication.replicas import append, new_partition, row
 class Broker:
     def __init__(self, partition: Partition) -> None:
         self.loop = asyncio.get_running_loop()
+        self.timers = TimerQueue(self.loop)
         self.alone = False
         self.partitions = [partition]
         self.metrics = SimpleNamespace(scrub=SimpleNamespace(damage_found=0))
@@ -132,7 +134,7 @@ async def test_a_mending_that_ended_unheard_is_begun_again(
     broker: Any = Broker(partition)
     integrity = Integrity(broker)
     segment = sealed(partition)
-    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, "a test"))
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))
     await until_begun(begun, 2)
     await integrity.stop()
     assert begun[:2] == [segment, segment]
@@ -146,7 +148,7 @@ async def test_damage_found_while_an_index_is_made_again_is_still_mended(
     integrity = Integrity(broker)
     segment = sealed(partition)
     integrity._repair_index(partition, segment)
-    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, "a test"))
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))
     async with asyncio.timeout(15):
         while partition.log.segments[0] is segment:
             await asyncio.sleep(0.001)

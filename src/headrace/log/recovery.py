@@ -27,12 +27,13 @@ from headrace.log import (
     wholeness,
 )
 from headrace.log.directory import LogDirectory
-from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.proof import Proof
 from headrace.log.segment import Segment
 from headrace.log.wholeness import Claims, FileFault
+from headrace.protocol.batch import BatchHeader
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
@@ -130,6 +131,8 @@ class _Loader:
         self.jumps = leftovers.noted_jumps(self.disk, path, names, self.recovery_point)
         self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
         self.end_offset = self.log_start_offset
+        self.last_epoch = NO_EPOCH
+        """Of the last batch that was walked over. The epochs' file may say otherwise: it has no checksum."""
         self.trusted = False
         self.made_anew: set[int] = set()
         """Base offsets of the segments whose index of aborted transactions was."""
@@ -251,18 +254,24 @@ class _Loader:
     def _checked(self, segment: Segment, size: int) -> scan.CheckedWalk:
         """A gap before the last batch, as compaction leaves it, is confirmed by where the next one begins.
 
-        Which epoch it begins in is known from the epochs' file, or else from the segments before.
+        Which epoch it begins in is known from the epochs' file, or else from the segments before. Epochs do
+        not go down from one segment to the next either: who believes one that jumped ahead in the last batch
+        of a segment tells good replicas that they have parted ways, and they cut off what is committed.
         """
-        following = [each.base_offset for each in self.segments if each.base_offset > segment.base_offset]
+        following = [each for each in self.segments if each.base_offset > segment.base_offset]
         return scan.CheckedWalk(
             segment.file(),
             0,
             size,
             segment.base_offset,
-            confirmed=None if self.foreign else max(self.recovery_point, min(following, default=0)),
+            confirmed=None
+            if self.foreign
+            else max(self.recovery_point, following[0].base_offset if following else 0),
             highest=segment.highest_offset,
             epoch=self.epochs.epoch_of(segment.base_offset),
             jumps=self.jumps,
+            least_epoch=self.last_epoch,
+            behind=_first_whole(following[0]) if following and not self.foreign else None,
         )
 
     def _walk(self, segment: Segment) -> bool:
@@ -274,6 +283,7 @@ class _Loader:
         for _, header, batch in walk:
             segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
             self.epochs.note(header.leader_epoch, header.base_offset)
+            self.last_epoch = header.leader_epoch
             producer_replay.take_over(self.producers, segment, header, lambda found=batch: found)  # type: ignore[misc]  # mypy cannot infer a lambda with defaults
         self.end_offset = walk.next_offset
         segment.flush_indexes(final=True)
@@ -375,3 +385,11 @@ class _Loader:
         file = self.disk.open(f"{self.path}/{files.numbered(base_offset)}{files.LOG}", create=True)
         file.close()
         return self._segment(base_offset)
+
+
+def _first_whole(segment: Segment) -> BatchHeader | None:
+    """The first batch of a segment. None if there is none, or it is damaged: then it confirms nothing."""
+    walk = scan.CheckedWalk(
+        segment.file(), 0, segment.size, segment.base_offset, highest=segment.highest_offset
+    )
+    return next((header for _, header, _ in walk), None)

@@ -28,6 +28,7 @@ _STEP: Final = Struct(">qi11xi")
 """Base offset, batch length, last offset delta: enough to walk."""
 _WINDOW_BYTES: Final = 16 * 1024
 _CHUNK_BYTES: Final = 1024 * 1024
+_DOES_NOT_FIT: Final = "offset or leader epoch does not fit the batches around it"
 
 
 class FoundBatch(NamedTuple):
@@ -135,16 +136,20 @@ class CheckedWalk:
     which no other can confirm, is a fault if it leads beyond `confirmed`, an end that is known otherwise, and
     is not one of the `jumps`, (base offset, next offset), that were noted. `epoch` is the one in which the
     first batch should be; -1 if that is not known. `epoch_of` says that of any offset, where the log knows.
-    Without `confirmed` the log is another program's: its jumps and epochs are as they are.
+    `least_epoch` is that of the batch before this file, `behind` the first batch after it: they confirm the
+    first and the last one here. Without `confirmed` the log is another program's: its jumps and epochs are as
+    they are.
     """
 
     __slots__ = (
+        "_behind",
         "_confirmed",
         "_end",
         "_epoch",
         "_epoch_of",
         "_file",
         "_highest",
+        "_least_epoch",
         "_noted",
         "fault",
         "next_offset",
@@ -163,8 +168,12 @@ class CheckedWalk:
         epoch: int = -1,
         jumps: Collection[tuple[int, int]] = (),
         epoch_of: Callable[[int], int] | None = None,
+        least_epoch: int = -1,
+        behind: BatchHeader | None = None,
     ) -> None:
         self._file = file
+        self._least_epoch = least_epoch
+        self._behind = behind
         self._epoch_of = epoch_of
         self._end = end
         self._confirmed = confirmed
@@ -186,17 +195,24 @@ class CheckedWalk:
                     if not self._jumped(found[1], before):
                         yield self._give(held)
                         at = found[0]
-                    self.fault = Fault(at, "offset or leader epoch does not fit the batches around it")
+                    self.fault = Fault(at, _DOES_NOT_FIT)
                     return
                 yield self._give(held)
             elif found[1].base_offset < self.next_offset:
                 self.fault = Fault(found[0], f"offset {found[1].base_offset} before {self.next_offset}")
+                return
+            elif self._confirmed is not None and found[1].leader_epoch < self._least_epoch:
+                self.fault = Fault(found[0], _DOES_NOT_FIT)
                 return
             held = found
         if held is not None:
             last = held[1]
             if self._confirmed is not None and last.next_offset > self._confirmed and self._jumps(last):
                 self.fault = Fault(held[0], f"offset {last.base_offset} instead of {self.next_offset}")
+                return
+            behind = self._behind
+            if behind is not None and not self._follows(behind, last) and self._jumped(behind, last):
+                self.fault = Fault(held[0], _DOES_NOT_FIT)
                 return
             yield self._give(held)
 

@@ -168,6 +168,35 @@ def test_damage_behind_the_first_batch_of_a_segment_leaves_it() -> None:
     assert open_at(disk, "/data").end_offset == 10
 
 
+@pytest.mark.parametrize("epochs_are_known", [True, False])
+@pytest.mark.parametrize("lost_nothing", [True, False], ids=["killed", "without power"])
+@pytest.mark.parametrize(("epoch", "damaged"), [(1, 5), (3, 10)], ids=["jumps ahead", "falls back"])
+def test_an_epoch_that_does_not_fit_the_next_segment_is_damage(
+    epoch: int, damaged: int, lost_nothing: bool, epochs_are_known: bool
+) -> None:
+    """In the last batch of a segment, or in the first of the next. It was believed, and a leader told a
+    follower that had everything to cut off what was committed (seed 2005673)."""
+    disk = SimulatedDisk()
+    log = open_at(disk, "/data")
+    for _ in range(2):
+        for _ in range(2):
+            append(log, *[b"x"] * 5, leader_epoch=epoch)
+        log.roll(NOW)
+    segment = log.segments[damaged // 10]
+    found = segment.locate(damaged)
+    assert found is not None
+    disk.kill()
+    disk.flip(segment.path(files.LOG), 8 * found.position + EPOCH_BIT_1)
+    if not epochs_are_known:
+        disk.remove(log.epochs.path)
+    if lost_nothing:
+        with pytest.raises(CorruptLog, match="leader epoch does not fit"):
+            open_at(disk, "/data", lost_nothing=True)
+    else:
+        again = open_at(disk, "/data")
+        assert (again.end_offset, again.epochs.entries) == (damaged, [(epoch, 0)])
+
+
 def test_an_offset_that_falls_back_leaves_the_first_batch_of_an_epoch() -> None:
     """An epoch begins with it, but its offset is the one that had to come."""
     disk, log = three_batches(2, 3, 3)

@@ -272,6 +272,26 @@ def test_a_follower_with_another_log_begins_anew() -> None:
         assert it.invariants.is_whole(host, (TOPIC, 0))
 
 
+def test_a_leader_epoch_of_the_metadata_that_was_changed_is_cut_off_and_fetched_again() -> None:
+    """Of the last batch: no checksum covers it, nothing behind contradicts it. Nothing could follow it, and
+    the broker tried for ever (2005906, 2006001)."""
+    with scene() as it:
+        follower = next(host for host in it.followers() if host not in it.in_office())
+        follower.wanted = False
+        follower.kill()
+        content = bytearray(follower.disk.content(METADATA))
+        last = at = 0
+        while at < len(content):
+            last, at = at, at + 12 + int.from_bytes(content[at + 8 : at + 12], "big")
+        content[last + 14] ^= 1
+        follower.disk.put(METADATA, bytes(content))
+        it.cluster.run_until(lambda: it.in_sync() == 2, 20, "it is fenced, which is new metadata")
+        follower.start()
+        it.cluster.run_until(lambda: follower.process is None, 30, "it ends by itself")
+        follower.start()
+        it.cluster.run_until(it.is_whole, 30, "it is back")
+
+
 def test_claims_that_were_lost_are_written_again_before_anybody_counts_on_the_replica() -> None:
     """A process that lived for a third of a second joined the ISR and was killed. The next one found no
     claims either, and was not trusted with what its replicas had (2007272)."""

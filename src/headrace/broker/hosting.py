@@ -207,7 +207,10 @@ class Hosting:
                     broker.dispatcher.forget_answers()
                 broker.partitions.add(partition)
                 broker.coordinators.adopt(partition)
-            partition.assign(_row(topic, index), broker.broker_id, now)
+            row = _row(topic, index)
+            if row.leader == broker.broker_id and broker.integrity.refuses_epoch(partition, row.leader_epoch):
+                continue
+            partition.assign(row, broker.broker_id, now)
             if partition.role == Role.FOLLOWER:
                 broker.replicas.follow(partition)
             else:

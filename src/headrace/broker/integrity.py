@@ -262,6 +262,16 @@ class Integrity:
 
         future.add_done_callback(on_done)
 
+    def refuses_epoch(self, partition: Partition, leader_epoch: int) -> bool:
+        """Whether this replica cannot lead in an epoch, because its last batch says a later one. No checksum
+        covers that, and nothing behind it contradicts it. Good followers would cut off what is committed."""
+        log = partition.log
+        if self._broker.alone or log.latest_epoch <= leader_epoch:
+            return False
+        problem = f"{log.path} ends in leader epoch {log.latest_epoch}, and {leader_epoch} is the latest"
+        self._give_up(partition, CorruptLog(problem))
+        return True
+
     def disagree(self, partition: Partition) -> None:
         """The leader's log and this one are of different logs, as after files were swapped. The leader is in
         sync, so it is believed; a member of the ISR gives up nothing."""

@@ -98,6 +98,20 @@ async def test_a_cold_range_that_cannot_be_read_is_looked_at_and_is_not_sent(
     await until_offline(partition)
 
 
+async def test_nobody_leads_in_an_earlier_epoch_than_its_log_ends_in(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given_up: list[str] = []
+    monkeypatch.setattr(Integrity, "_give_up", lambda _, __, error: given_up.append(str(error)))
+    broker: Any = Broker(partition)
+    epoch = partition.log.latest_epoch
+    integrity = Integrity(broker)
+    assert not integrity.refuses_epoch(partition, epoch)
+    assert not given_up
+    assert integrity.refuses_epoch(partition, epoch - 1)
+    assert len(given_up) == 1
+
+
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
     """What was to be mended. Each mending ends unheard, as when the log is not the one that it was."""

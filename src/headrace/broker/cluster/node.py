@@ -15,8 +15,16 @@ from headrace.broker.cluster import description
 from headrace.broker.cluster.duties import Duties, MetadataPosition
 from headrace.broker.cluster.following import Ended, MetadataFollower
 from headrace.broker.cluster.membership import Membership
+from headrace.broker.storage import METADATA_PARTITION
 from headrace.controller.delta import MetadataDelta
-from headrace.core.errors import ConfigError, CorruptLog, HeadraceError, NotController, StorageError
+from headrace.core.errors import (
+    ConfigError,
+    CorruptLog,
+    DoesNotFollow,
+    HeadraceError,
+    NotController,
+    StorageError,
+)
 from headrace.core.ids import NO_BROKER, BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     Coordination,
@@ -275,6 +283,11 @@ class ClusterNode:
             except (CorruptLog, StorageError) as error:
                 broker.give_up(error)
                 return
+            except DoesNotFollow as error:
+                if await self._cut_damaged_end(error):
+                    return
+                broker.log.error("following the metadata failed; it is tried again", error=str(error))
+                await asyncio.sleep(PAUSE_SECONDS)
             except HeadraceError as error:
                 broker.log.error("following the metadata failed; it is tried again", error=str(error))
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -282,6 +295,27 @@ class ClusterNode:
                 broker.log.error("following the metadata failed", error=repr(error), exc_info=error)
                 broker.give_up(StorageError(f"the metadata cannot be followed: {error!r}"))
                 return
+
+    async def _cut_damaged_end(self, error: DoesNotFollow) -> bool:
+        """A batch of this copy that is said to be of a later epoch than there was: no checksum covers that.
+        Nothing could follow it, ever. It is cut off, and fetched again by the next process."""
+        broker = self._broker
+        try:
+            latest = await self._coordination.latest_epoch()
+        except CoordinationUnavailable:
+            return False
+        log = broker.logs.get(METADATA_PARTITION)
+        impossible = [start for epoch, start in log.epochs.entries if epoch > latest]
+        if not impossible:
+            return False
+        await broker.loop.run_in_executor(None, log.truncate_to, impossible[0])
+        broker.give_up(
+            CorruptLog(
+                f"the copy of the metadata was damaged, {error}, and is cut off at offset {impossible[0]}:"
+                " start the broker again, it fetches the rest"
+            )
+        )
+        return True
 
     async def _turn(self) -> None:
         self._follower.moved.clear()

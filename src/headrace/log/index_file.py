@@ -103,7 +103,10 @@ class IndexFile:
 
     def _read(self, file: File, index: int) -> tuple[int, int]:
         size = self.ENTRY.size
-        first, second = self.ENTRY.unpack(file.pread(size, index * size))
+        raw = file.pread(size, index * size)
+        if len(raw) < size:
+            raise WrongIndex(f"{self.path} was cut: it has no entry {index}")
+        first, second = self.ENTRY.unpack(raw)
         return first, second
 
     def search(self, target: int, field: int = 0, *, wait: bool = True) -> tuple[int, int, int]:

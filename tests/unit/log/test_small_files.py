@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from uuid import UUID
 
@@ -10,7 +11,7 @@ import pytest
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, files
 from headrace.log.checkpoints import CorruptCheckpoint
-from headrace.log.index_file import CHUNK_ENTRIES
+from headrace.log.index_file import CHUNK_ENTRIES, WrongIndex
 from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.offset_index import OffsetIndex
 from headrace.log.os_disk import OsDisk
@@ -51,6 +52,17 @@ def test_an_index_is_searched_in_its_file_and_its_tail(tmp_path: Path) -> None:
     assert (index.count, index.last()) == (2, (1019, 100))
     index.truncate_to(0)
     assert (index.count, index.last()) == (0, (1000, 0))
+
+
+def test_an_index_that_was_cut_is_wrong(tmp_path: Path) -> None:
+    """Also where a block of it is still in memory: whoever then asks the file gets less than an entry."""
+    index = OffsetIndex(DISK, str(tmp_path / "i"), 1000)
+    for number in range(1, 4):
+        index.append(1000 + number, 100 * number)
+    index.flush()
+    os.truncate(tmp_path / "i", 12)
+    with pytest.raises(WrongIndex, match="was cut"):
+        index.entry(1)
 
 
 def test_a_time_index_only_ascends(tmp_path: Path) -> None:

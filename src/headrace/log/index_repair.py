@@ -55,6 +55,7 @@ class IndexRepair:
         file, fresh.open_file = fresh.open_file, None
         if file is not None:
             fresh.adopt_file(file)
+        old.distrust()  # some of it may have come from the disk just now
         fresh.reads, fresh.appended_from = old.reads, old.appended_from
         log.replace_segments(place, 1, fresh)
         for path in fresh.index_paths()[:2]:

@@ -17,8 +17,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from headrace.core.errors import ClientError
-from headrace.core.ports import File
 from headrace.log import scan
+from headrace.log.scan import Readable
 from headrace.log.segment import Segment
 from headrace.protocol.batch import HEADER_SIZE, BatchHeader, read_header
 from headrace.protocol.record_spans import first_at_time, latest
@@ -49,7 +49,7 @@ class TimestampOffset(NamedTuple):
 class BatchQuestion(NamedTuple):
     """Which record of one batch is meant. Can be answered in any thread: it knows the file."""
 
-    file: File
+    file: Readable
     position: int
     header: BatchHeader
     log_start: int
@@ -131,7 +131,7 @@ def _first_at_or_after(
     first = segment.locate(max(segment.time_floor(timestamp), log.log_start_offset))
     if first is None:
         return None
-    file = segment.file()
+    file = segment.unverified()
     opened = 0
     for position, header in scan.headers(file, first.position, segment.size):
         if header.base_offset >= limit:
@@ -146,7 +146,7 @@ def _first_at_or_after(
 
 def _in_batch(
     log: PartitionLog,
-    file: File,
+    file: Readable,
     position: int,
     header: BatchHeader,
     timestamp: int | None,
@@ -189,7 +189,7 @@ def _largest_as_told(
     at = segment.locate(segment.max_timestamp_offset)
     if at is None or at.last_offset < log.log_start_offset:
         return None
-    file = segment.file()
+    file = segment.unverified()
     header = read_header(file.pread(HEADER_SIZE, at.position))
     if header.max_timestamp < largest:
         return None
@@ -221,7 +221,7 @@ def _largest_visible(
                 continue
             opened += 1
             found = _in_batch(
-                log, segment.file(), position, header, None, answers, may_open=opened <= MAX_OPENED
+                log, segment.unverified(), position, header, None, answers, may_open=opened <= MAX_OPENED
             )
             if found is not None and (best is None or _is_better(found, best)):
                 best = found
@@ -237,7 +237,7 @@ def _claims(log: PartitionLog, segment: Segment, limit: int, most: int) -> list[
     first = segment.locate(log.log_start_offset)
     if first is None:
         return []
-    found = scan.headers(segment.file(), first.position, segment.size)
+    found = scan.headers(segment.unverified(), first.position, segment.size)
     return [claim for claim in islice(found, most) if claim[1].next_offset <= limit]
 
 

@@ -343,7 +343,7 @@ class PartitionLog(SegmentChain):
         length = end - position
         file = segment.file()
         if length > max_bytes:
-            first = int.from_bytes(file.pread(4, position + 8), "big") + LOG_OVERHEAD
+            first = int.from_bytes(segment.unverified().pread(4, position + 8), "big") + LOG_OVERHEAD
             if first > max_bytes:
                 if not min_one:
                     return EMPTY_SLICE
@@ -352,6 +352,8 @@ class PartitionLog(SegmentChain):
                 length = max_bytes
         if length <= 0:
             return EMPTY_SLICE
+        if not file.is_resident(position, length):
+            segment.distrust()  # whoever reads it now need not verify it
         return LogSlice(file, position, length)
 
     def size_from(self, offset: int) -> int:

@@ -113,7 +113,7 @@ def _replay_segment(states: ProducerStates, segment: Segment, until: int) -> Non
     found = segment.locate(states.end_offset)
     if found is None:
         return
-    file = segment.file()
+    file = segment.unverified()
     for position, header in scan.headers(file, found.position, segment.size):
         if header.base_offset >= until:
             return

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from headrace.core.errors import StorageError
 
 if TYPE_CHECKING:
+    from headrace.core.ports import File
     from headrace.log.segment import Segment
 
 MAX_RANGES: Final = 16
@@ -31,6 +32,22 @@ class ColdRead(Exception):
         """From which on the segment's batches are wanted."""
         self.transactions = transactions
         """The indexes of aborted transactions are wanted as well, of this segment and those behind it."""
+
+
+class UnverifiedReads:
+    """The file of a segment for whoever looks at headers in it and verifies nothing. What that brings from a
+    disk into memory looks as if it had never left, and is not what was verified there before."""
+
+    __slots__ = ("_file", "_segment")
+
+    def __init__(self, segment: Segment, file: File) -> None:
+        self._segment = segment
+        self._file = file
+
+    def pread(self, length: int, position: int) -> bytes:
+        if not self._file.is_resident(position, length):
+            self._segment.distrust()
+        return self._file.pread(length, position)
 
 
 class Damage(NamedTuple):

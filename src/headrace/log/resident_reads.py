@@ -23,6 +23,21 @@ if TYPE_CHECKING:
     from headrace.log.segment import Segment
 
 
+class _InMemory:
+    """A file for whoever must not wait for a disk."""
+
+    __slots__ = ("_file",)
+
+    def __init__(self, file: File) -> None:
+        self._file = file
+
+    def pread(self, length: int, position: int) -> bytes:
+        data = self._file.pread_resident(length, position)
+        if data is None:
+            raise NotResident
+        return data
+
+
 def find_resident(segment: Segment, offset: int) -> int:
     """Where the first batch that reaches `offset` begins; the segment's size when none does."""
     if offset <= segment.base_offset:
@@ -42,7 +57,7 @@ def find_resident(segment: Segment, offset: int) -> int:
             raise ColdRead(segment, offset) from None
         try:
             found = scan.find_batch(
-                file, near, segment.size, offset, segment.base_offset, last_offset, wait=False
+                _InMemory(file), near, segment.size, offset, segment.base_offset, last_offset
             )
         except (NotResident, WrongIndex, CorruptLog):
             # What is wrong with the index or with the batches is for the thread to say. And what is not all

@@ -7,14 +7,12 @@ recovery and for bytes that another program wrote.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
 from headrace.core.errors import CorruptBatch, CorruptLog
 from headrace.core.ports import Buffer, File
 from headrace.log.index_file import WrongIndex
-from headrace.log.residency import NotResident
 from headrace.protocol.batch import (
     HEADER_SIZE,
     LOG_OVERHEAD,
@@ -31,6 +29,10 @@ _CHUNK_BYTES: Final = 1024 * 1024
 _DOES_NOT_FIT: Final = "offset or leader epoch does not fit the batches around it"
 
 
+class Readable(Protocol):
+    def pread(self, length: int, position: int) -> bytes: ...
+
+
 class FoundBatch(NamedTuple):
     position: int
     base_offset: int
@@ -39,22 +41,15 @@ class FoundBatch(NamedTuple):
 
 
 def find_batch(
-    file: File,
-    position: int,
-    end: int,
-    offset: int,
-    least: int,
-    expected: int | None = None,
-    *,
-    wait: bool = True,
+    file: Readable, position: int, end: int, offset: int, least: int, expected: int | None = None
 ) -> FoundBatch | None:
     """The first batch at or after `position` that reaches `offset`; None when there is none before `end`.
 
     `least` is the lowest offset that a batch there may have: a lower one, or one that goes back, is damage
     that no checksum covers. `expected` is the last offset of the batch at `position`, by the index;
-    WrongIndex if it is not. Without `wait`, NotResident where a disk would have to be asked.
+    WrongIndex if it is not.
     """
-    pread = file.pread if wait else partial(_pread_resident, file)
+    pread = file.pread
     if expected is not None:
         first = pread(HEADER_SIZE, position)
         if len(first) < HEADER_SIZE or read_header(first).last_offset != expected:
@@ -78,14 +73,7 @@ def find_batch(
     return None
 
 
-def _pread_resident(file: File, length: int, position: int) -> bytes:
-    data = file.pread_resident(length, position)
-    if data is None:
-        raise NotResident
-    return data
-
-
-def headers(file: File, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
+def headers(file: Readable, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:
     """(position, header) of each batch, unchecked but for its length: CorruptLog if it cannot be."""
     window, window_at = b"", position
     while end - position >= HEADER_SIZE:
@@ -111,10 +99,6 @@ def whole_batches(data: Buffer, offset: int) -> tuple[memoryview, int]:
             break
         at, offset = at + header.size, header.next_offset
     return view[:at], offset
-
-
-class Readable(Protocol):
-    def pread(self, length: int, position: int) -> bytes: ...
 
 
 class Fault(NamedTuple):

@@ -6,18 +6,19 @@ least `base_offset`; a byte beyond `size` is not part of the log, whatever it sa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
-from headrace.core.errors import CorruptLog
+from headrace.core.errors import CorruptBatch, CorruptLog
 from headrace.core.ports import File
 from headrace.log import files, scan
 from headrace.log.directory import LogDirectory
 from headrace.log.index_file import WrongIndex
 from headrace.log.offset_index import OffsetIndex
-from headrace.log.read_state import ReadState
+from headrace.log.read_state import ReadState, UnverifiedReads
 from headrace.log.time_index import NO_TIMESTAMP, TimeIndex
 from headrace.log.transaction_index import TransactionIndex
-from headrace.protocol.batch import HEADER_SIZE, read_header
+from headrace.protocol.batch import HEADER_SIZE, BatchHeader, check, read_header
 
 MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
 _RECENT_BATCHES: Final = 16
@@ -124,6 +125,10 @@ class Segment:
         if file is None:
             file = self.open_file = self._directory.lend(self, self.path(files.LOG), create=False)
         return file
+
+    def unverified(self) -> UnverifiedReads:
+        """For whoever reads it without checksums, and may wait for the disk."""
+        return UnverifiedReads(self, self.file())
 
     def create_file(self) -> None:
         """Make the `.log` of a new segment. A leftover under its name holds nothing of this log."""
@@ -232,11 +237,13 @@ class Segment:
         """The first batch that reaches `offset`. May wait for the disk."""
         position, last_offset = self.index.lookup(offset)
         try:
-            return scan.find_batch(self.file(), position, self.size, offset, self.base_offset, last_offset)
+            return scan.find_batch(
+                self.unverified(), position, self.size, offset, self.base_offset, last_offset
+            )
         except WrongIndex:
             self.rebuild_indexes()
             position, _ = self.index.lookup(offset)
-            return scan.find_batch(self.file(), position, self.size, offset, self.base_offset)
+            return scan.find_batch(self.unverified(), position, self.size, offset, self.base_offset)
 
     def time_floor(self, timestamp: int) -> int:
         """An offset before which no batch of the segment reaches `timestamp`."""
@@ -247,12 +254,20 @@ class Segment:
         return offset
 
     def _agrees(self, timestamp: int, last_offset: int) -> bool:
-        """Whether an entry of the time index is true of the batches."""
+        """Whether an entry of the time index is true of the batches. CorruptLog if it is the batch that is
+        wrong: an index that is made from that would say that the segment is older than it is."""
         found = self.locate(last_offset)
-        if found is None or found.last_offset != last_offset:
+        if found is None:
             return False
-        header = read_header(self.file().pread(HEADER_SIZE, found.position))
-        return header.max_timestamp == timestamp
+        file = self.unverified()
+        header = read_header(file.pread(HEADER_SIZE, found.position))
+        if found.last_offset == last_offset and header.max_timestamp == timestamp:
+            return True
+        try:
+            check(file.pread(found.size, found.position))
+        except CorruptBatch as error:
+            raise CorruptLog(f"{self.path(files.LOG)}: position {found.position}: {error}") from None
+        return False
 
     def position_of(self, offset: int) -> int:
         """Where the first batch that reaches `offset` begins; `size` when none does."""
@@ -289,9 +304,11 @@ class Segment:
 
     def largest_timestamp(self) -> int:
         if self.max_timestamp == UNKNOWN_TIMESTAMP:
-            self.max_timestamp, self.max_timestamp_offset = self.times.last()
-            if self.times.count and not self._agrees(self.max_timestamp, self.max_timestamp_offset):
+            largest, offset = self.times.last()
+            if self.times.count and not self._agrees(largest, offset):
                 self.rebuild_indexes()
+            else:
+                self.max_timestamp, self.max_timestamp_offset = largest, offset
         return self.max_timestamp
 
     def retention_timestamp(self) -> int:
@@ -310,7 +327,7 @@ class Segment:
         self._since_entry = 0
         if not self.size:
             return self.base_offset
-        for at, header in scan.headers(self.file(), position, self.size):
+        for at, header in scan.headers(self.unverified(), position, self.size):
             if header.max_timestamp > self.max_timestamp:
                 self.max_timestamp, self.max_timestamp_offset = header.max_timestamp, header.last_offset
             end_offset = header.next_offset
@@ -319,20 +336,30 @@ class Segment:
         return end_offset
 
     def rebuild_indexes(self) -> None:
-        """Make the indexes anew from the headers of the batches, CorruptLog if those are wrong."""
-        size, appended_from = self.size, self.appended_from
+        """Make the indexes anew from the headers of the batches, CorruptLog if those are wrong.
+
+        Then they stay as they are: of what lies before the damage alone, the segment would seem older."""
+        size = self.size
+        for _ in self._headers(size):
+            pass
+        appended_from = self.appended_from
         self.reset_indexes()
-        expected = self.base_offset
         try:
-            for position, header in scan.headers(self.file(), 0, size):
-                if not expected <= header.base_offset <= header.last_offset <= self.highest_offset:
-                    raise CorruptLog(f"{self.path(files.LOG)}: offset {header.base_offset} at {position}")
+            for header in self._headers(size):
                 self.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
-                expected = header.next_offset
         finally:  # also if it met damage: were it shorter now, readers would pass over what is missing
             self.size = size
             self.appended_from = appended_from
+            self.distrust()  # some of it may have come from the disk just now
         self.flush_indexes(final=True)
+
+    def _headers(self, size: int) -> Iterator[BatchHeader]:
+        expected = self.base_offset
+        for position, header in scan.headers(self.unverified(), 0, size):
+            if not expected <= header.base_offset <= header.last_offset <= self.highest_offset:
+                raise CorruptLog(f"{self.path(files.LOG)}: offset {header.base_offset} at {position}")
+            yield header
+            expected = header.next_offset
 
     def reset_indexes(self) -> None:
         """Empty indexes, to be filled by a walk over the batches."""

@@ -225,7 +225,7 @@ def _batch_boundary(log: PartitionLog, offset: int) -> int:
     if before is not None and before.base_offset < boundary:
         return boundary
     end = segment.base_offset
-    for _, header in scan.headers(segment.file(), 0, segment.size):
+    for _, header in scan.headers(segment.unverified(), 0, segment.size):
         if header.base_offset >= boundary:
             break
         end = header.next_offset

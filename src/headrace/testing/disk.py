@@ -153,6 +153,8 @@ class SimulatedFile:
         return self.pread(length, position)
 
     def is_resident(self, position: int, length: int) -> bool:  # noqa: ARG002 - the port's signature
+        if self._disk.is_unseen:
+            return True
         if not self._content.is_resident:
             return False
         return not any(self._path.startswith(cold) for cold in self._disk.cold)
@@ -205,6 +207,8 @@ class SimulatedDisk:
         self.faults: list[Fault] = []
         self.cold: set[str] = set()
         """Beginnings of paths of which nothing is in memory."""
+        self.is_unseen = False
+        """Whoever reads is not of the program: it is told of nothing that has left memory."""
         self._changed: dict[_Content, None] = {}
         self.failed_syncs: dict[str, None] = {}
         """Files that a fault kept from being synced."""
@@ -269,9 +273,11 @@ class SimulatedDisk:
     def unseen(self) -> Iterator[None]:
         """What is read meanwhile stays as far from memory as it was."""
         far = [node for node in self._changed if not node.is_resident]
+        self.is_unseen = True
         try:
             yield
         finally:  # also where damage ends the reading
+            self.is_unseen = False
             for node in far:
                 node.is_resident = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
@@ -141,6 +142,36 @@ def test_a_segment_that_has_left_memory_is_verified_again(disk: SimulatedDisk) -
     with pytest.raises(ColdRead) as cold:
         try_read(log, 30)  # its pages are there again, and nobody knows what they hold
     assert [found.offset for found in bring(log, cold.value)] == [30]
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda log: log.enforce_retention(NOW + 1000, log.end_offset),
+        lambda log: log.offset_for_timestamp(NOW + 1, log.end_offset),
+        lambda log: log.segments[0].locate(30),
+        lambda log: log.read(0, 10_000, limit=log.end_offset, min_one=True),
+    ],
+    ids=["retention", "time", "offset", "read"],
+)
+def test_whoever_only_looks_at_a_segment_vouches_for_nothing(
+    disk: SimulatedDisk, look: Callable[[PartitionLog], object]
+) -> None:
+    """Retention once brought a damaged segment back into memory, where a reader took it for the one that had
+    been verified there (seed 2005306)."""
+    log = loaded(disk)
+    assert read(log, 0, 10_000).length
+    path = log.segments[0].path(".log")
+    harmed = bytearray(disk.content(path))
+    harmed[-5] ^= 1
+    disk.put(path, bytes(harmed))
+    log.update_config(topic_config(segment_bytes=4000, index_interval_bytes=200, retention_ms=1_000_000))
+    found = look(log)
+    if isinstance(found, FileRange):
+        found.file.pread(found.length, found.position)
+    assert disk.open(path).is_resident(0, 1)
+    with pytest.raises(ColdRead):
+        try_read(log, 0, 10_000)
 
 
 @pytest.mark.parametrize("zeroed", [False, True])

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from headrace.core.errors import OffsetOutOfRange
+from headrace.core.errors import CorruptLog, OffsetOutOfRange
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import PartitionLog
+from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, append, open_at, read_records, topic_config
 
 
@@ -120,3 +121,31 @@ def test_records_without_timestamps_expire_by_the_time_of_their_file(tmp_path: P
     written_ms = OsDisk().modified_ms(log.active_segment.path(".log"))
     assert log.enforce_retention(written_ms + 1000, 1) == 0
     assert log.enforce_retention(written_ms + 1001, 1) == 1
+
+
+@pytest.mark.parametrize("is_flipped", [False, True], ids=["zeroed", "timestamp"])
+def test_damage_makes_no_segment_older_than_it_is(is_flipped: bool) -> None:
+    """Its indexes were once made again up to the damage, or from a timestamp that was damaged itself: then it
+    was removed as if it were as old as that."""
+    disk, config = SimulatedDisk(), topic_config(index_interval_bytes=0, retention_ms=100_000)
+    log = open_at(disk, "/data", config=config)
+    for number in range(4):
+        append(log, b"x" * 100, timestamp=NOW + 60_000 * number)
+    log.roll(NOW)
+    append(log, b"x", timestamp=NOW + 300_000)
+    log.close()
+    log = open_at(disk, "/data", config=config, clean=True, recovery_point=5)
+    sealed = log.segments[0]
+    path, last, right = sealed.path(".log"), sealed.position_of(3), disk.content(sealed.path(".log"))
+    harmed = bytearray(right)
+    if is_flipped:
+        harmed[last + 35] ^= 0x80  # of its largest timestamp
+    else:
+        harmed[last:] = bytes(len(right) - last)
+    disk.put(path, bytes(harmed))
+    for _ in range(2):
+        with pytest.raises(CorruptLog):
+            log.enforce_retention(NOW + 270_000, 5)
+    disk.put(path, right)
+    assert log.enforce_retention(NOW + 270_000, 5) == 0
+    assert log.enforce_retention(NOW + 280_001, 5) == 1

@@ -17,6 +17,7 @@ from headrace.log import manifest, scan
 from headrace.log.os_disk import OsDisk
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_snapshot import SnapshotEntry
+from headrace.log.read_state import UnverifiedReads
 from headrace.log.side_files import SideFiles
 from headrace.log.transaction_index import AbortedTransaction
 from headrace.log.wholeness import ALL_ON, Wholeness
@@ -193,8 +194,9 @@ def test_a_log_whose_notes_are_lost_is_read_once_and_not_once_for_each_segment(
     read: list[str] = []
     plain = scan.headers
 
-    def headers(file: File, position: int, size: int) -> Iterator[tuple[int, BatchHeader]]:
-        read.append(os.readlink(f"/proc/self/fd/{file.fileno()}"))
+    def headers(file: File | UnverifiedReads, position: int, size: int) -> Iterator[tuple[int, BatchHeader]]:
+        opened = file._file if isinstance(file, UnverifiedReads) else file
+        read.append(os.readlink(f"/proc/self/fd/{opened.fileno()}"))
         return plain(file, position, size)
 
     monkeypatch.setattr(scan, "headers", headers)

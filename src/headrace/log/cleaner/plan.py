@@ -93,7 +93,7 @@ def _is_overdue(log: PartitionLog, first_dirty: int, now_ms: int) -> bool:
         return False
     for segment, ends in _sealed(log):
         if ends > first_dirty and segment.size:
-            first = read_header(segment.file().pread(HEADER_SIZE, 0))
+            first = read_header(segment.unverified().pread(HEADER_SIZE, 0))
             if 0 < first.max_timestamp < now_ms - lag:
                 return True
     return False

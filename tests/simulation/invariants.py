@@ -18,7 +18,7 @@ from headrace.protocol.batch import HEADER_SIZE, check, read_header
 from headrace.testing.simulation.virtual_loop import ProcessLoop
 from tests.simulation.cluster import SimulatedCluster, SimulatedHost
 from tests.simulation.metadata import compare_metadata
-from tests.simulation.mirror import Entry, holds, place_of
+from tests.simulation.mirror import Entry, holds, leads_to, place_of
 from tests.simulation.replicas import CommittedLog, InvariantBroken, Key, Replica, holds_all
 from tests.simulation.retention import NO_RETENTION, Retention
 
@@ -207,17 +207,24 @@ class Invariants:
             return
         gone = committed.entries[place_of(committed.entries, committed.condemned) :]
         gone = gone[: place_of(gone, start)]
-        kept = replica.mirror.entries
-        if replica.is_damaged and (not kept or kept[0].base_offset > start):
-            # The mirror has passed over damage, which may be mended by now.
-            kept = [*committed.entries, *(entry for entry in kept if entry.base_offset >= committed.end)]
-        left = kept[place_of(kept, start) :]
+        left = self._left_from(replica, committed)
         self._require(
             self._retention.condemns(gone, left, self._cluster.scheduler.now),
             "RetentionAlone",
             f"{where} begins at {start}; nobody has condemned anything from {committed.condemned} on",
         )
         committed.condemned = start
+
+    def _left_from(self, replica: Replica, committed: CommittedLog) -> list[Entry]:
+        """What a log holds from its start on. The mirror of a damaged one may have passed over damage, or was
+        led astray by an offset, which has no checksum: what is missing in it is what is committed."""
+        entries, end = replica.mirror.entries, replica.partition.log.end_offset
+        left = entries[place_of(entries, replica.log_start) :]
+        if not replica.is_damaged or leads_to(left, replica.log_start, end):
+            return left
+        known = committed.entries[place_of(committed.entries, replica.log_start) :]
+        newer = [entry for entry in entries if entry.base_offset >= committed.end]
+        return [entry for entry in (*known, *newer) if entry.next_offset <= end]
 
     def _on_leader(
         self, loop: ProcessLoop, key: Key, replica: Replica, committed: CommittedLog, where: str

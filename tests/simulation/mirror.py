@@ -46,6 +46,15 @@ def holds(entries: Sequence[Entry], entry: Entry) -> bool:
     return place < len(entries) and entries[place] == entry
 
 
+def leads_to(entries: Sequence[Entry], start: int, end: int) -> bool:
+    """Whether they follow each other from `start` to `end`, with nothing missing."""
+    for entry in entries:
+        if entry.base_offset != start:
+            return False
+        start = entry.next_offset
+    return start == end
+
+
 class Mirror:
     """Follows one log. `update` reads only what is new, unless the log was cut."""
 

@@ -19,6 +19,8 @@ from headrace.testing.disk import SimulatedDisk
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import SimulatedHost
 from tests.simulation.damage_seeds import FIRST_DAMAGED
+from tests.simulation.replicas import InvariantBroken
+from tests.simulation.retention import Retention
 from tests.simulation.run import run_seed
 from tests.simulation.test_found_by_seeds import Scene, scene
 from tests.simulation.test_seeds import all_hold
@@ -332,3 +334,21 @@ def test_a_broker_that_cannot_know_what_it_lacks_vouches_for_nothing(has_claims:
         leader.start()
         it.cluster.run_until(it.is_whole, 40, "both are back")
         assert it.invariants.is_whole(follower, (TOPIC, 0))
+
+
+def test_a_damaged_offset_hides_nothing_of_what_a_log_keeps() -> None:
+    """A mirror that it had led astray ended there. So retention seemed to have kept too little (2005323)."""
+    with scene() as it:
+        invariants, host = it.invariants, it.followers()[0]
+        committed, replica = invariants.committed[TOPIC, 0], invariants._replicas[host][TOPIC, 0]
+        entries = list(replica.mirror.entries)
+        start, kept = entries[1].base_offset, sum(entry.size for entry in entries[1:])
+        jumped = entries[3]._replace(base_offset=1 << 42, next_offset=(1 << 42) + 1)
+        replica.mirror.entries = [*entries[:3], jumped]
+        replica.log_start, replica.is_damaged = start, True
+        invariants._retention = Retention(size=kept + 1)
+        with pytest.raises(InvariantBroken, match="RetentionAlone"):
+            invariants._check_log_start(replica, committed, "here")
+        invariants._retention = Retention(size=kept)
+        invariants._check_log_start(replica, committed, "here")
+        assert committed.condemned == start

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.hosting import high_watermarks
 from headrace.broker.scrubbing import Scrubbing
-from headrace.core.errors import HeadraceError, StorageError
+from headrace.core.errors import CorruptLog, HeadraceError, StorageError
 from headrace.core.tasks import spawn
 from headrace.log.partition_log import PartitionLog
 from headrace.replication.replica import Role
@@ -110,6 +110,8 @@ class Maintenance:
                 # One damaged segment must not keep the other partitions from their retention.
                 name = str(partition.topic_partition)
                 broker.log.error("retention failed", partition=name, error=str(error))
+                if isinstance(error, CorruptLog):  # nobody else may look there for a week
+                    broker.integrity.doubt(partition, log.log_start_offset)
                 continue
             if removed:
                 broker.log.info(

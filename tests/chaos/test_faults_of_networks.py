@@ -83,16 +83,16 @@ def test_fault_11_a_silent_host_is_replaced(make_bed: MakeBed, tmp_path: Path) -
         load.wait_acknowledged(100)
 
 
-@pytest.mark.parametrize("in_office", [True, False], ids=["controller", "other"])
+@pytest.mark.parametrize("is_active", [True, False], ids=["controller", "other"])
 @pytest.mark.usefixtures("headrace_only")
 def test_fault_12_a_leader_without_zookeeper_is_replaced(
-    make_bed: MakeBed, tmp_path: Path, in_office: bool
+    make_bed: MakeBed, tmp_path: Path, is_active: bool
 ) -> None:
     """Also if it is the controller, which has to hear from the others that it is one no more: otherwise it
     would go on telling clients that it leads."""
     bed = make_bed(HOSTS, properties=SHORT_SESSION)
     controller = bed.cluster.view().controller
-    leader = controller if in_office else controller % 3 + 1
+    leader = controller if is_active else controller % 3 + 1
     others = [number for number in (1, 2, 3) if number != leader]
     with judged(bed, tmp_path, [[leader, *others]]) as load:
         assert bed.network is not None

@@ -38,7 +38,7 @@ def coordinator(bed: Testbed, group: str, paused: int = -1) -> int:
 
 
 def a_group(bed: Testbed, *, of_the_controller: bool) -> str:
-    """Whose coordinator is in office as well, or is not."""
+    """Whose coordinator is the active controller as well, or is not."""
     eventually(lambda: coordinator(bed, "any") > 0, 60, "there are coordinators")
     controller = bed.cluster.view().controller
     names = (f"readers-{number}" for number in range(100))
@@ -66,7 +66,9 @@ def hear(wire: Wire, number: int) -> int | ErrorCode:
     return answer.topics[0].partitions[0].committed_offset
 
 
-@pytest.mark.parametrize("of_the_controller", [False, True], ids=["a follower", "in office"])
+@pytest.mark.parametrize(
+    "of_the_controller", [False, True], ids=["a follower", "became the active controller"]
+)
 def test_an_offset_does_not_go_back(make_bed: MakeBed, headrace_only: None, of_the_controller: bool) -> None:
     bed = make_bed()
     bed.cluster.create_topic(TOPIC, [[1, 2, 3]])

@@ -100,8 +100,8 @@ def test_writes_per_failover_do_not_depend_on_the_number_of_partitions(tmp_path:
             of_controller = writes_of_a_failover(cluster, topics, cluster.view().controller)
             counted[count] = (of_another, of_controller)
         print(f"\nwrites of a failover, of a broker and of the controller, by partitions: {counted}")
-        # The commit that fences it, and the end of its session. A controller's successor also takes office
-        # and marks the beginning of its epoch; ZooKeeper counts a slower candidate's attempt too.
+        # The commit that fences it, and the end of its session. A controller's successor also becomes
+        # controller and marks the beginning of its epoch; ZooKeeper counts a slower candidate's attempt too.
         assert [of_another for of_another, _ in counted.values()] == [2, 2], counted
         assert all(of_controller <= 5 for _, of_controller in counted.values()), counted
 

@@ -1,4 +1,4 @@
-"""Requests that only the controller can decide, sent to brokers that are not in office."""
+"""Requests that only the controller can decide, sent to brokers that are not the active controller."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadraceCluste
 
 @pytest.fixture
 def elsewhere(cluster: HeadraceCluster) -> Iterator[Wire]:
-    """A connection to a broker that is not in office."""
+    """A connection to a broker that is not the active controller."""
     controller = cluster.view().controller
     number = next(one for one in cluster.brokers if one != controller)
     with Wire(cluster.brokers[number].port, timeout=SECONDS) as wire:

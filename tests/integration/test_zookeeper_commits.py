@@ -16,8 +16,8 @@ from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     CommittedBatch,
     CommitUnknown,
+    ControllerFenced,
     CoordinationUnavailable,
-    OfficeLost,
     SequenceTaken,
     SessionState,
     SnapshotPointer,
@@ -41,7 +41,7 @@ async def test_a_commit_whose_answer_was_lost_is_found_by_reading(
         connected(relay.connect + chroot) as port,
         connected(shared_zookeeper.connect + chroot) as witness,
     ):
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
         sent = batch(1, b"unknown", epoch=epoch)
         log = SessionLog(port)
@@ -65,7 +65,7 @@ async def test_a_commit_that_never_arrived_is_missed_by_reading(
     shared_zookeeper: ZooKeeper, chroot: str
 ) -> None:
     async with Relay(shared_zookeeper.nodes[0]) as relay, connected(relay.connect + chroot) as port:
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
         log = SessionLog(port)
         relay.hold(requests=True)
@@ -88,27 +88,27 @@ async def test_a_commit_that_arrives_after_a_successor_is_refused(own_zookeeper:
         connected(relay.connect) as zombie,
         connected(zookeeper.connect) as successor,
     ):
-        over = await zombie.take_office(ONE)
+        over = await zombie.claim_controller(ONE)
         await zombie.append(0, batch(0, b"a", epoch=over), over)
         relay.hold(requests=True)
         late = asyncio.create_task(zombie.append(1, batch(1, b"late", epoch=over), over))
         await asyncio.sleep(0.05)
-        epoch = await successor.take_office(TWO, deposing=over)
+        epoch = await successor.claim_controller(TWO, deposing=over)
         relay.release()
-        with pytest.raises(OfficeLost):
+        with pytest.raises(ControllerFenced):
             await late
         assert await successor.end() == 1
         own = batch(1, b"b", epoch=epoch)
         await successor.append(1, own, epoch)
         # The zombie knows, and does not even ask again.
         zxid = zookeeper.nodes[0].zxid()
-        with pytest.raises(OfficeLost):
+        with pytest.raises(ControllerFenced):
             await zombie.append(1, batch(1, b"again", epoch=over), over)
         assert zookeeper.nodes[0].zxid() == zxid
         assert list(await zombie.read(1)) == [CommittedBatch(1, own)]
 
 
-async def test_office_whose_answer_was_lost_is_settled_by_reading(
+async def test_controller_whose_answer_was_lost_is_settled_by_reading(
     shared_zookeeper: ZooKeeper, chroot: str
 ) -> None:
     async with (
@@ -116,10 +116,10 @@ async def test_office_whose_answer_was_lost_is_settled_by_reading(
         connected(relay.connect + chroot) as port,
         connected(shared_zookeeper.connect + chroot) as witness,
     ):
-        first = await port.take_office(ONE)
+        first = await port.claim_controller(ONE)
         log = SessionLog(port)
-        entering = asyncio.create_task(port.take_office(ONE))
-        # The office is taken by a read and then a write. Let answers pass one by one until the write has
+        entering = asyncio.create_task(port.claim_controller(ONE))
+        # The controller is taken by a read and then a write. Let answers pass one by one until the write has
         # happened at the server, and lose its answer.
         while True:
             relay.hold(answers=True)
@@ -137,22 +137,22 @@ async def test_office_whose_answer_was_lost_is_settled_by_reading(
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
 
 
-async def test_office_that_was_not_taken_is_not_claimed(shared_zookeeper: ZooKeeper, chroot: str) -> None:
+async def test_controller_that_was_not_taken_is_not_claimed(shared_zookeeper: ZooKeeper, chroot: str) -> None:
     async with (
         Relay(shared_zookeeper.nodes[0]) as relay,
         connected(relay.connect + chroot, session_timeout_ms=4_000) as port,
         connected(shared_zookeeper.connect + chroot) as other,
     ):
-        await other.take_office(TWO)
+        await other.claim_controller(TWO)
         relay.hold(requests=True)
-        entering = asyncio.create_task(port.take_office(ONE))
+        entering = asyncio.create_task(port.claim_controller(ONE))
         await asyncio.sleep(0.05)
         await relay.close()
         with pytest.raises(CoordinationUnavailable):
             await entering
-        office = await other.office()
-        assert office is not None
-        assert office.holder == TWO
+        controller = await other.active_controller()
+        assert controller is not None
+        assert controller.holder == TWO
 
 
 async def test_commits_across_crashes_of_the_server_are_all_there(own_zookeeper: OwnZooKeeper) -> None:
@@ -164,7 +164,7 @@ async def test_commits_across_crashes_of_the_server_are_all_there(own_zookeeper:
     unknown = 0
     async with connected(zookeeper.connect + "/crashes", session_timeout_ms=10_000) as port:
         log = SessionLog(port)
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         for _ in range(4):
             crash: asyncio.Task[None] | None = None
             begun = len(committed)
@@ -208,13 +208,13 @@ async def test_two_clusters_on_one_ensemble_know_nothing_of_each_other(
     ):
         assert await one.claim_cluster_id("first", directories_empty=True) == "first"
         assert await two.claim_cluster_id("second", directories_empty=True) == "second"
-        epoch = await one.take_office(ONE)
+        epoch = await one.claim_controller(ONE)
         await one.register(ONE, b"")
         await one.append(0, batch(0, b"a", epoch=epoch), epoch)
-        assert await two.office() is None
+        assert await two.active_controller() is None
         assert await two.members() == {}
         assert await two.end() == 0
-        other = await two.take_office(TWO)
+        other = await two.claim_controller(TWO)
         await two.append(0, batch(0, b"b", epoch=other), other)
         await one.append(1, batch(1, b"c", epoch=epoch), epoch)
 
@@ -232,8 +232,8 @@ async def test_each_change_is_one_write(own_zookeeper: OwnZooKeeper) -> None:
             await change
             return node.zxid() - before
 
-        await old.take_office(TWO)
-        assert await writes(port.take_office(ONE)) == 1
+        await old.claim_controller(TWO)
+        assert await writes(port.claim_controller(ONE)) == 1
         epoch = await port.latest_epoch()
         for offset in range(5):
             assert await writes(port.append(offset, batch(offset, b"a", epoch=epoch), epoch)) == 1
@@ -244,7 +244,7 @@ async def test_each_change_is_one_write(own_zookeeper: OwnZooKeeper) -> None:
         assert await writes(port.move_snapshot(SnapshotPointer(3, 1, (ONE,)), epoch)) == 1
         assert await writes(port.trim(3, epoch)) == 1
         assert await writes(port.trim(3, epoch)) == 0
-        for reading in (port.read(0), port.end(), port.office(), port.members(), port.snapshot()):
+        for reading in (port.read(0), port.end(), port.active_controller(), port.members(), port.snapshot()):
             assert await writes(reading) == 0
 
 
@@ -255,7 +255,7 @@ async def test_a_trim_of_many_batches_is_a_few_writes_and_leaves_no_hole(
     monkeypatch.setattr(metadata_log, "DELETED_TOGETHER", 10)
     (node,) = zookeeper.nodes
     async with connected(zookeeper.connect) as port:
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         for offset in range(0, 60, 2):
             await port.append(offset, batch(offset, b"a", b"b", epoch=epoch), epoch)
         before = node.zxid()
@@ -272,7 +272,7 @@ async def test_a_batch_beyond_the_limit_is_refused_and_harms_nobody(
     shared_zookeeper: ZooKeeper, chroot: str
 ) -> None:
     async with connected(shared_zookeeper.connect + chroot) as port:
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         with pytest.raises(ValueError, match="524288 at most"):
             await port.append(0, batch(0, bytes(600_000), epoch=epoch), epoch)
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
@@ -280,7 +280,7 @@ async def test_a_batch_beyond_the_limit_is_refused_and_harms_nobody(
 
 async def test_large_batches_are_read_in_parts(shared_zookeeper: ZooKeeper, chroot: str) -> None:
     async with connected(shared_zookeeper.connect + chroot) as port:
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         value = random.Random(2).randbytes(400_000)
         for offset in range(24):
             await port.append(offset, batch(offset, value, epoch=epoch), epoch)
@@ -298,7 +298,7 @@ async def test_a_loop_that_is_busy_does_not_starve_its_commits(
     """The connection has a thread of its own, which must get the interpreter from a loop that never rests."""
     async with connected(shared_zookeeper.connect + chroot) as port:
         assert sys.getswitchinterval() <= SWITCH_SECONDS
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         spinning = asyncio.create_task(_spin())
         try:
             await asyncio.wait_for(_commit_some(port, epoch), BOUND_SECONDS)

@@ -85,7 +85,7 @@ async def test_the_loss_of_the_leading_server_costs_no_commit(own_zookeeper: Own
         connected(zookeeper.connect + "/c") as other,
     ):
         log = SessionLog(port)
-        committer = Committer(port, await port.take_office(ONE))
+        committer = Committer(port, await port.claim_controller(ONE))
         registered = await port.register(ONE, b"here")
         for _ in range(20):
             await committer.commit()
@@ -112,7 +112,7 @@ async def test_a_lost_quorum_stops_commits_and_recovers_alone(own_zookeeper: Own
         connected(zookeeper.connect, session_timeout_ms=20_000) as other,
     ):
         log = SessionLog(port)
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         registered = await port.register(ONE, b"here")
         committer = Committer(port, epoch)
         await committer.commit()
@@ -125,14 +125,14 @@ async def test_a_lost_quorum_stops_commits_and_recovers_alone(own_zookeeper: Own
         with pytest.raises(CoordinationUnavailable):
             await port.append(1, batch(1, b"refused", epoch=epoch), epoch)
         with pytest.raises(CoordinationUnavailable):
-            await other.take_office(TWO)
+            await other.claim_controller(TWO)
         for node in down:
             node.launch()
         await _until_serving(zookeeper.nodes)
         await log.until(SessionState.CONNECTED)
         assert SessionState.LOST not in log.states
         # Nobody was deposed and nobody has left.
-        assert await port.office() == (ONE, epoch)
+        assert await port.active_controller() == (ONE, epoch)
         assert (await port.members())[ONE].epoch == registered
         await committer.commit()
         assert await _log_of(port) == committer.committed
@@ -153,7 +153,7 @@ async def test_a_paused_server_is_left_for_another(own_zookeeper: OwnZooKeeper) 
     zookeeper = own_zookeeper(3)
     async with connected(zookeeper.connect, session_timeout_ms=20_000) as port:
         log = SessionLog(port)
-        committer = Committer(port, await port.take_office(ONE))
+        committer = Committer(port, await port.claim_controller(ONE))
         await committer.commit()
         used = next(node for node in zookeeper.nodes if _has_sessions(node))
         used.pause()
@@ -177,7 +177,7 @@ async def test_what_was_committed_a_lagging_server_tells(own_zookeeper: OwnZooKe
         connected(lagging.address, session_timeout_ms=60_000) as reader,
     ):
         log = SessionLog(reader)
-        epoch = await writer.take_office(ONE)
+        epoch = await writer.claim_controller(ONE)
         end = compared = rounds = 0
         behind = 60
         while compared < 3 and rounds < 10:
@@ -187,16 +187,18 @@ async def test_what_was_committed_a_lagging_server_tells(own_zookeeper: OwnZooKe
                 await writer.append(end, batch(end, b"a", epoch=epoch), epoch)
                 end += 1
             registered = await writer.register(ONE, b"")
-            reading = asyncio.gather(reader.end(), reader.members(), reader.office(), reader.latest_epoch())
+            reading = asyncio.gather(
+                reader.end(), reader.members(), reader.active_controller(), reader.latest_epoch()
+            )
             await asyncio.sleep(0)
             lagging.resume()
             try:
-                seen, members, office, latest = await reading
+                seen, members, controller, latest = await reading
             except CoordinationUnavailable:  # it took so long that the reader, or the leader, gave it up
                 behind = max(1, behind // 2)
                 await log.until(SessionState.CONNECTED)
                 continue
-            assert (seen, members[ONE].epoch, office, latest) == (end, registered, (ONE, epoch), epoch)
+            assert (seen, members[ONE].epoch, controller, latest) == (end, registered, (ONE, epoch), epoch)
             compared += 1
-            epoch = await writer.take_office(ONE)
+            epoch = await writer.claim_controller(ONE)
         assert compared > 0

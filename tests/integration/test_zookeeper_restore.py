@@ -16,8 +16,8 @@ from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     ClusterIdMissing,
     CommittedBatch,
+    ControllerFenced,
     CoordinationUnavailable,
-    OfficeLost,
     SnapshotPointer,
 )
 from headrace.testing.zookeeper import ZooKeeper
@@ -66,8 +66,8 @@ async def test_a_restored_cluster_goes_on_where_its_copy_ends(where: str) -> Non
         while part := await port.read(2 * len(whole)):
             whole += part
         assert [found.batch for found in whole] == copy
-        assert await port.office() is None
-        epoch = await port.take_office(ONE, deposing=ControllerEpoch(8))
+        assert await port.active_controller() is None
+        epoch = await port.claim_controller(ONE, deposing=ControllerEpoch(8))
         assert epoch == 9
         await port.append(900, batch(900, b"new", epoch=epoch), epoch)
 
@@ -91,10 +91,11 @@ async def test_the_epoch_is_raised_above_what_others_know(where: str) -> None:
 
 
 async def test_an_ensemble_that_was_emptied_under_a_running_broker_is_not_believed(where: str) -> None:
-    """Fault 29: nobody decides on an empty log, takes office at epoch 0 or fences whoever is not listed."""
+    """Fault 29: nobody decides on an empty log, becomes controller at epoch 0 or fences whoever is not
+    listed."""
     async with connected(where) as port, connected(where) as eraser:
         await port.claim_cluster_id("lost", directories_empty=True)
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         sent = batch(0, b"a", epoch=epoch)
         await port.append(0, sent, epoch)
         await port.register(ONE, b"")
@@ -102,13 +103,13 @@ async def test_an_ensemble_that_was_emptied_under_a_running_broker_is_not_believ
         gone = [paths.batch(0), paths.cluster_id, paths.controller_epoch, paths.controller, paths.member(ONE)]
         for path in gone:
             await eraser._session.change(delete(path, -1))
-        with pytest.raises(OfficeLost):
+        with pytest.raises(ControllerFenced):
             await port.append(1, batch(1, b"b", epoch=epoch), epoch)
         for attempt in (
-            port.take_office(ONE),
+            port.claim_controller(ONE),
             port.register(ONE, b""),
             port.members(),
-            port.office(),
+            port.active_controller(),
             port.latest_epoch(),
             port.end(),
             port.read(0),
@@ -117,14 +118,14 @@ async def test_an_ensemble_that_was_emptied_under_a_running_broker_is_not_believ
                 await attempt
         await restore_into(where, [sent])
         assert await port.end() == 1
-        assert await port.take_office(ONE) > epoch
+        assert await port.claim_controller(ONE) > epoch
         assert await port.register(ONE, b"") > HIGH
 
 
 async def test_metadata_that_is_there_is_never_overwritten(where: str) -> None:
     async with connected(where) as port:
         await port.claim_cluster_id("lost", directories_empty=True)
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         await port.append(0, batch(0, b"alive", epoch=epoch), epoch)
         with pytest.raises(RestoreRefused, match="there is nothing to restore"):
             await restore_into(where, copy_of(3))
@@ -144,11 +145,11 @@ async def test_running_brokers_and_other_clusters_are_left_alone(where: str) -> 
 
 
 async def test_a_controller_of_the_lost_log_is_deposed(where: str) -> None:
-    """Somebody took office over the empty ensemble before it was restored: that epoch is over."""
+    """Somebody became controller over the empty ensemble before it was restored: that epoch is over."""
     async with connected(where) as zombie:
-        over = await zombie.take_office(ONE)
+        over = await zombie.claim_controller(ONE)
         assert await restore_into(where, copy_of(3)) > over
-        with pytest.raises(OfficeLost):
+        with pytest.raises(ControllerFenced):
             await zombie.append(6, batch(6, b"late", epoch=over), over)
 
 

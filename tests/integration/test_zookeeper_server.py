@@ -23,7 +23,7 @@ async def test_an_ensemble_that_is_stopped_and_started_has_its_data(tmp_path: Pa
     with zookeeper:
         pids = [node.pid for node in zookeeper.nodes]
         async with connected(zookeeper.connect + "/kept") as port:
-            epoch = await port.take_office(ONE)
+            epoch = await port.claim_controller(ONE)
             await port.append(0, batch(0, b"a", epoch=epoch), epoch)
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -32,7 +32,7 @@ async def test_an_ensemble_that_is_stopped_and_started_has_its_data(tmp_path: Pa
     with zookeeper_at(tmp_path, servers=3) as again:
         async with connected(again.connect + "/kept") as port:
             assert await port.end() == 1
-            assert await port.take_office(ONE) == epoch + 1
+            assert await port.claim_controller(ONE) == epoch + 1
 
 
 def test_a_paused_server_can_be_stopped(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from headrace.coordination.zookeeper import ZooKeeperCoordination
 from headrace.core.errors import ConfigError
 from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
+    ControllerFenced,
     CoordinationUnavailable,
-    OfficeLost,
     SessionState,
     SnapshotPointer,
 )
@@ -41,14 +41,14 @@ async def test_a_broken_connection_is_suspended_and_comes_back_as_the_same_sessi
     shared_zookeeper: ZooKeeper, chroot: str
 ) -> None:
     async with Relay(shared_zookeeper.nodes[0]) as relay, connected(relay.connect + chroot) as port:
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         registered = await port.register(ONE, b"here")
         log = SessionLog(port)
         relay.cut()
         await log.until(SUSPENDED, CONNECTED)
         assert log.states == [SUSPENDED, CONNECTED]
         assert (await port.members())[ONE].epoch == registered
-        assert await port.office() == (ONE, epoch)
+        assert await port.active_controller() == (ONE, epoch)
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
 
 
@@ -96,18 +96,18 @@ async def test_a_connection_that_breaks_while_a_broker_starts_is_made_again(
 
 async def test_a_suspended_session_is_asked_for_nothing(shared_zookeeper: ZooKeeper, chroot: str) -> None:
     async with Relay(shared_zookeeper.nodes[0]) as relay, connected(relay.connect + chroot) as port:
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         log = SessionLog(port)
         await relay.close()
         await log.until(SUSPENDED)
         watch = Stopwatch()
         for attempt in (
             port.append(0, batch(0, b"a", epoch=epoch), epoch),
-            port.take_office(ONE),
+            port.claim_controller(ONE),
             port.register(ONE, b""),
             port.deregister(ONE, 1),  # type: ignore[arg-type]  # any number will do
             port.members(),
-            port.office(),
+            port.active_controller(),
             port.latest_epoch(),
             port.end(),
             port.read(0),
@@ -129,7 +129,7 @@ async def test_a_suspended_session_is_asked_for_nothing(shared_zookeeper: ZooKee
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
 
 
-async def test_a_lost_session_takes_membership_and_office_with_it(
+async def test_a_lost_session_takes_membership_and_controller_with_it(
     shared_zookeeper: ZooKeeper, chroot: str
 ) -> None:
     async with (
@@ -137,7 +137,7 @@ async def test_a_lost_session_takes_membership_and_office_with_it(
         connected(relay.connect + chroot, session_timeout_ms=SHORT_MS) as port,
         connected(shared_zookeeper.connect + chroot) as other,
     ):
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         registered = await port.register(ONE, b"here")
         log = SessionLog(port)
         gone = Hints()
@@ -150,13 +150,13 @@ async def test_a_lost_session_takes_membership_and_office_with_it(
             return not await other.members()
 
         await gone.until(is_gone, since=before)
-        assert await other.office() is None
+        assert await other.active_controller() is None
         await relay.open()
         await log.until(LOST, CONNECTED)
-        with pytest.raises(OfficeLost):
+        with pytest.raises(ControllerFenced):
             await port.append(0, batch(0, b"a", epoch=epoch), epoch)
         assert await port.register(ONE, b"back") > registered
-        assert await port.take_office(ONE, deposing=epoch) == epoch + 1
+        assert await port.claim_controller(ONE, deposing=epoch) == epoch + 1
         await port.append(0, batch(0, b"a", epoch=epoch + 1), ControllerEpoch(epoch + 1))
 
 
@@ -189,39 +189,39 @@ async def test_whatever_changed_while_a_watcher_was_away_is_told_when_it_is_back
         connected(relay.connect + chroot) as watcher,
         connected(shared_zookeeper.connect + chroot) as other,
     ):
-        members, office = Hints(), Hints()
+        members, controller = Hints(), Hints()
         watcher.watch_members(members)
-        watcher.watch_office(office)
+        watcher.watch_controller(controller)
         await members.another()
         log = SessionLog(watcher)
         await relay.close()
         await log.until(SUSPENDED)
         epoch = await other.register(ONE, b"")
-        term = await other.take_office(ONE)
-        before = members.count, office.count
+        term = await other.claim_controller(ONE)
+        before = members.count, controller.count
         await relay.open()
 
         async def is_seen() -> bool:
             return (await watcher.members())[ONE].epoch == epoch
 
-        async def is_in_office() -> bool:
-            return await watcher.office() == (ONE, term)
+        async def is_active_controller() -> bool:
+            return await watcher.active_controller() == (ONE, term)
 
         await members.until(is_seen, since=before[0])
-        await office.until(is_in_office, since=before[1])
+        await controller.until(is_active_controller, since=before[1])
         # And the watches are set again.
-        before = members.count, office.count
+        before = members.count, controller.count
         await other.deregister(ONE, epoch)
-        next_term = await other.take_office(ONE)
+        next_term = await other.claim_controller(ONE)
 
         async def is_gone() -> bool:
             return not await watcher.members()
 
         async def is_replaced() -> bool:
-            return await watcher.office() == (ONE, next_term)
+            return await watcher.active_controller() == (ONE, next_term)
 
         await members.until(is_gone, since=before[0])
-        await office.until(is_replaced, since=before[1])
+        await controller.until(is_replaced, since=before[1])
 
 
 async def test_a_paused_server_suspends_and_a_restarted_one_has_forgotten_nothing(
@@ -231,7 +231,7 @@ async def test_a_paused_server_suspends_and_a_restarted_one_has_forgotten_nothin
     (node,) = zookeeper.nodes
     async with connected(zookeeper.connect, session_timeout_ms=3_000) as port:
         log = SessionLog(port)
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
         registered = await port.register(ONE, b"here")
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)
         node.pause()

@@ -22,11 +22,11 @@ from tests.simulation.network_faults import NetworkFaults
 
 
 class Cast(NamedTuple):
-    """One partition: who leads it, one who follows, and who is in office."""
+    """One partition: who leads it, one who follows, and who is the active controller."""
 
     leader: SimulatedHost
     follower: SimulatedHost
-    office: SimulatedHost
+    controller: SimulatedHost
     rest: tuple[SimulatedHost, ...]
     """The other replicas."""
 
@@ -58,11 +58,11 @@ class Coincidences:
         topic = None if controller is None else controller.image.topic(TOPIC)
         if controller is None or topic is None:
             return None
-        hosts, office = self._cluster.hosts, controller.broker_id
+        hosts, active = self._cluster.hosts, controller.broker_id
         fitting = [
             index
             for index in range(len(topic))
-            if topic.leader(index) not in (-1, office) and not (apart and office in topic.replicas(index))
+            if topic.leader(index) not in (-1, active) and not (apart and active in topic.replicas(index))
         ]
         if not fitting:
             return None
@@ -72,11 +72,11 @@ class Coincidences:
         followers = [each for each in replicas if each.is_running]
         if not followers:
             return None
-        # One that is in office too takes the late messages with it, wherever it goes.
-        others = [each for each in followers if each.broker_id != office]
+        # One that is the active controller too takes the late messages with it, wherever it goes.
+        others = [each for each in followers if each.broker_id != active]
         follower = self._random.choice(others or followers)
         rest = tuple(each for each in replicas if each is not follower)
-        return Cast(hosts[leader - 1], follower, hosts[office - 1], rest)
+        return Cast(hosts[leader - 1], follower, hosts[active - 1], rest)
 
     # --- what is done to whom ---
 
@@ -169,12 +169,12 @@ class Coincidences:
             self._scene.later((0.002, 0.015), die)
 
         def die() -> None:
-            cast.office.kill()
-            self._scene.later((0.5, 3.0), cast.office.start)
+            cast.controller.kill()
+            self._scene.later((0.5, 3.0), cast.controller.start)
 
         self._when_sent(AlterPartitionRequest.API_KEY, cast.leader, spring)
         self._decisions.fence(cast.follower)
-        return f"{cast.office.name} dies when {cast.leader.name} asks for {cast.follower.name}"
+        return f"{cast.controller.name} dies when {cast.leader.name} asks for {cast.follower.name}"
 
     # --- followers that are not what they were ---
 
@@ -193,7 +193,7 @@ class Coincidences:
     def same_leader_again(self) -> str | None:
         """A follower alone has what its leader wrote last, and is away until that one leads again."""
         cast = self._cast()
-        if cast is None or cast.follower is cast.office:
+        if cast is None or cast.follower is cast.controller:
             return None
         for other in cast.rest:
             self._cut(other, cast.leader, (0.2, 0.6))

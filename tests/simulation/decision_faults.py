@@ -26,12 +26,12 @@ class DecisionFaults:
     def controller(self) -> Broker | None:
         for host in self._cluster.hosts:
             broker = host.broker
-            if broker is not None and hasattr(broker, "node") and broker.controller.in_office:
+            if broker is not None and hasattr(broker, "node") and broker.controller.is_active:
                 return broker
         return None
 
     def suspect(self) -> str | None:
-        """Whoever is in office takes a living broker for dead: that may cost an election, and no record."""
+        """The active controller takes a living broker for dead: that may cost an election, and no record."""
         host = self._scene.victim()
         return f"suspect {host.name}" if host is not None and self.fence(host) else None
 
@@ -67,7 +67,7 @@ class DecisionFaults:
 
     def _decide(self, controller: Broker, decide: Callable[[ControllerMachine], Result[Any]]) -> None:
         async def submit() -> None:
-            with suppress(HeadraceError):  # it is not in office any more
+            with suppress(HeadraceError):  # it is not the active controller any more
                 await controller.controller.submit(decide)
 
         host = self._cluster.hosts[controller.broker_id - 1]

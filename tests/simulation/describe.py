@@ -8,7 +8,8 @@ from tests.simulation.cluster import SimulatedCluster, SimulatedHost
 def describe(cluster: SimulatedCluster) -> str:
     ensemble = cluster.ensemble
     lines = [
-        f"at {cluster.scheduler.now:.3f} s: metadata ends at {ensemble.end}, office {ensemble.office},"
+        f"at {cluster.scheduler.now:.3f} s: metadata ends at {ensemble.end},"
+        f" controller {ensemble.active_controller},"
         f" members {[(member.broker_id, member.epoch) for member in ensemble.members().values()]}"
     ]
     for host in cluster.hosts:
@@ -30,10 +31,10 @@ def _host(host: SimulatedHost) -> list[str]:
         return [f"{process.loop.name}: {' '.join(filter(None, state))}"]
     session = "" if process.coordination is None else process.coordination.session.value
     fenced = {each.broker_id: (each.epoch, each.fenced) for each in broker.image.brokers.values()}
-    office = "in office" if broker.controller.in_office else f"follows {broker.controller_id}"
+    role = "the active controller" if broker.controller.is_active else f"follows {broker.controller_id}"
     lines = [
         f"{process.loop.name}: {' '.join(filter(None, state))}, session {session},"
-        f" epoch {broker.broker_epoch}, metadata {broker.store.end}, {office},"
+        f" epoch {broker.broker_epoch}, metadata {broker.store.end}, {role},"
         f" brokers (epoch, fenced) {fenced}"
     ]
     for topic in broker.image.topics_by_name.values():

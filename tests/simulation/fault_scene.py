@@ -39,9 +39,9 @@ class FaultScene:
             if leaders:
                 return self.random.choice(leaders)
         elif chance < 0.7:
-            office = self.cluster.ensemble.office
-            if office is not None and self.cluster.hosts[office.holder - 1].is_running:
-                return self.cluster.hosts[office.holder - 1]
+            controller = self.cluster.ensemble.active_controller
+            if controller is not None and self.cluster.hosts[controller.holder - 1].is_running:
+                return self.cluster.hosts[controller.holder - 1]
         return self.random.choice(running)
 
     @staticmethod

@@ -57,14 +57,14 @@ def is_ready(host: SimulatedHost) -> bool:
     return host.process is not None and host.process.is_ready
 
 
-def in_office(cluster: SimulatedCluster) -> SimulatedHost:
-    (host,) = [each for each in cluster.hosts if each.broker is not None and each.broker.controller.in_office]
+def is_active(cluster: SimulatedCluster) -> SimulatedHost:
+    (host,) = [each for each in cluster.hosts if each.broker is not None and each.broker.controller.is_active]
     return host
 
 
-def out_of_office(cluster: SimulatedCluster) -> SimulatedHost:
+def resigned(cluster: SimulatedCluster) -> SimulatedHost:
     return next(
-        each for each in cluster.hosts if each.broker is not None and not each.broker.controller.in_office
+        each for each in cluster.hosts if each.broker is not None and not each.broker.controller.is_active
     )
 
 
@@ -103,7 +103,7 @@ NO_ELECTION = ElectLeadersRequest(election_type=9, topic_partitions=None, timeou
 # --- forwarding -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("pick", [in_office, out_of_office])
+@pytest.mark.parametrize("pick", [is_active, resigned])
 def test_a_request_that_cannot_be_answered_is_refused_at_once(cluster: SimulatedCluster, pick: Any) -> None:
     """Neither waited for for ever, nor sent to the controller again and again."""
     task = forwarded(pick(cluster), NO_ELECTION, 2)
@@ -112,7 +112,7 @@ def test_a_request_that_cannot_be_answered_is_refused_at_once(cluster: Simulated
 
 
 def test_a_request_that_cannot_be_answered_does_not_disturb_others(cluster: SimulatedCluster) -> None:
-    host = out_of_office(cluster)
+    host = resigned(cluster)
     wanted = CreatableTopic(name="new", num_partitions=3, replication_factor=3, assignments=[], configs=[])
     bad = forwarded(host, NO_ELECTION, 2)
     good = forwarded(host, CreateTopicsRequest(topics=[wanted], timeout_ms=1000), 7)
@@ -123,7 +123,7 @@ def test_a_request_that_cannot_be_answered_does_not_disturb_others(cluster: Simu
 
 def test_an_envelope_holds_only_what_is_forwarded(cluster: SimulatedCluster) -> None:
     """One in another, and again, would cost a copy of the rest each."""
-    host = in_office(cluster)
+    host = is_active(cluster)
     inner = enveloped(NO_ELECTION, 2)
     channel = running(host).channel
     answer = finish(cluster, begin(host, channel.request(enveloped(inner, 0), EnvelopeResponse)), 2)
@@ -131,7 +131,7 @@ def test_an_envelope_holds_only_what_is_forwarded(cluster: SimulatedCluster) -> 
 
 
 def test_a_broker_that_stops_does_not_wait_for_what_nobody_can_decide(cluster: SimulatedCluster) -> None:
-    host = out_of_office(cluster)
+    host = resigned(cluster)
     broker = running(host)
     for other in cluster.hosts:
         if other is not host:
@@ -152,7 +152,7 @@ def creation(name: str) -> CreateTopicsRequest:
     return CreateTopicsRequest(topics=[topic], timeout_ms=1000)
 
 
-@pytest.mark.parametrize("pick", [in_office, out_of_office])
+@pytest.mark.parametrize("pick", [is_active, resigned])
 def test_a_broker_stops_while_the_coordination_service_is_away(cluster: SimulatedCluster, pick: Any) -> None:
     """Nothing can be committed, so whatever waits for a commit is not waited for. Its client is told why."""
     host = pick(cluster)
@@ -187,9 +187,9 @@ def register_twin(cluster: SimulatedCluster, host: SimulatedHost) -> None:
     finish(cluster, loop.create_task(register()), 5)
 
 
-@pytest.mark.parametrize("pick", [in_office, out_of_office])
+@pytest.mark.parametrize("pick", [is_active, resigned])
 def test_a_process_that_was_replaced_ends(cluster: SimulatedCluster, pick: Any) -> None:
-    """It would hold the office, or ask for metadata that it is refused, and never be of use again."""
+    """It would hold the controllership, or ask for metadata that it is refused, and never be of use again."""
     host = pick(cluster)
     host.wanted = False
     broker = running(host)
@@ -222,7 +222,7 @@ def test_a_broker_that_cannot_register_again_says_so(
     def broken(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    host = out_of_office(cluster)
+    host = resigned(cluster)
     host.wanted = False
     broker = running(host)
     monkeypatch.setattr(description, "remember", broken)
@@ -238,8 +238,8 @@ def test_a_broker_starts_after_power_was_lost_behind_a_checkpoint(monkeypatch: p
     monkeypatch.setitem(cast(Any, MetadataStore.__init__).__kwdefaults__, "checkpoint_after", 10)
     with started() as cluster:
         for number in range(5):
-            finish(cluster, forwarded(in_office(cluster), creation(f"topic-{number}"), 7), 10)
-        host = out_of_office(cluster)
+            finish(cluster, forwarded(is_active(cluster), creation(f"topic-{number}"), 7), 10)
+        host = resigned(cluster)
         cluster.run_until(lambda: running(host).store.checkpoint_end > 0, 10, "there is a checkpoint")
         host.wanted = False
         monkeypatch.setattr(host.disk, "crash", partial(host.disk.crash, keep=0.0))
@@ -257,7 +257,7 @@ def test_a_start_that_is_broken_off_leaves_nothing_behind(
     cluster: SimulatedCluster, monkeypatch: pytest.MonkeyPatch, seconds: float
 ) -> None:
     """Wherever it was: no task, no session."""
-    host = out_of_office(cluster)
+    host = resigned(cluster)
     host.wanted = False
     host.stop()
     cluster.run_until(lambda: not host.is_running, 45, "the broker has stopped")
@@ -284,7 +284,7 @@ def test_a_start_outlasts_a_coordination_service_that_goes_while_the_broker_regi
         cluster.ensemble.lose_quorum()
         await register(membership)
 
-    host = out_of_office(cluster)
+    host = resigned(cluster)
     host.wanted = False
     host.stop()
     cluster.run_until(lambda: not host.is_running, 45, "the broker has stopped")
@@ -298,7 +298,7 @@ def test_a_start_outlasts_a_coordination_service_that_goes_while_the_broker_regi
 
 
 def test_brokers_that_stop_right_after_each_other_all_end(cluster: SimulatedCluster) -> None:
-    """The last one takes office, fences the one before it and hears of that while it stops itself."""
+    """The last one becomes controller, fences the one before it and hears of that while it stops itself."""
     for host in cluster.hosts:
         host.wanted = False
     while any(host.is_running for host in cluster.hosts):
@@ -315,7 +315,7 @@ def test_a_node_that_cannot_be_read_is_passed_over(
     def unreadable(*_: object) -> None:
         raise CorruptLog("another version")
 
-    holder, host = in_office(cluster), out_of_office(cluster)
+    holder, host = is_active(cluster), resigned(cluster)
     monkeypatch.setattr(description, "decode", unreadable)
     address = finish(cluster, begin(host, running(host).node.find_address(holder.broker_id)), 5)
     assert address == (holder.name, PORT)
@@ -334,15 +334,15 @@ def test_metadata_that_zookeeper_has_lost_stops_no_broker(cluster: SimulatedClus
     ensemble = cluster.ensemble
 
     def is_led() -> bool:
-        return any(running(host).controller.in_office for host in cluster.hosts)
+        return any(running(host).controller.is_active for host in cluster.hosts)
 
     last = ensemble.batches.pop()
     ensemble.end = last.sequence
     ensemble.expire_all()
-    cluster.run_until(lambda: not is_led(), 30, "the office is lost")
+    cluster.run_until(lambda: not is_led(), 30, "the controllership is lost")
     cluster.run_for(30)
     assert not is_led()
     assert not any(running(host).failure.done() for host in cluster.hosts)
     ensemble.batches.append(last)
     ensemble.end = running(cluster.hosts[0]).store.end
-    cluster.run_until(is_led, 30, "somebody is in office")
+    cluster.run_until(is_led, 30, "somebody is the active controller")

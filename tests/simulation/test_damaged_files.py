@@ -59,7 +59,7 @@ def test_seeds_damage_something() -> None:
 def test_a_damaged_copy_of_the_metadata_is_fetched_anew(damage: Callable[[SimulatedDisk], None]) -> None:
     """The broker once did not start again, and asked for a backup of what its peers have."""
     with scene() as it:
-        host = next(each for each in it.cluster.hosts if each not in it.in_office())
+        host = next(each for each in it.cluster.hosts if each not in it.active_controllers())
         host.before_start = lambda: damage(host.disk)
         host.stop()
         it.cluster.run_until(lambda: host.before_start is None, 10, "it has stopped, and starts again")
@@ -278,7 +278,7 @@ def test_a_leader_epoch_of_the_metadata_that_was_changed_is_cut_off_and_fetched_
     """Of the last batch: no checksum covers it, nothing behind contradicts it. Nothing could follow it, and
     the broker tried for ever (2005906, 2006001)."""
     with scene() as it:
-        follower = next(host for host in it.followers() if host not in it.in_office())
+        follower = next(host for host in it.followers() if host not in it.active_controllers())
         follower.wanted = False
         follower.kill()
         content = bytearray(follower.disk.content(METADATA))

@@ -15,7 +15,7 @@ from headrace.protocol.messages.delete_records_request import (
 )
 from headrace.replication.partition import Partition
 from tests.simulation.cluster import SimulatedCluster, SimulatedHost
-from tests.simulation.test_control_plane import begin, finish, forwarded, in_office, running, started
+from tests.simulation.test_control_plane import begin, finish, forwarded, is_active, running, started
 from tests.unit.log.material import NOW, batch_of
 
 
@@ -29,7 +29,7 @@ def with_three_records(cluster: SimulatedCluster) -> SimulatedHost:
     """The leader of a topic that is in sync everywhere."""
     wanted = CreatableTopic(name="orders", num_partitions=1, replication_factor=3, assignments=[], configs=[])
     finish(
-        cluster, forwarded(in_office(cluster), CreateTopicsRequest(topics=[wanted], timeout_ms=1000), 7), 5
+        cluster, forwarded(is_active(cluster), CreateTopicsRequest(topics=[wanted], timeout_ms=1000), 7), 5
     )
     cluster.run_until(lambda: any(each.is_leader for each in replicas(cluster)), 10, "it has a leader")
     (leader,) = [each for each in replicas(cluster) if each.is_leader]

@@ -12,11 +12,11 @@ from tests.simulation.test_found_by_seeds import scene
 KAFKAS = {"controlled.shutdown.retry.backoff.ms": "5000", "controlled.shutdown.max.retries": "3"}
 
 
-@pytest.mark.parametrize("in_office", [True, False], ids=["controller", "another"])
-def test_a_broker_whose_only_directory_failed_is_gone_soon(in_office: bool) -> None:
+@pytest.mark.parametrize("is_active", [True, False], ids=["controller", "another"])
+def test_a_broker_whose_only_directory_failed_is_gone_soon(is_active: bool) -> None:
     """It once asked itself four times, five seconds apart, to be allowed to leave."""
     with scene(properties=KAFKAS) as it:
-        host = next(each for each in it.cluster.hosts if (each in it.in_office()) is in_office)
+        host = next(each for each in it.cluster.hosts if (each in it.active_controllers()) is is_active)
         process, broker = host.process, host.broker
         assert broker is not None
         for operation in ("pwrite", "sync", "open"):

@@ -72,11 +72,11 @@ class Scene:
     def followers(self) -> list[SimulatedHost]:
         return [host for host in self.cluster.hosts if host.broker_id != self.row().leader]
 
-    def in_office(self) -> list[SimulatedHost]:
+    def active_controllers(self) -> list[SimulatedHost]:
         return [
             host
             for host in self.cluster.hosts
-            if host.broker is not None and host.broker.controller.in_office
+            if host.broker is not None and host.broker.controller.is_active
         ]
 
     def is_whole(self) -> bool:
@@ -103,17 +103,20 @@ def scene(
 
 
 def test_a_controller_that_was_deposed_in_silence_hears_of_it() -> None:
-    """Its session lives and it has nothing to commit: it once stayed in office for ever, beside another."""
+    """Its session lives and it has nothing to commit: it once stayed the active controller for ever, beside
+    another."""
     with scene() as it:
-        (old,) = it.in_office()
+        (old,) = it.active_controllers()
         others = [host for host in it.cluster.hosts if host is not old]
         for other in others:
             it.cluster.network.cut(old.name, other.name)
-        it.cluster.run_until(lambda: it.cluster.ensemble.epoch > 0, 20, "another takes office")
+        it.cluster.run_until(lambda: it.cluster.ensemble.epoch > 0, 20, "another becomes controller")
         it.cluster.network.heal()
-        it.cluster.run_until(lambda: it.in_office() != [] and old not in it.in_office(), 5, "it resigns")
+        it.cluster.run_until(
+            lambda: it.active_controllers() != [] and old not in it.active_controllers(), 5, "it resigns"
+        )
         it.cluster.run_until(it.is_whole, 20, "everybody follows the new one")
-        assert len(it.in_office()) == 1
+        assert len(it.active_controllers()) == 1
 
 
 def test_followers_that_registered_again_are_admitted_without_a_new_record() -> None:
@@ -129,8 +132,8 @@ def test_followers_that_registered_again_are_admitted_without_a_new_record() -> 
 
 
 def test_a_broker_that_nobody_saw_being_restarted_is_still_whole() -> None:
-    """It held everything, and was restarted twice while nobody was in office. It was once taken for one that
-    may have lost something, so that the last member left was elected: the one with the empty disk."""
+    """It held everything, and was restarted twice while no controller was active. It was once taken for one
+    that may have lost something, so that the last member left was elected: the one with the empty disk."""
     with scene() as it:
         replaced = it.cluster.hosts[it.row().leader - 1]
         steady, behind = it.followers()
@@ -146,7 +149,7 @@ def test_a_broker_that_nobody_saw_being_restarted_is_still_whole() -> None:
             steady.start()
             it.cluster.run_until(lambda: _has_registered(steady), 10, "it registers")
             steady.kill()
-        assert it.cluster.ensemble.end == committed, "somebody was in office"
+        assert it.cluster.ensemble.end == committed, "a controller was active"
         for host in it.cluster.hosts:
             host.start()
         it.cluster.run_until(it.is_whole, 40, "everybody is back")

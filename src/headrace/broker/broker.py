@@ -95,7 +95,7 @@ class Node(NamedTuple):
 
 
 class ToItself:
-    """Stands where a connection would, when a broker that is in office asks itself."""
+    """Stands where a connection would, when a broker that is the active controller asks itself."""
 
     peer_host = "127.0.0.1"
 
@@ -201,7 +201,7 @@ class Broker:
 
     @property
     def controller_id(self) -> int:
-        """Whom this broker takes to be in office; -1 if it knows of nobody."""
+        """Whom this broker takes to be the active controller; -1 if it knows of nobody."""
         return self.node.controller_id
 
     @property
@@ -244,7 +244,7 @@ class Broker:
     # --- life --------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Recover the logs, take office, host the partitions, then let the peers in."""
+        """Recover the logs, become controller, host the partitions, then let the peers in."""
         try:
             await self._start()
         except (Exception, asyncio.CancelledError):

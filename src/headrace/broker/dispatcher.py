@@ -121,7 +121,7 @@ class Dispatcher:
             raise InvalidRequest(f"{api.key.name} is served from its frame")
         if self.is_draining:
             raise NotController("the broker is stopping")
-        if api.at_controller and not self._broker.controller.in_office:
+        if api.at_controller and not self._broker.controller.is_active:
             return self._forward(header, bytes(frame), connection)
         if api.internal and not connection.is_link:
             self._broker.broker_hosts.believe(connection)

@@ -55,7 +55,7 @@ def _gauges(broker: Broker) -> BrokerGauges:
         preferred_replica_imbalance=leaderless + led_by_another,
         reassigning_partitions=moving,
         offline_log_directories=sum(not directory.is_online for directory in broker.logs.directories),
-        is_active_controller=broker.controller.in_office,
+        is_active_controller=broker.controller.is_active,
         global_topic_count=len(image.topics_by_name),
         global_partition_count=image.partition_count,
         active_brokers=len(image.brokers) - fenced,

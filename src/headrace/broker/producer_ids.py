@@ -14,7 +14,7 @@ from headrace.protocol.messages.allocate_producer_ids_response import AllocatePr
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
-# A refused producer asks again after half a second or more; an office moves faster than that.
+# A refused producer asks again after half a second or more; a controller moves faster than that.
 WAIT_SECONDS = 10.0
 RETRY_SECONDS = 0.05
 
@@ -29,7 +29,7 @@ class ProducerIds:
         self._asking = asyncio.Lock()
 
     async def next(self) -> int:
-        """Waits while nobody is in office. Raises CoordinatorLoading when that takes too long."""
+        """Waits while no controller is active. Raises CoordinatorLoading when that takes too long."""
         async with self._asking:
             if self._next == self._end:
                 block = await self._granted()

@@ -17,9 +17,9 @@ from headrace.core.ports import Clock
 from headrace.core.ports_coordination import (
     CommittedBatch,
     CommitUnknown,
+    ControllerFenced,
     Coordination,
     CoordinationUnavailable,
-    OfficeLost,
     SequenceTaken,
 )
 from headrace.protocol.batch import read_header
@@ -27,11 +27,11 @@ from headrace.protocol.batch import read_header
 MOST_ATTEMPTS = 3
 
 UntilConnected = Callable[[], Awaitable[None]]
-"""Waits until the session is connected again. Raises OfficeLost if it has ended."""
+"""Waits until the session is connected again. Raises ControllerFenced if it has ended."""
 
 
 class Pen:
-    """Valid for one term of office."""
+    """Valid for one term."""
 
     __slots__ = ("_clock", "_coordination", "_until_connected", "epoch")
 
@@ -80,7 +80,7 @@ class Pen:
         if not found:
             return False
         if found[0].sequence != sequence or found[0].batch != batch:
-            raise OfficeLost(f"another controller's batch is committed at {sequence}")
+            raise ControllerFenced(f"another controller's batch is committed at {sequence}")
         return True
 
     async def _read(self, sequence: int) -> Sequence[CommittedBatch]:

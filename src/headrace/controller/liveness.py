@@ -21,7 +21,7 @@ class Doomed(NamedTuple):
 
 
 class Liveness:
-    """Of one term of office."""
+    """Of one term."""
 
     __slots__ = ("_began", "_calm_since", "_heard", "_local_id", "_members", "_session", "_suspects")
 

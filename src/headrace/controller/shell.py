@@ -1,9 +1,10 @@
 """The controller as the broker uses it: operations in, one commit at a time, changes out.
 
-In office one task owns the image. It takes an operation, lets the machine decide on committed state, commits
-the records, applies them to the store, whose subscribers hear of it, and only then answers. An operation that
-has begun is carried through even if its caller has gone. Creations of different topics that wait together are
-decided and committed together, since none of them can change what another finds.
+While it is the active controller one task owns the image. It takes an operation, lets the machine decide on
+committed state, commits the records, applies them to the store, whose subscribers hear of it, and only then
+answers. An operation that has begun is carried through even if its caller has gone. Creations of different
+topics that wait together are decided and committed together, since none of them can change what another
+finds.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from headrace.core.errors import DiskFull, HeadraceError, InvalidRequest, NotCon
 from headrace.core.failures import report
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports import Clock
-from headrace.core.ports_coordination import CommitUnknown, Coordination, OfficeLost, SessionState
+from headrace.core.ports_coordination import CommitUnknown, ControllerFenced, Coordination, SessionState
 from headrace.core.tasks import spawn
 from headrace.protocol.stored.abort_transaction_record import AbortTransactionRecord
 from headrace.protocol.stored.no_op_record import NoOpRecord
@@ -69,7 +70,7 @@ class Controller:
         self._queue: deque[_Waiting] = deque()
         self._arrived = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
-        # Why no operation is taken; None while in office.
+        # Why no operation is taken; None while it is the active controller.
         self._over: HeadraceError | None = NotController("this broker is not the controller")
         self._on_resign: list[Callable[[HeadraceError], None]] = []
         self._gives_up = False
@@ -93,7 +94,7 @@ class Controller:
         return ControllerEpoch(-1) if self._pen is None else self._pen.epoch
 
     @property
-    def in_office(self) -> bool:
+    def is_active(self) -> bool:
         return self._over is None
 
     def on_resign(self, resigned: Callable[[HeadraceError], None]) -> None:
@@ -104,17 +105,17 @@ class Controller:
     # --- life -----------------------------------------------------------------------------------------------
 
     async def enter(self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None) -> None:
-        """Take office, catch up with what is committed, mark the beginning of the epoch, then serve.
+        """Become controller, catch up with what is committed, mark the beginning of the epoch, then serve.
 
-        Raises OfficeLost if another was faster. The queue is empty: whoever asked before was refused.
+        Raises ControllerFenced if another was faster. The queue is empty: whoever asked before was refused.
         """
         await self.settled()
         self._gives_up = False
-        epoch = await self._coordination.take_office(broker_id, deposing=deposing)
+        epoch = await self._coordination.claim_controller(broker_id, deposing=deposing)
         self._pen = Pen(self._coordination, self._clock, epoch, self._until_connected)
         if self._store.end < await self._coordination.start_offset():
             # From now on nobody trims. Whoever did so before has left this copy too far behind.
-            raise OfficeLost("what this broker lacks of the metadata was trimmed")
+            raise ControllerFenced("what this broker lacks of the metadata was trimmed")
         async for batch in self._pen.committed_from(self._store.end):
             self._store.apply(batch)
         opening: list[RecordGroup] = [[NoOpRecord()]]
@@ -142,7 +143,7 @@ class Controller:
             self._owner = None
 
     def resign(self, error: HeadraceError) -> None:
-        """Give the office up: its session is over. What is being committed is settled by whoever follows."""
+        """Resign: its session is over. What is being committed is settled by whoever follows."""
         if self._over is None:
             self._resign(NotController(str(error)), [])
             self._give_up()
@@ -164,9 +165,9 @@ class Controller:
         try:
             while True:
                 if self._coordination.session is SessionState.LOST:
-                    raise OfficeLost("the session ended, and the office with it")
+                    raise ControllerFenced("the session ended, and the controllership with it")
                 if self._gives_up:
-                    raise OfficeLost("the term is over")
+                    raise ControllerFenced("the term is over")
                 if self._coordination.session is SessionState.CONNECTED:
                     return
                 self._reconsider.clear()
@@ -254,7 +255,7 @@ class Controller:
             together = self._take()
             try:
                 await self._carry_out(together)
-            except (OfficeLost, CommitUnknown) as error:
+            except (ControllerFenced, CommitUnknown) as error:
                 # Also if the service never says what became of a commit: whoever enters next finds out.
                 self._resign(NotController(str(error)), together)
             except HeadraceError as error:
@@ -318,7 +319,7 @@ class Controller:
 
     async def _write(self, payloads: list[Payload]) -> None:
         pen = self._pen
-        assert pen is not None, "nobody commits before entering office"
+        assert pen is not None, "nobody commits before becoming controller"
         for payload in payloads:
             batch = await pen.write(self._store.end, payload.values)
             self._store.apply(batch, payload.records)

@@ -1,6 +1,6 @@
 """This broker's metadata: the image, the copy of the log that it is replayed from, and who follows it.
 
-Every broker has one, whoever is in office. Only committed batches come in, one after the other, so what a
+Every broker has one, the active controller. Only committed batches come in, one after the other, so what a
 store has applied is always a prefix of what is committed, and no copy ever has to be cut back.
 """
 

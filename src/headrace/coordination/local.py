@@ -2,7 +2,7 @@
 
 The journal is the truth. A commit is its append plus its sync; the controller epoch is the leader
 epoch in the batches, so a restart finds the last one that ever committed something. Membership and
-office are in memory: they end with the process, as they should.
+controller are in memory: they end with the process, as they should.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from headrace.core.errors import DiskFull, StorageError
 from headrace.core.failures import report
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
+    ActiveController,
     ClusterIdMissing,
     CommittedBatch,
     CommitUnknown,
+    ControllerFenced,
     Member,
-    Office,
-    OfficeLost,
     SequenceTaken,
     SessionState,
     SnapshotPointer,
@@ -60,18 +60,18 @@ class LocalCoordination:
     def __init__(self, journal: Journal, *, cluster_id: str | None = None) -> None:
         self._journal = journal
         self._cluster_id = cluster_id
-        # Held while a batch is being synced: whoever takes office meanwhile waits, so a commit is
-        # wholly before or wholly after a change of office.
+        # Held while a batch is being synced: whoever becomes controller meanwhile waits, so a commit is
+        # wholly before or wholly after a change of the controller.
         self._commit = asyncio.Lock()
         # What is in the journal when we open it was committed: an unsynced tail that survived is whole.
         self._committed_end = journal.end()
         self._epoch = ControllerEpoch(journal.latest_epoch())
-        self._office: Office | None = None
+        self._active_controller: ActiveController | None = None
         self._members: dict[BrokerId, Member] = {}
         self._versions: dict[BrokerId, dict[UUID, int]] = {}
         self._last_broker_epoch = -1
         self._watchers: list[Callable[[], None]] = []
-        self._office_watchers: list[Callable[[], None]] = []
+        self._controller_watchers: list[Callable[[], None]] = []
         self._snapshot: SnapshotPointer | None = None
         self._failure: StorageError | None = None
 
@@ -101,7 +101,7 @@ class LocalCoordination:
 
     async def close(self) -> None:
         self._members.clear()
-        self._office = None
+        self._active_controller = None
 
     async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
         if self._cluster_id is None:
@@ -142,32 +142,34 @@ class LocalCoordination:
     async def versions(self, broker_id: BrokerId) -> Mapping[UUID, int]:
         return dict(self._versions.get(broker_id, {}))
 
-    async def take_office(
+    async def claim_controller(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
     ) -> ControllerEpoch:
         async with self._commit:
             if deposing is not None and deposing != self._epoch:
-                raise OfficeLost(f"controller epoch {self._epoch} has begun, {deposing} is over already")
+                raise ControllerFenced(
+                    f"controller epoch {self._epoch} has begun, {deposing} is over already"
+                )
             self._epoch = ControllerEpoch(self._epoch + 1)
             epoch = self._epoch
-            self._office = Office(broker_id, epoch)
-        _tell(self._office_watchers)
+            self._active_controller = ActiveController(broker_id, epoch)
+        _tell(self._controller_watchers)
         return epoch
 
-    async def office(self) -> Office | None:
-        return self._office
+    async def active_controller(self) -> ActiveController | None:
+        return self._active_controller
 
     async def latest_epoch(self) -> ControllerEpoch:
         return self._epoch
 
-    def watch_office(self, changed: Callable[[], None]) -> Callable[[], None]:
-        return _watch(self._office_watchers, changed)
+    def watch_controller(self, changed: Callable[[], None]) -> Callable[[], None]:
+        return _watch(self._controller_watchers, changed)
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
         async with self._commit:
             if self._failure is not None:
                 raise self._failure
-            self._require_office(epoch)
+            self._require_active(epoch)
             if sequence < self._committed_end:
                 raise SequenceTaken(f"sequence {sequence} is committed; the end is {self._committed_end}")
             header = read_header(batch)
@@ -178,9 +180,9 @@ class LocalCoordination:
             await self._store(batch)
             self._committed_end = header.next_offset
 
-    def _require_office(self, epoch: ControllerEpoch) -> None:
-        if self._office is None or epoch != self._office.epoch:
-            raise OfficeLost(f"controller epoch {epoch} is over, {self._epoch} is the latest")
+    def _require_active(self, epoch: ControllerEpoch) -> None:
+        if self._active_controller is None or epoch != self._active_controller.epoch:
+            raise ControllerFenced(f"controller epoch {epoch} is over, {self._epoch} is the latest")
 
     async def _store(self, batch: bytes) -> None:
         """An error here is final, except DiskFull: after a failed sync nobody knows what the disk holds."""
@@ -221,14 +223,14 @@ class LocalCoordination:
         return self._snapshot
 
     async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
-        self._require_office(epoch)
+        self._require_active(epoch)
         self._snapshot = pointer
 
     async def trim(self, before: int, epoch: ControllerEpoch) -> None:
         """Keeps everything: the journal is this node's only copy."""
         if before > self._committed_end:
             raise ValueError(f"nothing is committed at {before} yet")
-        self._require_office(epoch)
+        self._require_active(epoch)
 
 
 def _tell(watchers: list[Callable[[], None]]) -> None:

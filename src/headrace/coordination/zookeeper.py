@@ -4,8 +4,8 @@
     await coordination.start()
 
 ZooKeeper is the write-ahead log of the metadata. A commit is one write to it: check that we are still in
-office, create the node of the batch. Taking office, registering, moving the snapshot pointer are one write
-each. Every read that decides something asks a server that has caught up first. The parts are in
+controller, create the node of the batch. Becoming controller, registering, moving the snapshot pointer are
+one write each. Every read that decides something asks a server that has caught up first. The parts are in
 `coordination/ensemble/`; one event loop owns an instance.
 """
 
@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.coordination.ensemble.controller_election import ControllerElection
 from headrace.coordination.ensemble.members import Members
 from headrace.coordination.ensemble.metadata_log import MetadataLog
-from headrace.coordination.ensemble.office import OfficeKeeper
 from headrace.coordination.ensemble.paths import Paths
 from headrace.coordination.ensemble.requests import Exists, children, create, exists, get, stored
 from headrace.coordination.ensemble.session import Proof, Session, make_lasting_nodes
@@ -27,11 +27,11 @@ from headrace.coordination.ensemble.watches import LastingWatch
 from headrace.core.errors import ConfigError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
+    ActiveController,
     ClusterIdMissing,
     CommittedBatch,
     CoordinationUnavailable,
     Member,
-    Office,
     SessionState,
     SnapshotPointer,
 )
@@ -54,14 +54,14 @@ class ZooKeeperCoordination:
             timeout_ms=session_timeout_ms,
             connect_timeout_ms=connection_timeout_ms or session_timeout_ms,
         )
-        self._offices = OfficeKeeper(self._session, self._paths)
-        self._log = MetadataLog(self._session, self._paths, self._offices)
+        self._election = ControllerElection(self._session, self._paths)
+        self._log = MetadataLog(self._session, self._paths, self._election)
         self._members = Members(self._session, self._paths)
         self._versions = DirectoryVersions(self._session, self._paths)
         self._members_watch = LastingWatch(
             self._session, lambda fired: children(self._paths.members, watch=fired)
         )
-        self._office_watch = LastingWatch(
+        self._controller_watch = LastingWatch(
             self._session, lambda fired: exists(self._paths.controller, watch=fired)
         )
 
@@ -157,19 +157,19 @@ class ZooKeeperCoordination:
     async def versions(self, broker_id: BrokerId) -> Mapping[UUID, int]:
         return await self._versions.of(broker_id)
 
-    async def take_office(
+    async def claim_controller(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
     ) -> ControllerEpoch:
-        return await self._offices.take(broker_id, deposing)
+        return await self._election.take(broker_id, deposing)
 
-    async def office(self) -> Office | None:
-        return await self._offices.office()
+    async def active_controller(self) -> ActiveController | None:
+        return await self._election.active_controller()
 
     async def latest_epoch(self) -> ControllerEpoch:
-        return await self._offices.latest_epoch()
+        return await self._election.latest_epoch()
 
-    def watch_office(self, changed: Callable[[], None]) -> Callable[[], None]:
-        return self._office_watch.listen(changed)
+    def watch_controller(self, changed: Callable[[], None]) -> Callable[[], None]:
+        return self._controller_watch.listen(changed)
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
         await self._log.append(sequence, batch, epoch)

@@ -1,7 +1,7 @@
-"""The coordination port: where metadata is committed, who lives, who holds the office of controller.
+"""The coordination port: where metadata is committed, who lives, who holds the controllership.
 
-The seam is small on purpose. A metadata batch is opaque bytes with a sequence (the base offset of its
-first record), and a commit is one atomic step: "I am still in office" and "this is the next sequence".
+The seam is small on purpose. A metadata batch is opaque bytes with a sequence (the base offset of its first
+record), and a commit is one atomic step: "I am still the active controller" and "this is the next sequence".
 Everything else about metadata lives above this port.
 
 Two implementations pass one behaviour suite: a local one over the synced log of a single node, and a
@@ -20,11 +20,11 @@ from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 
 
 class CoordinationError(HeadraceError):
-    """What a commit, an office or a registration can come to, other than success."""
+    """What a commit, a controllership or a registration can come to, other than success."""
 
 
-class OfficeLost(CoordinationError):
-    """Another controller has taken office since. The only answer is to resign; never to repeat."""
+class ControllerFenced(CoordinationError):
+    """Another controller has become controller since. The only answer is to resign; never to repeat."""
 
 
 class SequenceTaken(CoordinationError):
@@ -48,7 +48,7 @@ class CommittedBatch(NamedTuple):
     batch: bytes
 
 
-class Office(NamedTuple):
+class ActiveController(NamedTuple):
     holder: BrokerId
     epoch: ControllerEpoch
 
@@ -60,13 +60,14 @@ class Member(NamedTuple):
 
 
 class SessionState(Enum):
-    """How this process stands with the service. Only a connected one may take office or commit."""
+    """How this process stands with the service. Only a connected one may become controller or commit."""
 
     CONNECTED = "connected"
     SUSPENDED = "suspended"
     """The service does not answer. The session may still live there: nothing is known to be lost."""
     LOST = "lost"
-    """The session has ended, and with it the membership and the office: register again once connected."""
+    """The session has ended, and with it the membership and the controllership: register again once
+    connected."""
 
 
 class SnapshotPointer(NamedTuple):
@@ -108,7 +109,7 @@ class Coordination(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the session: membership and office go at once."""
+        """End the session: membership and controller go at once."""
         ...
 
     async def claim_cluster_id(self, proposed: str, *, directories_empty: bool) -> str:
@@ -143,35 +144,37 @@ class Coordination(Protocol):
         """What was noted last, by whichever process of that broker; empty if nothing was."""
         ...
 
-    async def take_office(
+    async def claim_controller(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
     ) -> ControllerEpoch:
-        """Depose whoever is in office and enter it, in one step. The epoch is above all before it.
+        """Depose the active controller and enter it, in one step. The epoch is above all before it.
 
-        `deposing` is the epoch that the caller believes to be over (-1: nobody was ever in office). Raises
-        OfficeLost if a later one has begun, so that of many who want to succeed one does. Raises
+        `deposing` is the epoch that the caller believes to be over (-1: no controller was ever active).
+        Raises ControllerFenced if a later one has begun, so that of many who want to succeed one does. Raises
         CoordinationUnavailable if the session is not connected, or the outcome cannot be told.
         """
         ...
 
-    async def office(self) -> Office | None:
-        """Who is in office, with the latest epoch; None while nobody is, or its holder's session ended."""
+    async def active_controller(self) -> ActiveController | None:
+        """Who is the active controller, with the latest epoch; None while nobody is, or its holder's session
+        ended."""
         ...
 
     async def latest_epoch(self) -> ControllerEpoch:
-        """The epoch that was given last, -1 if none was: what `take_office` may depose."""
+        """The epoch that was given last, -1 if none was: what `claim_controller` may depose."""
         ...
 
-    def watch_office(self, changed: Callable[[], None]) -> Callable[[], None]:
-        """Call `changed` after the office was entered or left, until the returned function is called."""
+    def watch_controller(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call `changed` after the controllership was entered or left, until the returned function is
+        called."""
         ...
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
         """Commit `batch` at `sequence`, which must be the end of what is committed.
 
-        Returns when the batch is durable. Raises OfficeLost if `epoch` is no longer in office,
-        SequenceTaken if the sequence is below the end, CommitUnknown if the outcome cannot be told,
-        CoordinationUnavailable if nothing was tried, DiskFull if it was refused for lack of room.
+        Returns when the batch is durable. Raises ControllerFenced if `epoch` is no longer the active
+        controller, SequenceTaken if the sequence is below the end, CommitUnknown if the outcome cannot be
+        told, CoordinationUnavailable if nothing was tried, DiskFull if it was refused for lack of room.
         """
         ...
 
@@ -193,7 +196,7 @@ class Coordination(Protocol):
     async def snapshot(self) -> SnapshotPointer | None: ...
 
     async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
-        """Say that `pointer.holders` hold this snapshot. Fenced like `append`: OfficeLost."""
+        """Say that `pointer.holders` hold this snapshot. Fenced like `append`: ControllerFenced."""
         ...
 
     async def trim(self, before: int, epoch: ControllerEpoch) -> None:

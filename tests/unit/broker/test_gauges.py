@@ -38,7 +38,7 @@ def gauges(*rows: PartitionState) -> BrokerGauges:
         image=SimpleNamespace(brokers={}, topics_by_name={"t": topic}, partition_count=len(rows)),
         partitions=Partitions(),
         logs=SimpleNamespace(directories=[]),
-        controller=SimpleNamespace(in_office=False),
+        controller=SimpleNamespace(is_active=False),
         fetch_purgatory=(),
         produce_purgatory=(),
         fetch_sessions=Sessions(),

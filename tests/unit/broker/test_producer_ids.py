@@ -1,4 +1,4 @@
-"""Producer ids come in blocks from the controller, and wait for it while the office moves."""
+"""Producer ids come in blocks from the controller, and wait for it while the controller moves."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ async def test_a_block_is_used_up_before_the_next() -> None:
     "away",
     [
         PeerReset("the controller stopped"),
-        NotController("nobody is in office"),
+        NotController("no controller is active"),
         AllocateProducerIdsResponse(error_code=ErrorCode.NOT_CONTROLLER),
         AllocateProducerIdsResponse(error_code=ErrorCode.STALE_BROKER_EPOCH),
     ],
 )
-async def test_a_producer_waits_while_the_office_moves(
+async def test_a_producer_waits_while_the_controller_moves(
     away: AllocateProducerIdsResponse | Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(producer_ids, "RETRY_SECONDS", 0.001)

@@ -12,7 +12,7 @@ from headrace.controller.store import ensure_held
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import BrokerId, ControllerEpoch
-from headrace.core.ports_coordination import CommittedBatch, CommitUnknown, OfficeLost
+from headrace.core.ports_coordination import CommittedBatch, CommitUnknown, ControllerFenced
 from headrace.protocol.batch import read_header
 from headrace.protocol.stored.no_op_record import NoOpRecord
 from tests.unit.controller.cluster import FixedClock
@@ -61,7 +61,7 @@ async def connected() -> None:
 
 
 async def pen_for(port: LocalCoordination) -> Pen:
-    return Pen(port, FixedClock(), await port.take_office(BrokerId(1)), connected)
+    return Pen(port, FixedClock(), await port.claim_controller(BrokerId(1)), connected)
 
 
 async def committed(port: LocalCoordination) -> Sequence[CommittedBatch]:
@@ -99,11 +99,11 @@ async def test_it_is_not_tried_for_ever() -> None:
 async def test_another_controllers_batch_at_our_sequence_means_we_are_deposed() -> None:
     port = Doubtful(MemoryJournal())
     pen = await pen_for(port)
-    rival_epoch = await port.take_office(BrokerId(2))
+    rival_epoch = await port.claim_controller(BrokerId(2))
     rival = encode_metadata_batch([VALUE], base_offset=0, controller_epoch=rival_epoch, timestamp_ms=0)
     await port.append(0, rival, rival_epoch)
     port.doubts = [False]
-    with pytest.raises(OfficeLost):
+    with pytest.raises(ControllerFenced):
         await pen.write(0, [VALUE])
     assert [batch.batch for batch in await committed(port)] == [rival]
 

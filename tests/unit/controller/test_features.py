@@ -55,7 +55,7 @@ def test_a_broker_that_is_removed_is_not_waited_for() -> None:
     cluster.do(cluster.machine.register_broker(description(0), BrokerEpoch(100)))
     cluster.do(cluster.machine.unregister_broker(cluster.image.brokers[1].broker_id))
     assert finalised(cluster) is None
-    cluster.do(cluster.machine.finalise_features())  # whoever takes office next
+    cluster.do(cluster.machine.finalise_features())  # whoever becomes controller next
     assert finalised(cluster) == LATEST_TRANSACTION_VERSION
 
 

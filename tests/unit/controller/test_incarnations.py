@@ -108,7 +108,7 @@ def test_the_last_leader_is_not_elected_with_an_empty_disk() -> None:
 
 
 def test_incarnations_that_no_controller_heard_of_do_not_cost_the_proof() -> None:
-    """It was started three times while nobody was in office, on a host that stayed up."""
+    """It was started three times while no controller was active, on a host that stayed up."""
     cluster = three()
     cluster.fence(2)
     cluster.do(cluster.machine.fence_brokers([0, 1]))

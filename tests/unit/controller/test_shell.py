@@ -92,10 +92,10 @@ async def allocate(controller: Controller) -> ProducerIdBlock:
     return await controller.allocate_producer_ids(BrokerId(1), controller.image.brokers[1].epoch)
 
 
-async def test_the_first_start_finalises_registers_and_is_in_office() -> None:
+async def test_the_first_start_finalises_registers_and_is_in_controller() -> None:
     journal = MemoryJournal()
     async with running(journal) as controller:
-        assert controller.in_office
+        assert controller.is_active
         assert controller.image.metadata_version > 0
         broker = controller.image.brokers[1]
         assert broker.active
@@ -137,7 +137,7 @@ async def test_a_full_disk_refuses_a_change_and_takes_the_next_one() -> None:
         assert isinstance((await create(controller, "refused")).error, DiskFull)
         with pytest.raises(DiskFull):
             await allocate(controller)
-        assert controller.in_office
+        assert controller.is_active
         assert controller.image.topic("refused") is None
         journal.is_full = False
         assert (await create(controller, "taken")).error is None
@@ -357,7 +357,7 @@ async def test_a_deposed_controller_resigns_and_changes_nothing() -> None:
     with pytest.raises(NotController):
         await create(old, "zombie")
     assert isinstance(told[0], NotController)
-    assert not old.in_office
+    assert not old.is_active
     with pytest.raises(NotController):
         await allocate(old)
     assert (await create(new, "after")).error is None
@@ -417,5 +417,5 @@ async def test_a_fault_in_applying_a_commit_ends_the_controller(monkeypatch: pyt
         monkeypatch.setattr(ControllerMachine, "replay", broken)
         with pytest.raises(ServerError):
             await create(controller, "t")
-        assert not controller.in_office
+        assert not controller.is_active
         assert len(told) == 1

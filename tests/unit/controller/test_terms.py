@@ -1,4 +1,4 @@
-"""How terms of office end, and what cannot end one."""
+"""How terms of controller end, and what cannot end one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from headrace.controller.operations import ConfigChange, ConfigOp, NewTopic
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import HeadraceError, InvalidRequest, NotController
 from headrace.core.ids import BrokerId, ControllerEpoch
-from headrace.core.ports_coordination import CommitUnknown, OfficeLost
+from headrace.core.ports_coordination import CommitUnknown, ControllerFenced
 from tests.unit.controller.test_shell import controller_on, create, enter, running
 from tests.unit.coordination.memory_journal import MemoryJournal
 
@@ -31,7 +31,7 @@ async def test_what_no_record_can_say_is_refused_and_harms_nobody() -> None:
         end = controller.end_offset
         with pytest.raises(InvalidRequest):
             await throttle(2)
-        assert controller.in_office
+        assert controller.is_active
         assert controller.end_offset == end
 
 
@@ -67,15 +67,15 @@ async def test_what_is_left_of_a_term_does_not_end_the_next_one() -> None:
     port.answer = answer = asyncio.get_running_loop().create_future()
     in_flight = asyncio.create_task(create(controller, "t"))
     await asyncio.sleep(0.01)
-    controller.resign(OfficeLost("the session ended"))
+    controller.resign(ControllerFenced("the session ended"))
     port.answer = None
     again = asyncio.create_task(controller.enter(BrokerId(1)))
     await asyncio.sleep(0.05)
-    answer.set_result(OfficeLost("another controller has taken office"))
+    answer.set_result(ControllerFenced("another controller has become controller"))
     await again
     with pytest.raises(NotController):
         await in_flight
-    assert controller.in_office
+    assert controller.is_active
     assert (await create(controller, "u")).error is None
     await controller.stop()
 

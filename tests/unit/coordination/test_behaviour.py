@@ -11,7 +11,7 @@ from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     ClusterIdMissing,
     CommittedBatch,
-    OfficeLost,
+    ControllerFenced,
     SequenceTaken,
     SessionState,
     SnapshotPointer,
@@ -25,7 +25,7 @@ NEVER = ControllerEpoch(-1)
 
 async def test_a_commit_is_read_back_with_its_sequence(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     first, second = batch(0, b"a", b"b", epoch=epoch), batch(2, b"c", epoch=epoch)
     await port.append(0, first, epoch)
     await port.append(2, second, epoch)
@@ -37,33 +37,33 @@ async def test_a_commit_is_read_back_with_its_sequence(world: World) -> None:
 
 async def test_every_process_reads_what_one_committed(world: World) -> None:
     writer, reader = await world.open(), await world.open()
-    epoch = await writer.take_office(ONE)
+    epoch = await writer.claim_controller(ONE)
     await writer.append(0, batch(0, b"a", epoch=epoch), epoch)
     assert [found.sequence for found in await reader.read(0)] == [0]
 
 
 async def test_a_commit_survives_a_restart(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     committed = batch(0, b"a", epoch=epoch)
     await port.append(0, committed, epoch)
     await world.restart()
     assert list(await (await world.open()).read(0)) == [CommittedBatch(0, committed)]
 
 
-async def test_nobody_commits_without_office(world: World) -> None:
+async def test_nobody_commits_without_controller(world: World) -> None:
     port = await world.open()
-    with pytest.raises(OfficeLost):
+    with pytest.raises(ControllerFenced):
         await port.append(0, batch(0, b"a"), ControllerEpoch(0))
     assert list(await port.read(0)) == []
 
 
 async def test_a_deposed_controller_is_refused(world: World) -> None:
     old, new = await world.open(), await world.open()
-    old_epoch = await old.take_office(ONE)
+    old_epoch = await old.claim_controller(ONE)
     await old.append(0, batch(0, b"a", epoch=old_epoch), old_epoch)
-    new_epoch = await new.take_office(TWO)
-    with pytest.raises(OfficeLost):
+    new_epoch = await new.claim_controller(TWO)
+    with pytest.raises(ControllerFenced):
         await old.append(1, batch(1, b"zombie", epoch=old_epoch), old_epoch)
     await new.append(1, batch(1, b"b", epoch=new_epoch), new_epoch)
     assert [found.sequence for found in await new.read(0)] == [0, 1]
@@ -80,30 +80,30 @@ async def test_versions_of_directories_are_kept_for_the_next_process(world: Worl
     assert await other.versions(TWO) == {UUID(int=1): 1}
 
 
-async def test_office_tells_its_holder_and_epochs_only_rise(world: World) -> None:
+async def test_controller_tells_its_holder_and_epochs_only_rise(world: World) -> None:
     port = await world.open()
-    assert await port.office() is None
-    first = await port.take_office(ONE)
-    second = await port.take_office(ONE)
-    third = await port.take_office(TWO)
+    assert await port.active_controller() is None
+    first = await port.claim_controller(ONE)
+    second = await port.claim_controller(ONE)
+    third = await port.claim_controller(TWO)
     assert first < second < third
-    office = await port.office()
-    assert office is not None
-    assert office == (TWO, third)
+    controller = await port.active_controller()
+    assert controller is not None
+    assert controller == (TWO, third)
 
 
 async def test_an_epoch_that_committed_is_never_given_again(world: World) -> None:
     port = await world.open()
     for _ in range(3):
-        epoch = await port.take_office(ONE)
+        epoch = await port.claim_controller(ONE)
     await port.append(0, batch(0, b"a", epoch=epoch), epoch)
     await world.restart()
-    assert await (await world.open()).take_office(ONE) > epoch
+    assert await (await world.open()).claim_controller(ONE) > epoch
 
 
 async def test_a_sequence_is_committed_once(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     await port.append(0, batch(0, b"a", epoch=epoch), epoch)
     with pytest.raises(SequenceTaken):
         await port.append(0, batch(0, b"other", epoch=epoch), epoch)
@@ -112,7 +112,7 @@ async def test_a_sequence_is_committed_once(world: World) -> None:
 
 async def test_a_gap_is_refused(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     with pytest.raises(ValueError):
         await port.append(5, batch(5, b"a", epoch=epoch), epoch)
     assert list(await port.read(0)) == []
@@ -120,7 +120,7 @@ async def test_a_gap_is_refused(world: World) -> None:
 
 async def test_of_many_commits_at_once_at_one_sequence_one_wins(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     outcomes = await asyncio.gather(
         *(port.append(0, batch(0, b"%d" % i, epoch=epoch), epoch) for i in range(5)), return_exceptions=True
     )
@@ -143,9 +143,9 @@ async def test_each_registration_is_a_higher_epoch(world: World) -> None:
 
 async def test_a_broker_epoch_that_a_record_tells_of_is_never_given_again(world: World) -> None:
     port = await world.open()
-    office = await port.take_office(ONE)
+    controller = await port.claim_controller(ONE)
     before = await port.register(ONE, b"")
-    await port.append(0, batch(0, b"registration", epoch=office), office)
+    await port.append(0, batch(0, b"registration", epoch=controller), controller)
     await world.restart()
     assert await (await world.open()).register(ONE, b"") > before
 
@@ -227,72 +227,72 @@ async def test_a_broker_with_data_never_makes_a_cluster(world: World) -> None:
 
 async def test_of_many_successors_of_one_controller_one_enters(world: World) -> None:
     ports = [await world.open() for _ in range(4)]
-    over = await ports[0].take_office(ONE)
+    over = await ports[0].claim_controller(ONE)
     outcomes = await asyncio.gather(
-        *(port.take_office(BrokerId(i), deposing=over) for i, port in enumerate(ports)),
+        *(port.claim_controller(BrokerId(i), deposing=over) for i, port in enumerate(ports)),
         return_exceptions=True,
     )
     entered = [outcome for outcome in outcomes if isinstance(outcome, int)]
     assert len(entered) == 1
-    assert sum(isinstance(outcome, OfficeLost) for outcome in outcomes) == 3
+    assert sum(isinstance(outcome, ControllerFenced) for outcome in outcomes) == 3
     assert await ports[0].latest_epoch() == entered[0] > over
 
 
 async def test_the_first_controller_deposes_nobody(world: World) -> None:
     one, two = await world.open(), await world.open()
     assert await one.latest_epoch() == NEVER
-    epoch = await one.take_office(ONE, deposing=NEVER)
-    with pytest.raises(OfficeLost):
-        await two.take_office(TWO, deposing=NEVER)
+    epoch = await one.claim_controller(ONE, deposing=NEVER)
+    with pytest.raises(ControllerFenced):
+        await two.claim_controller(TWO, deposing=NEVER)
     assert await two.latest_epoch() == epoch
-    assert await two.office() == (ONE, epoch)
+    assert await two.active_controller() == (ONE, epoch)
 
 
 async def test_whoever_fails_to_depose_changes_nothing(world: World) -> None:
     one, two = await world.open(), await world.open()
-    over = await one.take_office(ONE)
-    epoch = await one.take_office(ONE)
-    with pytest.raises(OfficeLost):
-        await two.take_office(TWO, deposing=over)
+    over = await one.claim_controller(ONE)
+    epoch = await one.claim_controller(ONE)
+    with pytest.raises(ControllerFenced):
+        await two.claim_controller(TWO, deposing=over)
     await one.append(0, batch(0, b"a", epoch=epoch), epoch)
-    assert await two.office() == (ONE, epoch)
+    assert await two.active_controller() == (ONE, epoch)
 
 
 async def test_watchers_hear_of_each_new_controller(world: World) -> None:
     watcher, port = await world.open(), await world.open()
     hints = Hints()
-    watcher.watch_office(hints)
+    watcher.watch_controller(hints)
     for holder in (ONE, TWO, ONE):
         before = hints.count
-        epoch = await port.take_office(holder)
+        epoch = await port.claim_controller(holder)
 
         async def is_seen(expected: tuple[BrokerId, ControllerEpoch] = (holder, epoch)) -> bool:
-            return await watcher.office() == expected
+            return await watcher.active_controller() == expected
 
         await hints.until(is_seen, since=before)
 
 
-async def test_membership_and_office_end_with_the_process(world: World) -> None:
+async def test_membership_and_controller_end_with_the_process(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     await port.register(ONE, b"")
     await port.append(0, batch(0, b"a", epoch=epoch), epoch)
     await world.restart()
     port = await world.open()
     assert await port.members() == {}
-    assert await port.office() is None
+    assert await port.active_controller() is None
     assert await port.latest_epoch() == epoch
-    with pytest.raises(OfficeLost):
+    with pytest.raises(ControllerFenced):
         await port.append(1, batch(1, b"b", epoch=epoch), epoch)
 
 
-async def test_closing_ends_membership_and_office_at_once(world: World) -> None:
+async def test_closing_ends_membership_and_controller_at_once(world: World) -> None:
     leaving, staying = await world.open(), await world.open()
     await leaving.register(ONE, b"")
-    await leaving.take_office(ONE)
+    await leaving.claim_controller(ONE)
     await leaving.close()
     assert await staying.members() == {}
-    assert await staying.office() is None
+    assert await staying.active_controller() is None
 
 
 async def test_a_session_that_is_open_is_connected(world: World) -> None:
@@ -307,7 +307,7 @@ async def test_a_session_that_is_open_is_connected(world: World) -> None:
 
 async def test_a_batch_must_begin_at_its_sequence(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     with pytest.raises(ValueError):
         await port.append(0, batch(7, b"a", epoch=epoch), epoch)
     assert await port.end() == 0
@@ -315,9 +315,9 @@ async def test_a_batch_must_begin_at_its_sequence(world: World) -> None:
 
 async def test_a_successor_goes_on_at_the_end(world: World) -> None:
     old, new = await world.open(), await world.open()
-    first = await old.take_office(ONE)
+    first = await old.claim_controller(ONE)
     await old.append(0, batch(0, b"a", b"b", epoch=first), first)
-    second = await new.take_office(TWO)
+    second = await new.claim_controller(TWO)
     with pytest.raises(SequenceTaken):
         await new.append(0, batch(0, b"c", epoch=second), second)
     with pytest.raises(ValueError):
@@ -328,7 +328,7 @@ async def test_a_successor_goes_on_at_the_end(world: World) -> None:
 
 async def test_a_long_log_is_read_whole_and_in_order(world: World) -> None:
     port = await world.open()
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     for offset in range(150):
         await port.append(offset, batch(offset, b"%d" % offset, epoch=epoch), epoch)
     seen: list[int] = []
@@ -340,12 +340,12 @@ async def test_a_long_log_is_read_whole_and_in_order(world: World) -> None:
 async def test_the_snapshot_pointer_is_moved_by_the_controller_alone(world: World) -> None:
     old, new = await world.open(), await world.open()
     assert await old.snapshot() is None
-    over = await old.take_office(ONE)
+    over = await old.claim_controller(ONE)
     first = SnapshotPointer(3, 0xFEDCBA98, (ONE,))
     await old.move_snapshot(first, over)
     assert await new.snapshot() == first
-    epoch = await new.take_office(TWO)
-    with pytest.raises(OfficeLost):
+    epoch = await new.claim_controller(TWO)
+    with pytest.raises(ControllerFenced):
         await old.move_snapshot(SnapshotPointer(9, 1, (ONE,)), over)
     assert await new.snapshot() == first
     second = SnapshotPointer(7, 2, (ONE, TWO))
@@ -356,7 +356,7 @@ async def test_the_snapshot_pointer_is_moved_by_the_controller_alone(world: Worl
 async def test_a_trimmed_log_still_has_its_end(world: World) -> None:
     port = await world.open()
     assert await port.start_offset() == 0
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     for offset in range(0, 20, 2):
         await port.append(offset, batch(offset, b"a", b"b", epoch=epoch), epoch)
     await port.trim(11, epoch)
@@ -375,11 +375,11 @@ async def test_a_trimmed_log_still_has_its_end(world: World) -> None:
 
 async def test_only_the_controller_trims(world: World) -> None:
     old, new = await world.open(), await world.open()
-    over = await old.take_office(ONE)
+    over = await old.claim_controller(ONE)
     for offset in range(3):
         await old.append(offset, batch(offset, b"a", epoch=over), over)
-    await new.take_office(TWO)
-    with pytest.raises(OfficeLost):
+    await new.claim_controller(TWO)
+    with pytest.raises(ControllerFenced):
         await old.trim(2, over)
     assert len(await new.read(0)) == 3
 

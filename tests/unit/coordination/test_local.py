@@ -10,7 +10,7 @@ from headrace.coordination import local
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import StorageError
 from headrace.core.ids import BrokerId
-from headrace.core.ports_coordination import CommitUnknown, OfficeLost
+from headrace.core.ports_coordination import CommitUnknown, ControllerFenced
 from tests.unit.coordination.memory_journal import MemoryJournal
 from tests.unit.coordination.worlds import batch
 
@@ -21,7 +21,7 @@ async def test_nothing_is_committed_or_readable_before_it_is_synced() -> None:
     journal = MemoryJournal()
     journal.gate = asyncio.Event()
     port = LocalCoordination(journal)
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     commit = asyncio.create_task(port.append(0, batch(0, b"a", epoch=epoch), epoch))
     await asyncio.sleep(0.01)
     assert not commit.done()
@@ -33,27 +33,27 @@ async def test_nothing_is_committed_or_readable_before_it_is_synced() -> None:
     assert journal.after_power_loss().end() == 1
 
 
-async def test_a_change_of_office_waits_for_the_commit_in_flight() -> None:
+async def test_a_change_of_controller_waits_for_the_commit_in_flight() -> None:
     journal = MemoryJournal()
     journal.gate = asyncio.Event()
     port = LocalCoordination(journal)
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     commit = asyncio.create_task(port.append(0, batch(0, b"a", epoch=epoch), epoch))
     await asyncio.sleep(0)
-    office = asyncio.create_task(port.take_office(TWO))
+    controller = asyncio.create_task(port.claim_controller(TWO))
     await asyncio.sleep(0.01)
-    assert not office.done()
+    assert not controller.done()
     journal.gate.set()
     await commit
-    assert await office > epoch
-    with pytest.raises(OfficeLost):
+    assert await controller > epoch
+    with pytest.raises(ControllerFenced):
         await port.append(1, batch(1, b"b", epoch=epoch), epoch)
 
 
 async def test_after_a_failed_sync_the_outcome_is_unknown_and_nothing_more_is_taken() -> None:
     journal = MemoryJournal()
     port = LocalCoordination(journal)
-    epoch = await port.take_office(ONE)
+    epoch = await port.claim_controller(ONE)
     journal.failure = OSError(5, "Input/output error")
     with pytest.raises(CommitUnknown):
         await port.append(0, batch(0, b"a", epoch=epoch), epoch)

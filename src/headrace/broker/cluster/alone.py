@@ -1,4 +1,5 @@
-"""A broker that is the whole cluster: always in office, the only member, coordinated by its own disk."""
+"""A broker that is the whole cluster: always the active controller, the only member, coordinated by its own
+disk."""
 
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ class LoneNode:
 
     @property
     def controller_id(self) -> int:
-        return self._broker.broker_id if self._broker.controller.in_office else NO_BROKER
+        return self._broker.broker_id if self._broker.controller.is_active else NO_BROKER
 
     @property
-    def office_epoch(self) -> int:
+    def controller_epoch(self) -> int:
         return self._broker.controller.epoch
 
     @property

@@ -35,11 +35,11 @@ class ControllerChannel:
         self._forwarded = _Link(broker)
 
     async def request(self, message: Message, answer: type[A], *, timeout: float = REQUEST_SECONDS) -> A:
-        """Ask whoever is in office now. Raises NotController if nobody is known to be, PeerUnavailable if
+        """Ask the active controller now. Raises NotController if nobody is known to be, PeerUnavailable if
         the answer did not come: then the request may have taken effect."""
         broker = self._broker
         api = broker.apis[message.API_KEY]
-        if broker.controller.in_office:
+        if broker.controller.is_active:
             assert api.handle is not None, "what the controller is asked is served by a handler"
             result = api.handle(broker, message, Call(api.highest, None, broker.to_itself))
             try:
@@ -80,7 +80,7 @@ class ControllerChannel:
     async def request_forwarded(self, envelope: EnvelopeRequest, timeout: float) -> EnvelopeResponse:
         broker = self._broker
         api = broker.apis[EnvelopeRequest.API_KEY]
-        if broker.controller.in_office:
+        if broker.controller.is_active:
             return await self.request(envelope, EnvelopeResponse, timeout=timeout)
         link = await self._forwarded.open()
         return await ask(link, envelope, EnvelopeResponse, version=api.highest, timeout=timeout)
@@ -91,7 +91,7 @@ class ControllerChannel:
 
 
 class _Link:
-    """A link to the broker in office, opened when it is needed and again when the office moves."""
+    """A link to the active controller, opened when it is needed and again when the controller moves."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -105,8 +105,8 @@ class _Link:
             holder = broker.controller_id
             address = broker.address_of(holder)
             if holder == NO_BROKER or address is None:
-                raise NotController("no broker is known to be in office")
-            term = (holder, broker.node.office_epoch)
+                raise NotController("no broker is known to be the active controller")
+            term = (holder, broker.node.controller_epoch)
             if self._link is None or not self._link.is_open or self._to != term:
                 self.close()
                 self._link = await broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)

@@ -1,4 +1,5 @@
-"""What a broker does while it is in office: registers members, fences the dead, unfences those who caught up.
+"""What a broker does while it is the active controller: registers members, fences the dead, unfences those
+who caught up.
 
 The decisions are the machine's, and who is dead is for `controller/liveness.py` to say. This is the shell:
 it hears of members, fetches and broken connections, and submits operations. Each duty has a task of its own
@@ -22,10 +23,10 @@ from headrace.controller.policy import MIN_INSYNC_REPLICAS
 from headrace.core.errors import HeadraceError, NotController
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import (
+    ControllerFenced,
     Coordination,
     CoordinationUnavailable,
     Member,
-    OfficeLost,
     SessionState,
     SnapshotPointer,
 )
@@ -56,7 +57,7 @@ _NOWHERE: Final = (-1, MetadataPosition(-1, -1))
 
 
 class Duties:
-    """Of one term of office."""
+    """Of one term."""
 
     def __init__(self, broker: Broker, coordination: Coordination) -> None:
         self._broker = broker
@@ -90,7 +91,7 @@ class Duties:
         ]
 
     def start(self, deposed: int) -> None:
-        """`deposed` was in office before: if its port refuses, it need not be waited for."""
+        """`deposed` was the active controller before: if its port refuses, it need not be waited for."""
         self._stop_watching = [
             self._coordination.watch_members(self._on_members),
             self._coordination.watch_session(self._on_session),
@@ -148,7 +149,9 @@ class Duties:
             self._liveness.coordination_back(self._broker.loop.time())
             self._on_members()
         elif state is SessionState.LOST:
-            self._broker.controller.resign(OfficeLost("the session ended, and the office with it"))
+            self._broker.controller.resign(
+                ControllerFenced("the session ended, and the controllership with it")
+            )
 
     # --- suspicion --------------------------------------------------------------------------------------
 
@@ -231,7 +234,7 @@ class Duties:
             try:
                 told = description.decode(member.broker_id, member.description)
                 await self._register(told, member.epoch)
-            except (NotController, CoordinationUnavailable, OfficeLost):
+            except (NotController, CoordinationUnavailable, ControllerFenced):
                 raise
             except HeadraceError as error:
                 self._refused[member.broker_id] = member.epoch

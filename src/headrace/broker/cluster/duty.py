@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 from headrace.core.errors import HeadraceError, NotController
-from headrace.core.ports_coordination import CoordinationUnavailable, OfficeLost
+from headrace.core.ports_coordination import ControllerFenced, CoordinationUnavailable
 from headrace.core.tasks import spawn
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Duty:
             await asyncio.wait((self._task,))
 
     async def _run(self) -> None:
-        while self._broker.controller.in_office:
+        while self._broker.controller.is_active:
             self._wake.clear()
             if await self._has_failed():
                 # Not before the tick, whoever wakes it: what fails at once would fail without end.
@@ -53,7 +53,7 @@ class Duty:
         log = self._broker.log
         try:
             await self._act()
-        except (CoordinationUnavailable, NotController, OfficeLost):
+        except (CoordinationUnavailable, NotController, ControllerFenced):
             pass  # the next turn finds the service back, or the term over
         except HeadraceError as error:
             log.error("a duty of the controller failed", duty=self.name, error=str(error))

@@ -1,4 +1,4 @@
-"""Following the metadata: a broker fetches what is committed from whoever is in office, and applies it.
+"""Following the metadata: a broker fetches what is committed from the active controller, and applies it.
 
 The fetch is also the heartbeat: the controller hears of this broker by it, and this broker of the controller.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.cluster.asking import ask
 from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.core.errors import CorruptLog
-from headrace.core.ports_coordination import Office
+from headrace.core.ports_coordination import ActiveController
 from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
 from headrace.protocol.batch import iterate
 from headrace.protocol.error_codes import ErrorCode
@@ -35,7 +35,7 @@ PAUSE_SECONDS: Final = 0.05
 class Ended(Enum):
     """Why a controller is not followed any more."""
 
-    MOVED = "the office has moved"
+    MOVED = "the controller has moved"
     GONE = "its port refuses: the process is gone"
     SILENT = "it has not answered for a session timeout"
 
@@ -44,12 +44,12 @@ class MetadataFollower:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.moved = asyncio.Event()
-        """Set when the office may have changed: look again."""
+        """Set when the controllership may have changed: look again."""
         self.current_at = -math.inf
         """When the last question was asked whose answer is applied: nothing older is unknown here."""
 
-    async def follow(self, office: Office, silence_seconds: float) -> Ended:
-        """Fetch and apply until the office moves, or its holder seems to be gone."""
+    async def follow(self, controller: ActiveController, silence_seconds: float) -> Ended:
+        """Fetch and apply until the controller moves, or its holder seems to be gone."""
         broker = self._broker
         loop = broker.loop
         link: Link | None = None
@@ -60,14 +60,14 @@ class MetadataFollower:
                     return Ended.SILENT
                 try:
                     if link is None or not link.is_open:
-                        link = await self._dial(office)
+                        link = await self._dial(controller)
                     if link is None:
                         await self._pause()
                         continue
                     await self._fetch(link, silence_seconds)
                     answered = loop.time()
                 except PeerRefused:
-                    broker.suspicions.lost(office.holder)
+                    broker.suspicions.lost(controller.holder)
                     return Ended.GONE
                 except PeerUnavailable:
                     await self._pause()
@@ -108,10 +108,10 @@ class MetadataFollower:
             default=-1,
         )
 
-    async def _dial(self, office: Office) -> Link | None:
-        address = await self._broker.node.find_address(office.holder)
+    async def _dial(self, controller: ActiveController) -> Link | None:
+        address = await self._broker.node.find_address(controller.holder)
         if address is None:
-            return None  # it has left, or has not registered yet: the office will move, or it will come
+            return None  # it has left, or has not registered yet: the controller will move, or it will come
         return await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
 
     async def _pause(self) -> None:

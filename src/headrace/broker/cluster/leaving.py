@@ -25,7 +25,7 @@ async def leave(broker: Broker) -> None:
     """
     if not broker.config.controlled_shutdown_enable or broker.alone or broker.broker_epoch < 0:
         return
-    if broker.failure.done() and broker.controller.in_office:
+    if broker.failure.done() and broker.controller.is_active:
         return  # it would ask itself, and can commit nothing: its session ends, and others decide
     deadline = broker.loop.time() + MOST_SECONDS
     backoff = broker.config.controlled_shutdown_retry_backoff_ms / 1000

@@ -123,7 +123,7 @@ class Membership:
         of them ended.
 
         All of them, because a controller may never have heard of the last ones: a broker that was started
-        three times while nobody was in office has lost no more than one that was started once.
+        three times while no controller was active has lost no more than one that was started once.
         """
         broker = self._broker
         if self._whole_since:

@@ -1,8 +1,8 @@
-"""This broker's place in the cluster: a member, and either in office or a follower of whoever is.
+"""This broker's place in the cluster: a member, and either the active controller or a follower of whoever is.
 
-One task decides which. It looks who is in office, follows that broker's metadata until the office moves or
-its holder seems gone, and then takes office itself if nobody was faster. Nothing here locks anybody out:
-epochs do.
+One task decides which. It looks who is the active controller, follows that broker's metadata until the
+controller moves or its holder seems gone, and then becomes controller itself if nobody was faster. Nothing
+here locks anybody out: epochs do.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from headrace.core.errors import (
 )
 from headrace.core.ids import NO_BROKER, BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
+    ActiveController,
+    ControllerFenced,
     Coordination,
     CoordinationUnavailable,
-    Office,
-    OfficeLost,
     SessionState,
 )
 from headrace.core.tasks import spawn
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from headrace.broker.broker import Broker
 
 CONFIRM_SECONDS: Final = 1.0
-"""How often whoever is in office makes sure that it still is; with a short session more often."""
+"""How often the active controller makes sure that it still is; with a short session more often."""
 CONFIRMATIONS_PER_SESSION: Final = 8
 PAUSE_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 5.0
@@ -58,7 +58,7 @@ class Standing(Protocol):
     def controller_id(self) -> int: ...
 
     @property
-    def office_epoch(self) -> int: ...
+    def controller_epoch(self) -> int: ...
 
     @property
     def is_current(self) -> bool:
@@ -100,7 +100,7 @@ class ClusterNode:
         self._coordination = coordination
         self._membership = Membership(broker, coordination)
         self._follower = MetadataFollower(broker)
-        self._office: Office | None = None
+        self._active_controller: ActiveController | None = None
         self._duties: Duties | None = None
         self._resigned = asyncio.Event()
         self._hosting = False
@@ -109,7 +109,7 @@ class ClusterNode:
         self._stopping = False
         self._register_again = asyncio.Event()
         self._confirmed_at = -math.inf
-        """When it was asked last whether this broker is in office, and the answer was yes."""
+        """When it was asked last whether this broker is the active controller, and the answer was yes."""
 
     @property
     def broker_epoch(self) -> BrokerEpoch:
@@ -117,13 +117,13 @@ class ClusterNode:
 
     @property
     def controller_id(self) -> int:
-        if self._broker.controller.in_office:
+        if self._broker.controller.is_active:
             return self._broker.broker_id
-        return NO_BROKER if self._office is None else self._office.holder
+        return NO_BROKER if self._active_controller is None else self._active_controller.holder
 
     @property
-    def office_epoch(self) -> int:
-        return -1 if self._office is None else self._office.epoch
+    def controller_epoch(self) -> int:
+        return -1 if self._active_controller is None else self._active_controller.epoch
 
     @property
     def is_current(self) -> bool:
@@ -133,7 +133,7 @@ class ClusterNode:
             return False
         # Nobody is replaced for his silence before his session has ended. Its signs of life are a third of
         # its time apart, so it lasts at least two thirds longer than anything that was heard.
-        told_at = self._confirmed_at if self._broker.controller.in_office else self._follower.current_at
+        told_at = self._confirmed_at if self._broker.controller.is_active else self._follower.current_at
         return self._broker.loop.time() - told_at < self._coordination.session_timeout_ms / 2000
 
     # --- life -------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class ClusterNode:
         broker = self._broker
         broker.controller.on_resign(self._on_resign)
         broker.store.subscribe(self._on_delta)
-        self._coordination.watch_office(self._follower.moved.set)
+        self._coordination.watch_controller(self._follower.moved.set)
         self._coordination.watch_session(self._on_session)
         await self._register()
         self._tasks = [spawn("the cluster node", self._run()), spawn("registration", self._stay_registered())]
@@ -170,7 +170,7 @@ class ClusterNode:
         await self._coordination.close()
 
     async def hand_over(self) -> None:
-        self._stopping = True  # from now on another one takes office
+        self._stopping = True  # from now on another one becomes controller
         deadline = self._broker.loop.time() + HANDOVER_SECONDS
         while (duties := self._duties) is not None and self._broker.loop.time() < deadline:
             if duties.has_applied(self._broker.store.end):
@@ -196,7 +196,7 @@ class ClusterNode:
 
     def on_replaced(self, epoch: BrokerEpoch) -> None:
         """The cluster knows a later incarnation than `epoch`. If that is not this process, this one is of no
-        use any more, and could only fight for the office with the one that has its name."""
+        use any more, and could only fight for the controllership with the one that has its name."""
         if epoch == self.broker_epoch and not self._membership.is_registering:
             broker_id = self._broker.broker_id
             self._broker.give_up(
@@ -271,14 +271,14 @@ class ClusterNode:
             return broker.address_of(broker_id)
         return broker.address_among(told.endpoints)
 
-    # --- who is in office -------------------------------------------------------------------------------
+    # --- who is the active controller -----------------------------------------------------------------------
 
     async def _run(self) -> None:
         broker = self._broker
         while not self._stopping:
             try:
                 await self._turn()
-            except (CoordinationUnavailable, OfficeLost, NotController):
+            except (CoordinationUnavailable, ControllerFenced, NotController):
                 await asyncio.sleep(PAUSE_SECONDS)
             except (CorruptLog, StorageError) as error:
                 broker.give_up(error)
@@ -321,25 +321,25 @@ class ClusterNode:
         self._follower.moved.clear()
         try:
             latest = await self._coordination.latest_epoch()
-            self._office = await self._coordination.office()
+            self._active_controller = await self._coordination.active_controller()
         except CoordinationUnavailable:
-            if self._office is None:
+            if self._active_controller is None:
                 raise
-            # The metadata is frozen, and whoever held the office last still tells what is committed.
-            latest = self._office.epoch
-        office = self._office
-        if office is None:
-            await self._succeed(latest, NO_BROKER, "nobody is in office")
-        elif office.holder == self._broker.broker_id:
+            # The metadata is frozen, and whoever held the controllership last still tells what is committed.
+            latest = self._active_controller.epoch
+        controller = self._active_controller
+        if controller is None:
+            await self._succeed(latest, NO_BROKER, "no controller is active")
+        elif controller.holder == self._broker.broker_id:
             # The node of an earlier process of this broker, or of a session that was lost.
             await self._succeed(latest, NO_BROKER, "this broker's last term is over")
         else:
-            ended = await self._follower.follow(office, self._coordination.session_timeout_ms / 1000)
+            ended = await self._follower.follow(controller, self._coordination.session_timeout_ms / 1000)
             if ended is not Ended.MOVED:
-                await self._succeed(office.epoch, office.holder, ended.value)
+                await self._succeed(controller.epoch, controller.holder, ended.value)
 
     async def _succeed(self, deposing: ControllerEpoch, holder: int, why: str) -> None:
-        """Take office, if nobody was faster and this broker can know everything that is committed."""
+        """Become controller, if nobody was faster and this broker can know everything that is committed."""
         broker = self._broker
         if self._stopping or self._coordination.session is not SessionState.CONNECTED:
             await asyncio.sleep(PAUSE_SECONDS)
@@ -347,7 +347,7 @@ class ClusterNode:
         start = await self._coordination.start_offset()
         if broker.store.end < start:
             broker.log.warning(
-                "cannot take office: this broker's metadata ends before what ZooKeeper still holds;"
+                "cannot become controller: this broker's metadata ends before what ZooKeeper still holds;"
                 " start a broker that has it",
                 metadata_end=broker.store.end,
                 needed=start,
@@ -356,10 +356,11 @@ class ClusterNode:
             return
         end = await self._coordination.end()
         if broker.store.end > end:
-            # Nobody can go on from there, whoever takes office. Data flows meanwhile, as without a quorum.
+            # Nobody can go on from there, whoever becomes controller. Data flows meanwhile, as without a
+            # quorum.
             broker.log.error(
-                "cannot take office: ZooKeeper has lost metadata that this broker has, as after a restore of"
-                " an older snapshot; stop the brokers, remove what is below the chroot, and run"
+                "cannot become controller: ZooKeeper has lost metadata that this broker has, as after a"
+                " restore of an older snapshot; stop the brokers, remove what is below the chroot, and run"
                 " `headrace cluster recover-metadata`",
                 metadata_end=broker.store.end,
                 zookeeper_end=end,
@@ -369,9 +370,9 @@ class ClusterNode:
         began = broker.loop.time()
         await broker.controller.enter(broker.broker_id, deposing=deposing)
         self._confirmed_at = began
-        self._office = Office(broker.broker_id, broker.controller.epoch)
+        self._active_controller = ActiveController(broker.broker_id, broker.controller.epoch)
         broker.log.info(
-            "in office",
+            "became the active controller",
             epoch=broker.controller.epoch,
             why=why,
             after_ms=int((broker.loop.time() - began) * 1000),
@@ -380,7 +381,7 @@ class ClusterNode:
 
     async def _serve(self, deposed: int) -> None:
         self._resigned.clear()
-        if not self._broker.controller.in_office:
+        if not self._broker.controller.is_active:
             return
         self._duties = Duties(self._broker, self._coordination)
         self._duties.start(deposed)
@@ -397,10 +398,10 @@ class ClusterNode:
         await (
             self._broker.controller.settled()
         )  # what it committed last is applied before anybody is followed
-        self._broker.log.info("out of office", epoch=self._broker.controller.epoch)
+        self._broker.log.info("resigned as controller", epoch=self._broker.controller.epoch)
 
     async def _resign_if_deposed(self) -> None:
-        """Whoever has nothing to commit would otherwise never hear that another has entered the office."""
+        """Whoever has nothing to commit would otherwise never hear that another has become controller."""
         controller = self._broker.controller
         loop = self._broker.loop
         asked_at = loop.time()
@@ -412,8 +413,8 @@ class ClusterNode:
             if await self._most_agree():
                 self._confirmed_at = asked_at
             return
-        if controller.in_office and latest > controller.epoch:
-            controller.resign(OfficeLost(f"controller epoch {latest} has begun"))
+        if controller.is_active and latest > controller.epoch:
+            controller.resign(ControllerFenced(f"controller epoch {latest} has begun"))
         else:
             self._confirmed_at = asked_at
 
@@ -438,8 +439,8 @@ class ClusterNode:
             agreeing += other not in fenced
             if epoch > controller.epoch and not self._resigned.is_set():
                 # Whoever knows of it can be followed: all that anybody serves is committed.
-                self._office = Office(BrokerId(other), ControllerEpoch(epoch))
-                controller.resign(OfficeLost(f"broker {other} knows of controller epoch {epoch}"))
+                self._active_controller = ActiveController(BrokerId(other), ControllerEpoch(epoch))
+                controller.resign(ControllerFenced(f"broker {other} knows of controller epoch {epoch}"))
         return 2 * agreeing > len(others) - len(fenced) + 1 and not self._resigned.is_set()
 
     async def _end_duties(self) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 async def handle(broker: Broker, request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
-    if not broker.controller.in_office:
+    if not broker.controller.is_active:
         return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
     try:
         return EnvelopeResponse(response_data=await _serve(broker, request, call.connection))

@@ -1,6 +1,6 @@
 """The metadata log: one node per committed batch, named by its sequence. A commit is one write.
 
-Only the controller in office writes here, and each of its writes checks the fence of its term. So what it
+Only the active controller writes here, and each of its writes checks the fence of its term. So what it
 knows to be the end is the end, until a write has an unknown outcome: then the end is read again.
 """
 
@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from headrace.coordination.ensemble.office import OfficeKeeper, Term
+from headrace.coordination.ensemble.controller_election import ControllerElection, Term
 from headrace.coordination.ensemble.paths import Paths, sequences_of
 from headrace.coordination.ensemble.requests import (
     ConnectionBroken,
@@ -48,10 +48,10 @@ Operation = Callable[[Any], None]
 
 
 class MetadataLog:
-    def __init__(self, session: Session, paths: Paths, offices: OfficeKeeper) -> None:
+    def __init__(self, session: Session, paths: Paths, controllerships: ControllerElection) -> None:
         self._session = session
         self._paths = paths
-        self._offices = offices
+        self._election = controllerships
         # One commit is in flight. The next one is judged by what became of it.
         self._commit = asyncio.Lock()
         self._known: tuple[Term, int] | None = None
@@ -59,12 +59,12 @@ class MetadataLog:
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
         async with self._commit:
-            term = self._offices.require(epoch)
+            term = self._election.require(epoch)
             self._session.require_connected()
             end = await self._end_in(term)
             if sequence < end:
                 # Never tried: the sequence may have been trimmed, and would be free again.
-                await self._offices.confirm(term)
+                await self._election.confirm(term)
                 raise SequenceTaken(f"sequence {sequence} is committed; the end is {end}")
             header = read_header(batch)
             if sequence != end or header.base_offset != sequence:
@@ -91,7 +91,7 @@ class MetadataLog:
             await self._session.commit(lambda transaction: transaction.check(fence, term.fence), *operations)
         except Refused as refused:
             if refused.place == 0:
-                raise self._offices.lost(term) from None
+                raise self._election.lost(term) from None
             raise refused.reason from None
         except ConnectionBroken as error:
             raise CommitUnknown(f"it is not known whether the write was committed: {error}") from error
@@ -151,13 +151,13 @@ class MetadataLog:
         return None if node is None or not node.data else decode_pointer(node.data)
 
     async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
-        term = self._offices.require(epoch)
+        term = self._election.require(epoch)
         path, data = self._paths.snapshot, encode_pointer(pointer)
         await self._fenced(term, lambda transaction: transaction.set_data(path, data))
 
     async def trim(self, before: int, epoch: ControllerEpoch) -> None:
-        term = self._offices.require(epoch)
-        await self._offices.confirm(term)
+        term = self._election.require(epoch)
+        await self._election.confirm(term)
         if before > await self.end():
             raise ValueError(f"nothing is committed at {before} yet")
         while old := _wholly_below(before, await self._sequences()):

@@ -15,12 +15,12 @@ from uuid import UUID
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
+    ActiveController,
     CommittedBatch,
     CommitUnknown,
+    ControllerFenced,
     CoordinationUnavailable,
     Member,
-    Office,
-    OfficeLost,
     SessionState,
     SnapshotPointer,
 )
@@ -55,7 +55,7 @@ class SimulatedCoordination:
         self._session: Session | None = None
         self._state = SessionState.SUSPENDED
         self._own_epoch: ControllerEpoch | None = None
-        """Of the office that this session was given; the ensemble has the last word."""
+        """Of the controllership that this session was given; the ensemble has the last word."""
         self._is_path_whole = True
         self._is_closed = False
         self._breaks = 0
@@ -63,7 +63,7 @@ class SimulatedCoordination:
         self._in_flight: dict[_Request, None] = {}
         self._unserved: list[_Request] = []
         """Sent into a cut that nobody has noticed yet."""
-        self._watchers: dict[str, list[Callable[[], None]]] = {"members": [], "office": []}
+        self._watchers: dict[str, list[Callable[[], None]]] = {"members": [], "controller": []}
         self._session_watchers: list[Callable[[SessionState], None]] = []
         ensemble.attach(self)
 
@@ -308,28 +308,28 @@ class SimulatedCoordination:
     async def versions(self, broker_id: BrokerId) -> Mapping[UUID, int]:
         return await self._ask(lambda: self._ensemble.versions.get(broker_id, {}))
 
-    async def take_office(
+    async def claim_controller(
         self, broker_id: BrokerId, *, deposing: ControllerEpoch | None = None
     ) -> ControllerEpoch:
-        epoch = await self._ask(lambda: self._ensemble.take_office(self._live(), broker_id, deposing))
+        epoch = await self._ask(lambda: self._ensemble.claim_controller(self._live(), broker_id, deposing))
         self._own_epoch = epoch
         return epoch
 
-    def _require_office(self, epoch: ControllerEpoch) -> None:
+    def _require_active(self, epoch: ControllerEpoch) -> None:
         if epoch != self._own_epoch:
-            raise OfficeLost(f"controller epoch {epoch} is over, or was never ours")
+            raise ControllerFenced(f"controller epoch {epoch} is over, or was never ours")
 
-    async def office(self) -> Office | None:
-        return await self._ask(lambda: self._ensemble.office)
+    async def active_controller(self) -> ActiveController | None:
+        return await self._ask(lambda: self._ensemble.active_controller)
 
     async def latest_epoch(self) -> ControllerEpoch:
         return await self._ask(lambda: self._ensemble.epoch)
 
-    def watch_office(self, changed: Callable[[], None]) -> Callable[[], None]:
-        return _watch(self._watchers["office"], changed)
+    def watch_controller(self, changed: Callable[[], None]) -> Callable[[], None]:
+        return _watch(self._watchers["controller"], changed)
 
     async def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
-        self._require_office(epoch)
+        self._require_active(epoch)
         kept = bytes(batch)
         doubt = CommitUnknown(f"the connection broke under the commit at {sequence}")
         await self._ask(lambda: self._ensemble.append(sequence, kept, epoch), doubt)
@@ -347,11 +347,11 @@ class SimulatedCoordination:
         return await self._ask(lambda: self._ensemble.snapshot)
 
     async def move_snapshot(self, pointer: SnapshotPointer, epoch: ControllerEpoch) -> None:
-        self._require_office(epoch)
+        self._require_active(epoch)
         await self._ask(lambda: self._ensemble.move_snapshot(pointer, epoch))
 
     async def trim(self, before: int, epoch: ControllerEpoch) -> None:
-        self._require_office(epoch)
+        self._require_active(epoch)
         await self._ask(lambda: self._ensemble.trim(before, epoch))
 
 

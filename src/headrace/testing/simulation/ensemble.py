@@ -1,8 +1,9 @@
 """A coordination service in memory that fails as a real one does: sessions, their loss, and doubt.
 
-The ensemble is the truth: batches, members, office, sessions. A process reaches it through a handle of its
-own (`coordination.py`), over a connection that takes time and can be cut. A session outlives its connection,
-and its process, by the session timeout. While the quorum is lost nothing is answered and no session expires.
+The ensemble is the truth: batches, members, controller, sessions. A process reaches it through a handle of
+its own (`coordination.py`), over a connection that takes time and can be cut. A session outlives its
+connection, and its process, by the session timeout. While the quorum is lost nothing is answered and no
+session expires.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from uuid import UUID
 
 from headrace.core.ids import BrokerEpoch, BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
+    ActiveController,
     ClusterIdMissing,
     CommittedBatch,
+    ControllerFenced,
     Member,
-    Office,
-    OfficeLost,
     SequenceTaken,
     SnapshotPointer,
 )
@@ -79,10 +80,10 @@ class SimulatedEnsemble:
         self.end = 0
         self.epoch = ControllerEpoch(-1)
         self.snapshot: SnapshotPointer | None = None
-        self.office: Office | None = None
+        self.active_controller: ActiveController | None = None
         self.commits = 0
         """Writes of any kind, as a server would count them."""
-        self._office_session: Session | None = None
+        self._controller_session: Session | None = None
         self._members: dict[BrokerId, tuple[Member, Session]] = {}
         self.versions: dict[BrokerId, dict[UUID, int]] = {}
         self._sessions: dict[int, Session] = {}
@@ -121,9 +122,9 @@ class SimulatedEnsemble:
     def end_session(self, session: Session) -> None:
         session.is_alive = False
         self._sessions.pop(session.number, None)
-        if self._office_session is session:
-            self._office_session = self.office = None
-            self._tell("office")
+        if self._controller_session is session:
+            self._controller_session = self.active_controller = None
+            self._tell("controller")
         gone = [broker_id for broker_id, (_, owner) in self._members.items() if owner is session]
         for broker_id in gone:
             del self._members[broker_id]
@@ -183,17 +184,17 @@ class SimulatedEnsemble:
         self._next_zxid()
         self.versions[broker_id] = dict(versions)
 
-    def take_office(
+    def claim_controller(
         self, session: Session, broker_id: BrokerId, deposing: ControllerEpoch | None
     ) -> ControllerEpoch:
         if deposing is not None and deposing != self.epoch:
-            raise OfficeLost(f"controller epoch {self.epoch} has begun, {deposing} is over already")
+            raise ControllerFenced(f"controller epoch {self.epoch} has begun, {deposing} is over already")
         self._next_zxid()
         self.epoch = ControllerEpoch(self.epoch + 1)
-        self.office = Office(broker_id, self.epoch)
-        self._office_session = session
-        self.on_event(f"broker {broker_id} takes office with epoch {self.epoch}")
-        self._tell("office")
+        self.active_controller = ActiveController(broker_id, self.epoch)
+        self._controller_session = session
+        self.on_event(f"broker {broker_id} becomes controller with epoch {self.epoch}")
+        self._tell("controller")
         return self.epoch
 
     def append(self, sequence: int, batch: bytes, epoch: ControllerEpoch) -> None:
@@ -211,7 +212,7 @@ class SimulatedEnsemble:
     def require_epoch(self, epoch: ControllerEpoch) -> None:
         """The epoch fences, not the node: whoever was given the latest epoch may still commit."""
         if epoch != self.epoch:
-            raise OfficeLost(f"controller epoch {epoch} is over, {self.epoch} is the latest")
+            raise ControllerFenced(f"controller epoch {epoch} is over, {self.epoch} is the latest")
 
     def read(self, from_sequence: int) -> list[CommittedBatch]:
         found = [batch for batch in self.batches if batch.sequence >= from_sequence]

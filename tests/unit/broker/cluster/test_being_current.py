@@ -17,8 +17,8 @@ from headrace.core.ports_coordination import CoordinationUnavailable
 SELF, EPOCH, TERM = 1, BrokerEpoch(7), 3
 
 
-class Office:
-    """A node in office, which asks ZooKeeper, or the other brokers where that is away."""
+class ActiveController:
+    """A node the active controller, which asks ZooKeeper, or the other brokers where that is away."""
 
     def __init__(self, others: dict[int, int | None], *, fenced: tuple[int, ...] = ()) -> None:
         """`others`: the controller epoch that each knows beyond what is known here; None if it is silent."""
@@ -31,7 +31,7 @@ class Office:
         broker: Any = SimpleNamespace(
             loop=asyncio.get_running_loop(),
             broker_id=SELF,
-            controller=SimpleNamespace(in_office=True, epoch=TERM, resign=self._resign),
+            controller=SimpleNamespace(is_active=True, epoch=TERM, resign=self._resign),
             image=SimpleNamespace(brokers=self.brokers),
         )
         node: Any = ClusterNode.__new__(ClusterNode)
@@ -62,12 +62,12 @@ class Office:
 
 
 async def test_by_the_word_of_zookeeper() -> None:
-    office = Office({2: None, 3: None})
-    office.away = False
-    assert await office.confirm()
-    office.latest = TERM + 1
-    await office.confirm()
-    assert len(office.resigned) == 1
+    controller = ActiveController({2: None, 3: None})
+    controller.away = False
+    assert await controller.confirm()
+    controller.latest = TERM + 1
+    await controller.confirm()
+    assert len(controller.resigned) == 1
 
 
 @pytest.mark.parametrize(
@@ -82,22 +82,22 @@ async def test_by_the_word_of_zookeeper() -> None:
     ids=["alone", "all agree", "most agree", "nobody answers", "a minority"],
 )
 async def test_without_zookeeper_by_the_word_of_most(others: dict[int, int | None], current: bool) -> None:
-    assert await Office(others).confirm() is current
+    assert await ActiveController(others).confirm() is current
 
 
 async def test_the_fenced_are_asked_and_do_not_count() -> None:
-    assert await Office({2: -1, 3: None}, fenced=(3,)).confirm()
-    assert not await Office({2: None, 3: -1}, fenced=(3,)).confirm()
-    knowing = Office({2: -1, 3: TERM + 1}, fenced=(3,))
+    assert await ActiveController({2: -1, 3: None}, fenced=(3,)).confirm()
+    assert not await ActiveController({2: None, 3: -1}, fenced=(3,)).confirm()
+    knowing = ActiveController({2: -1, 3: TERM + 1}, fenced=(3,))
     assert not await knowing.confirm()
     assert len(knowing.resigned) == 1
 
 
 async def test_not_before_the_metadata_has_its_last_registration() -> None:
     """What was decided about the one before it is passed over, and so it would still lead as that one."""
-    office = Office({2: -1, 3: -1})
-    assert await office.confirm()
-    office.brokers[SELF] = SimpleNamespace(epoch=EPOCH - 1, fenced=True)
-    assert not office.node.is_current
-    office.brokers[SELF] = SimpleNamespace(epoch=EPOCH, fenced=True)
-    assert not office.node.is_current
+    controller = ActiveController({2: -1, 3: -1})
+    assert await controller.confirm()
+    controller.brokers[SELF] = SimpleNamespace(epoch=EPOCH - 1, fenced=True)
+    assert not controller.node.is_current
+    controller.brokers[SELF] = SimpleNamespace(epoch=EPOCH, fenced=True)
+    assert not controller.node.is_current

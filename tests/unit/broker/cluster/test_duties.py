@@ -31,7 +31,7 @@ class Cluster:
         self.members_answer: Any = {}
         self.submit: Any = self._submit
         machine = SimpleNamespace(fence_brokers=self._fence)
-        self.controller = SimpleNamespace(in_office=True, epoch=1, submit=lambda decide: self.submit(decide))
+        self.controller = SimpleNamespace(is_active=True, epoch=1, submit=lambda decide: self.submit(decide))
         self.machine = machine
         broker: Any = SimpleNamespace(
             broker_id=SELF,

@@ -179,7 +179,7 @@ async def test_an_unknown_outcome_holds_the_high_watermark_and_is_asked_for_agai
         assert partition.high_watermark == 1  # not 2: broker 1 may be a member, and has only the first
 
 
-@pytest.mark.parametrize("error", [NotController("nobody is in office"), PeerRefused("nobody listens")])
+@pytest.mark.parametrize("error", [NotController("no controller is active"), PeerRefused("nobody listens")])
 async def test_what_was_never_sent_holds_up_nothing(error: Exception) -> None:
     partition = led()
     host = new_host()
@@ -216,7 +216,7 @@ async def test_a_refusal_settles_a_proposal_and_nothing_else_does(code: ErrorCod
     ("code", "definite"), [(ErrorCode.STALE_BROKER_EPOCH, True), (ErrorCode.NOT_CONTROLLER, False)]
 )
 async def test_a_refusal_of_the_whole_request(code: ErrorCode, definite: bool) -> None:
-    """A controller that lost its office in the middle of a commit cannot say what became of it."""
+    """A controller that lost its controller in the middle of a commit cannot say what became of it."""
     partition = Told()
     async with running(new_host(), AlterPartitionResponse(error_code=code)) as (changes, _):
         changes.consider(partition)

@@ -12,8 +12,8 @@ import pytest
 from headrace.core.ids import BrokerId
 from headrace.core.ports_coordination import (
     CommitUnknown,
+    ControllerFenced,
     CoordinationUnavailable,
-    OfficeLost,
     SessionState,
 )
 from headrace.protocol.records import NewRecord, encode_batch
@@ -83,17 +83,17 @@ def test_the_session_of_a_dead_process_lives_on_for_its_time() -> None:
         other = await setting.open()
         changes: list[float] = []
         await victim.register(ONE, b"")
-        await victim.take_office(ONE)
+        await victim.claim_controller(ONE)
         await asyncio.sleep(1)
         other.watch_members(lambda: changes.append(setting.scheduler.now))
         died = setting.scheduler.now
         victim.die()
         await asyncio.sleep(3)
         assert ONE in await other.members()
-        assert await other.office() is not None
+        assert await other.active_controller() is not None
         await asyncio.sleep(4)
         assert ONE not in await other.members()
-        assert await other.office() is None
+        assert await other.active_controller() is None
         assert len(changes) == 1
         assert 0.7 * 6 <= changes[0] - died <= 6.1
 
@@ -138,7 +138,7 @@ def test_a_commit_in_doubt_is_applied_or_not_and_reading_tells_which() -> None:
 
         async def works(setting: Setting) -> bool:
             handle = await setting.open()
-            epoch = await handle.take_office(ONE)
+            epoch = await handle.claim_controller(ONE)
             setting.ensemble.settings.drop_chance = 0.5
             setting.ensemble.settings.lost_answer_chance = 0.99
             with pytest.raises(CommitUnknown):
@@ -158,21 +158,21 @@ def test_a_commit_in_doubt_is_applied_or_not_and_reading_tells_which() -> None:
     assert lost > 5
 
 
-def test_a_commit_that_was_sent_into_a_cut_is_refused_if_another_took_office_meanwhile() -> None:
+def test_a_commit_that_was_sent_into_a_cut_is_refused_if_another_took_controller_meanwhile() -> None:
     setting = Setting(3)
 
     async def works() -> None:
         old, new = await setting.open(), await setting.open()
-        epoch = await old.take_office(ONE)
+        epoch = await old.claim_controller(ONE)
         old.cut()
         commit = asyncio.ensure_future(old.append(0, batch(0), epoch))
         await asyncio.sleep(0.5)
-        await new.take_office(TWO, deposing=epoch)
+        await new.claim_controller(TWO, deposing=epoch)
         old.heal()
-        with pytest.raises(OfficeLost):
+        with pytest.raises(ControllerFenced):
             await commit
-        with pytest.raises(OfficeLost):
-            await new.take_office(ONE, deposing=epoch)
+        with pytest.raises(ControllerFenced):
+            await new.claim_controller(ONE, deposing=epoch)
 
     setting.run(works())
 

@@ -1,4 +1,4 @@
-"""The office of controller: an ephemeral node that says who, and a lasting one that says since which epoch.
+"""The controllership: an ephemeral node that says who, and a lasting one that says since which epoch.
 
 The second is the fence. Every commit checks its version in the same write, so that nobody commits after
 a successor has entered. The first is a hint for those who look for the controller.
@@ -15,14 +15,19 @@ from headrace.coordination.ensemble.paths import Paths
 from headrace.coordination.ensemble.requests import ConnectionBroken, Refused, Stored, get, stored
 from headrace.coordination.ensemble.session import Session
 from headrace.core.ids import BrokerId, ControllerEpoch
-from headrace.core.ports_coordination import CoordinationUnavailable, Office, OfficeLost, SessionState
+from headrace.core.ports_coordination import (
+    ActiveController,
+    ControllerFenced,
+    CoordinationUnavailable,
+    SessionState,
+)
 
 NEVER = ControllerEpoch(-1)
 _ATTEMPTS = 20
 
 
 class Term(NamedTuple):
-    """Our own time in office. `fence` is the version that `/controller_epoch` has while it lasts."""
+    """Our own term. `fence` is the version that `/controller_epoch` has while it lasts."""
 
     epoch: ControllerEpoch
     fence: int
@@ -31,11 +36,11 @@ class Term(NamedTuple):
 class _Sight(NamedTuple):
     epoch: ControllerEpoch
     fence: int | None
-    """None: nobody was ever in office."""
+    """None: no controller was ever active."""
     occupied: bool
 
 
-class OfficeKeeper:
+class ControllerElection:
     def __init__(self, session: Session, paths: Paths) -> None:
         self._session = session
         self._paths = paths
@@ -49,14 +54,14 @@ class OfficeKeeper:
     def require(self, epoch: ControllerEpoch) -> Term:
         """The term in which `epoch` is ours, as far as this process knows. Its fence settles the rest."""
         if self._term is None or self._term.epoch != epoch:
-            raise OfficeLost(f"controller epoch {epoch} is over, or was never ours")
+            raise ControllerFenced(f"controller epoch {epoch} is over, or was never ours")
         return self._term
 
-    def lost(self, term: Term) -> OfficeLost:
+    def lost(self, term: Term) -> ControllerFenced:
         """A successor's fence was met: give up the term. The error is for the caller to raise."""
         if self._term == term:
             self._term = None
-        return OfficeLost(f"another controller has taken office: epoch {term.epoch} is over")
+        return ControllerFenced(f"another controller has become controller: epoch {term.epoch} is over")
 
     async def confirm(self, term: Term) -> None:
         """Ask whether the term still lasts, without writing anything."""
@@ -71,7 +76,9 @@ class OfficeKeeper:
         for _ in range(_ATTEMPTS):
             sight = await self._look()
             if deposing is not None and deposing != sight.epoch:
-                raise OfficeLost(f"controller epoch {sight.epoch} has begun, {deposing} is over already")
+                raise ControllerFenced(
+                    f"controller epoch {sight.epoch} has begun, {deposing} is over already"
+                )
             epoch = ControllerEpoch(sight.epoch + 1)
             try:
                 results = await self._session.commit(*self._entering(broker_id, epoch, sight))
@@ -81,10 +88,10 @@ class OfficeKeeper:
             except ConnectionBroken:
                 fence = await self._settle(epoch)
             if number != self._session.number:
-                raise CoordinationUnavailable("the ZooKeeper session ended while taking office")
+                raise CoordinationUnavailable("the ZooKeeper session ended while becoming controller")
             self._term = Term(epoch, fence)
             return epoch
-        raise CoordinationUnavailable("others keep taking office at the same moment")
+        raise CoordinationUnavailable("others keep becoming controller at the same moment")
 
     def _entering(
         self, broker_id: BrokerId, epoch: ControllerEpoch, sight: _Sight
@@ -105,7 +112,7 @@ class OfficeKeeper:
         return operations
 
     async def _settle(self, epoch: ControllerEpoch) -> int:
-        """The connection broke while taking office. Whoever comes back as the owner has taken it."""
+        """The connection broke while becoming controller. Whoever comes back as the owner has taken it."""
         holder, raised = await self._look_when_connected()
         if (
             holder is not None
@@ -114,7 +121,7 @@ class OfficeKeeper:
             and int(raised.data) == epoch
         ):
             return raised.version
-        raise CoordinationUnavailable("the connection broke while taking office, and it was not taken")
+        raise CoordinationUnavailable("the connection broke while becoming controller, and it was not taken")
 
     async def _look_when_connected(self) -> tuple[Stored | None, Stored | None]:
         seconds = self._session.timeout_ms / 1000
@@ -130,7 +137,7 @@ class OfficeKeeper:
                     except ConnectionBroken:
                         continue
         except TimeoutError:
-            raise CoordinationUnavailable("it is not known whether the office was taken") from None
+            raise CoordinationUnavailable("it is not known whether the controllership was taken") from None
 
     async def _look(self) -> _Sight:
         answers = await self._session.ask_latest(
@@ -141,13 +148,13 @@ class OfficeKeeper:
             return _Sight(NEVER, None, holder is not None)
         return _Sight(ControllerEpoch(int(epoch.data)), epoch.version, holder is not None)
 
-    async def office(self) -> Office | None:
+    async def active_controller(self) -> ActiveController | None:
         (answer,) = await self._session.ask_latest(get(self._paths.controller))
         holder = stored(answer)
         if holder is None:
             return None
         told = json.loads(holder.data)
-        return Office(BrokerId(told["brokerid"]), ControllerEpoch(told["epoch"]))
+        return ActiveController(BrokerId(told["brokerid"]), ControllerEpoch(told["epoch"]))
 
     async def latest_epoch(self) -> ControllerEpoch:
         return (await self._look()).epoch

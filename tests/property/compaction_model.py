@@ -18,7 +18,7 @@ from headrace.log import scan
 from headrace.log.cleaner.job import CleanedGroup, PassEnd
 from headrace.log.cleaner.passes import clean
 from headrace.log.cleaner.plan import Limits, find_dirt, make_job, segments_before
-from headrace.log.cleaner.swap import SwapTicket
+from headrace.log.cleaner.swap import SegmentSwap
 from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.manager import LogManager
 from headrace.log.partition_log import PartitionLog
@@ -45,12 +45,10 @@ class Written(NamedTuple):
 class Pass:
     """One pass of the cleaner that is under way."""
 
-    def __init__(
-        self, log: PartitionLog, steps: Iterator[CleanedGroup | PassEnd], ticket: SwapTicket
-    ) -> None:
+    def __init__(self, log: PartitionLog, steps: Iterator[CleanedGroup | PassEnd], swap: SegmentSwap) -> None:
         self.log = log
         self.steps = steps
-        self.ticket = ticket
+        self.swap = swap
 
 
 class Model:
@@ -164,8 +162,8 @@ class Model:
         self.synced = self.end
 
     def checkpoint(self) -> None:
-        for ticket in self.manager.take_checkpoint({PARTITION: self.log.end_offset}):
-            ticket.run()
+        for swap in self.manager.take_checkpoint({PARTITION: self.log.end_offset}):
+            swap.run()
 
     def pass_time(self, milliseconds: int) -> None:
         self.now += milliseconds
@@ -245,7 +243,7 @@ class Model:
         sources = segments_before(self.log, dirt.end)
         job = make_job(self.log, dirt, sources, Limits(map_bytes, 1 << 16, 1e308), self.now)
         self.touched = max(self.touched, dirt.end)
-        self.running = Pass(self.log, clean(self.disk, job, lambda _: None), SwapTicket(self.log, sources))
+        self.running = Pass(self.log, clean(self.disk, job, lambda _: None), SegmentSwap(self.log, sources))
 
     def step_pass(self) -> None:
         running = self.running
@@ -257,28 +255,28 @@ class Model:
             # A segment was removed under it. Nothing else may make a file vanish.
             assert (
                 running.log is not self.log
-                or running.ticket.truncations != self.log.truncations
-                or (self.log.segments[0].base_offset > running.ticket.sources[0].base_offset)
+                or running.swap.truncations != self.log.truncations
+                or (self.log.segments[0].base_offset > running.swap.sources[0].base_offset)
             )
             self.running = None
             return
         except CorruptLog:
-            assert running.ticket.truncations != self.log.truncations
+            assert running.swap.truncations != self.log.truncations
             self.running = None
             return
         if isinstance(step, PassEnd):
             self.running = None
-            if running.ticket.is_valid:
+            if running.swap.is_valid:
                 self.manager.checkpoints_of(self.log).take_clean_offset(self.log, step.clean_until).run()
                 self.verify_clean(step.clean_until)
             return
-        if not running.ticket.holds(step):
-            running.ticket.discard(step)
+        if not running.swap.holds(step):
+            running.swap.discard(step)
             self.running = None
         elif step.changed:
-            running.ticket.swap(step, self.now)
+            running.swap.swap(step, self.now)
         else:
-            running.ticket.discard(step)
+            running.swap.discard(step)
 
     # --- the end of a life ---
 

@@ -150,8 +150,8 @@ class Campaign:
 
     def checkpoint(self) -> None:
         start, promised = self.log.log_start_offset, self.log.recovery_point
-        for ticket in self.manager.take_checkpoint({}):
-            ticket.run()
+        for job in self.manager.take_checkpoint({}):
+            job.run()
         self.start_on_disk, self.promised = start, promised
 
     def roll(self) -> None:

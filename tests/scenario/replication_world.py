@@ -134,7 +134,7 @@ class World:
 
     def look(self, leader: int) -> IsrProposal | None:
         partition = self.brokers[leader].partition
-        proposal = partition.wanted_isr(self.now, LAG_SECONDS, self.broker_state)
+        proposal = partition.proposed_isr(self.now, LAG_SECONDS, self.broker_state)
         return proposal if proposal is not None and partition.propose(proposal) else None
 
     # --- clients ------------------------------------------------------------------------------------------

@@ -135,30 +135,30 @@ def test_fault_35_checkpoints_wait_for_room(broker: Broker) -> None:
     log.delete_records_before(1)
     broker.disk.free = 0
     refused = 0
-    for ticket in broker.logs.take_checkpoint({}):
+    for job in broker.logs.take_checkpoint({}):
         try:
-            ticket.run()
+            job.run()
         except DiskFull:
             refused += 1
-            ticket.failed()
+            job.failed()
     assert refused
     assert log.directory.is_online
     broker.disk.free = 1 << 40
-    for ticket in broker.logs.take_checkpoint({}):
-        ticket.run()
-        ticket.done()
+    for job in broker.logs.take_checkpoint({}):
+        job.run()
+        job.done()
     assert log.durable_start == 1
 
 
 def test_an_error_of_fsync_is_never_tried_again(broker: Broker) -> None:
     log = broker.logs.get(BAD)
     append(log, b"not durable")
-    ticket = log.take_flush()
-    assert ticket is not None
+    job = log.take_flush()
+    assert job is not None
     broker.break_disk("sync", errno.EIO)
     with pytest.raises(StorageError, match="replace the disk"):
-        ticket.run()
-    ticket.failed()
+        job.run()
+    job.failed()
     broker.disk.faults.clear()
     assert log.recovery_point == 1
     with pytest.raises(StorageError):
@@ -184,11 +184,11 @@ def test_a_failed_read_takes_its_directory_offline(broker: Broker, operation: st
 
 @pytest.mark.parametrize("operation", ["rename", "open", "sync"])
 def test_a_failed_checkpoint_takes_its_directory_offline(broker: Broker, operation: str) -> None:
-    tickets = broker.logs.take_checkpoint({})
+    jobs = broker.logs.take_checkpoint({})
     broker.break_disk(operation, errno.EIO)
     with pytest.raises(StorageError):
-        tickets[0].run()
-    tickets[1].run()
+        jobs[0].run()
+    jobs[1].run()
     broker.only_one_failed()
 
 
@@ -221,8 +221,8 @@ def test_damage_to_one_partition_leaves_its_neighbours(broker: Broker) -> None:
     )
     append(other, b"fine")
     other.flush()
-    for ticket in broker.logs.take_checkpoint({}):
-        ticket.run()
+    for job in broker.logs.take_checkpoint({}):
+        job.run()
     broker.logs.release()
     broker.disk.kill()
     broker.disk.flip(f"/a/{BAD}/{0:020d}.log", 8 * 65)

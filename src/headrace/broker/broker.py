@@ -11,16 +11,16 @@ from typing import Any, Final, NamedTuple
 from headrace.broker.api import Api
 from headrace.broker.apis import BY_KEY
 from headrace.broker.cleaning import Cleaning
-from headrace.broker.cluster.alone import LoneNode
 from headrace.broker.cluster.broker_hosts import BrokerHosts
 from headrace.broker.cluster.channel import ControllerChannel
+from headrace.broker.cluster.controller_duties import MetadataPosition
 from headrace.broker.cluster.dead_directories import DeadDirectories
-from headrace.broker.cluster.departures import Departures
-from headrace.broker.cluster.duties import MetadataPosition
 from headrace.broker.cluster.leaving import leave
 from headrace.broker.cluster.node import ClusterNode, Standing
 from headrace.broker.cluster.reachability import Reachability
+from headrace.broker.cluster.recently_fenced import RecentlyFencedBrokers
 from headrace.broker.cluster.snapshots import Snapshots
+from headrace.broker.cluster.standalone_node import StandaloneNode
 from headrace.broker.cluster.suspicions import Suspicions
 from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.disk_space import DiskSpace
@@ -165,13 +165,13 @@ class Broker:
         self.to_itself: Any = ToItself(config.bound_listeners[0].name)
         self.channel = ControllerChannel(self)
         self.suspicions = Suspicions(self)
-        self.departures = Departures(self)
+        self.recently_fenced = RecentlyFencedBrokers(self)
         self.broker_hosts = BrokerHosts(self)
         self.metadata_rows = MetadataRows(self)
         self.integrity = Integrity(self)
         self.cold_reads = ColdReads(self.loop, self._read_threads, self.integrity, self.metrics.scrub)
         self.verification = Verifications(self)
-        self.alone = True
+        self.is_standalone = True
         self.health = HealthReport()
         self.reachability: Reachability | None = None
         """Of ZooKeeper; a broker that is alone has none to reach."""
@@ -255,7 +255,7 @@ class Broker:
         self.endpoints = self._bind()
         self.integrity.watch(self.network)
         shared = self.world.make_coordination(self.config)
-        self.alone = shared is None
+        self.is_standalone = shared is None
         if shared is not None:
             self._shared = shared
             self.reachability = Reachability(shared, self.config.zookeeper)
@@ -282,7 +282,7 @@ class Broker:
         self.snapshots = Snapshots(self)
         self.maintenance = Maintenance(self)
         self.cleaning = Cleaning(self)
-        self.node: Standing = LoneNode(self) if shared is None else ClusterNode(self, coordination)
+        self.node: Standing = StandaloneNode(self) if shared is None else ClusterNode(self, coordination)
         if shared is not None:
             self.network.start_accepting()  # brokers must reach each other before any of them is ready
             self.replicas.start()
@@ -330,8 +330,8 @@ class Broker:
         self.metadata_partition = partition
         self.store.subscribe(lambda _delta: self._on_metadata())
         self.store.subscribe(self.suspicions.on_delta)
-        self.departures.begin()
-        self.store.subscribe(self.departures.on_delta)
+        self.recently_fenced.begin()
+        self.store.subscribe(self.recently_fenced.on_delta)
         self.store.subscribe(self.metadata_rows.on_delta)
         self._on_metadata()
 
@@ -420,7 +420,7 @@ class Broker:
         self.hosting.on_directory_failed(directory)
         if directory.path == self.metadata_partition.log.directory.path:
             self.give_up(StorageError(f"the directory of the metadata is offline: {directory.failure}"))
-        elif not self.alone:
+        elif not self.is_standalone:
             self.dead_directories.report(directory.uuid)
 
     def on_metadata_fetch(

@@ -17,7 +17,7 @@ from headrace.core.ids import TopicPartition
 from headrace.core.tasks import spawn
 from headrace.log.cleaner.job import CleanedGroup, PassEnd
 from headrace.log.cleaner.plan import Dirt, Limits, find_dirt, make_job, segments_before
-from headrace.log.cleaner.swap import SwapTicket
+from headrace.log.cleaner.swap import SegmentSwap
 from headrace.log.partition_log import PartitionLog
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Cleaning:
             self._later[log.topic_partition] = began + broker.config.log_cleaner_backoff_ms / 1000
             return
         sources = segments_before(log, dirt.end)
-        ticket = SwapTicket(log, sources)
+        swap = SegmentSwap(log, sources)
         job = make_job(log, dirt, sources, self._limits(), broker.clock.wall_ms())
         read = written = 0
         finished = False
@@ -202,9 +202,9 @@ class Cleaning:
             async for step in steps:
                 if isinstance(step, PassEnd):
                     finished = True
-                    await self._finish(ticket, step)
+                    await self._finish(swap, step)
                     self._report(log, step, read, written, broker.clock.monotonic() - began)
-                elif await self._take(ticket, step):
+                elif await self._take(swap, step):
                     read, written = read + step.read_bytes, written + step.written_bytes
                 else:
                     broker.log.info("a log changed while it was cleaned", partition=str(log.topic_partition))
@@ -212,7 +212,7 @@ class Cleaning:
         finally:
             await steps.aclose()
             if not finished:
-                ticket.sweep()
+                swap.sweep()
 
     def _limits(self) -> Limits:
         config = self._broker.config
@@ -225,17 +225,17 @@ class Cleaning:
             bytes_per_second=config.log_cleaner_io_max_bytes_per_second / workers,
         )
 
-    async def _take(self, ticket: SwapTicket, group: CleanedGroup) -> bool:
+    async def _take(self, swap: SegmentSwap, group: CleanedGroup) -> bool:
         """Swap in what a worker has written. False: the log is not what it was."""
-        if group.changed and ticket.holds(group):
-            await self._broker.offload(lambda: ticket.announce(group))
-        if not ticket.holds(group):
-            ticket.discard(group)
+        if group.changed and swap.holds(group):
+            await self._broker.offload(lambda: swap.announce(group))
+        if not swap.holds(group):
+            swap.discard(group)
             return False
         if group.changed:
-            ticket.swap(group, self._broker.clock.wall_ms())
+            swap.swap(group, self._broker.clock.wall_ms())
         else:
-            ticket.discard(group)
+            swap.discard(group)
         counts = self._counts
         counts.bytes_read += group.read_bytes
         counts.bytes_written += group.written_bytes
@@ -244,16 +244,16 @@ class Cleaning:
         if group.left_as_they_are:
             self._broker.log.warning(
                 "batches whose records cannot be read were left as they are",
-                partition=str(ticket.log.topic_partition),
+                partition=str(swap.log.topic_partition),
                 offsets=list(group.left_as_they_are[:10]),
                 count=len(group.left_as_they_are),
             )
         return True
 
-    async def _finish(self, ticket: SwapTicket, end: PassEnd) -> None:
-        if ticket.is_valid:
-            saved = self._broker.logs.checkpoints_of(ticket.log)
-            await self._broker.offload(saved.take_clean_offset(ticket.log, end.clean_until).run)
+    async def _finish(self, swap: SegmentSwap, end: PassEnd) -> None:
+        if swap.is_valid:
+            saved = self._broker.logs.checkpoints_of(swap.log)
+            await self._broker.offload(saved.take_clean_offset(swap.log, end.clean_until).run)
 
     def _report(self, log: PartitionLog, end: PassEnd, read: int, written: int, seconds: float) -> None:
         counts = self._counts

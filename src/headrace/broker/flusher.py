@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 
 from headrace.core.errors import HeadraceError, NotLeader, StorageError, UnknownTopicOrPartition
 from headrace.core.failures import report
-from headrace.log.flush import FlushTicket
+from headrace.log.flush import FlushJob
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.histogram import LatencyHistogram
 
@@ -42,32 +42,32 @@ class Flusher:
         if log.truncation is not None:
             return
         try:
-            ticket = log.take_flush()
+            job = log.take_flush()
         except StorageError as error:
             self._tell(log, None, error)
             return
-        if ticket is None:
+        if job is None:
             # Closed meanwhile: its topic was deleted, and with it what they wait for.
             self._tell(log, None, UnknownTopicOrPartition(f"{log.topic_partition} was deleted"))
             return
         began = self.loop.time()
-        future = self.loop.run_in_executor(self._threads, ticket.run)
+        future = self.loop.run_in_executor(self._threads, job.run)
         self._running.add(future)
 
         def on_done(done: asyncio.Future[None]) -> None:
             self._times.observe(int((self.loop.time() - began) * 1_000_000))
-            self._on_synced(ticket, log, done)
+            self._on_synced(job, log, done)
 
         future.add_done_callback(on_done)
 
-    def _on_synced(self, ticket: FlushTicket, log: PartitionLog, done: asyncio.Future[None]) -> None:
+    def _on_synced(self, job: FlushJob, log: PartitionLog, done: asyncio.Future[None]) -> None:
         self._running.discard(done)
         error = done.exception()
         if error is None:
-            ticket.done()
+            job.done()
             left = False
-            if ticket.truncations == log.truncations:
-                self._tell(log, ticket.offset, None)
+            if job.truncations == log.truncations:
+                self._tell(log, job.offset, None)
             else:
                 # It began before a cut and counts for nothing: what is left, or came since, is synced again.
                 self._refuse_cut_off(log)
@@ -76,7 +76,7 @@ class Flusher:
                 self._start(log)
             return
         failure = error if isinstance(error, StorageError) else StorageError(str(error))
-        ticket.failed()
+        job.failed()
         self._tell(log, None, failure)
 
     def _refuse_cut_off(self, log: PartitionLog) -> None:

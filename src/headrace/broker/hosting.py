@@ -39,7 +39,7 @@ class Hosting:
         self._broker = broker
         self._missed = False
         """Rows went by that were not said to this process: look at all of them again."""
-        self._late = LateOpenings(broker, self.host, self._is_said_to_us)
+        self._late = LateOpenings(broker, self.host, self._targets_this_incarnation)
         self._refused: dict[tuple[UUID, int], None] = {}
         """Partitions whose files found no room, or no descriptors."""
         self._removals = LateRemovals(broker, self._remove_logs)
@@ -106,7 +106,7 @@ class Hosting:
             self.host(topic, topic.partitions_with_replica(broker.broker_id))
 
     def _on_delta(self, delta: MetadataDelta) -> None:
-        if not self._is_said_to_us():
+        if not self._targets_this_incarnation():
             self._missed = True
             return
         self._room = AT_ONCE
@@ -139,7 +139,7 @@ class Hosting:
         if delta.brokers:
             broker.replicas.on_brokers_changed()
 
-    def _is_said_to_us(self) -> bool:
+    def _targets_this_incarnation(self) -> bool:
         broker = self._broker
         registered = broker.image.brokers.get(broker.broker_id)
         if registered is not None and registered.epoch > broker.broker_epoch >= 0:
@@ -200,8 +200,8 @@ class Hosting:
                     high_watermark=broker.high_watermarks.pop(name, None),
                     safeguards=broker.world.safeguards,
                 )
-                partition.on_wish = broker.replicas.isr_changes.consider
-                partition.on_doubt = broker.integrity.doubt
+                partition.on_isr_change = broker.replicas.isr_changes.consider
+                partition.on_suspected_corruption = broker.integrity.doubt
                 partition.on_disagreement = broker.integrity.disagree
                 if name in broker.partitions.offline:
                     broker.dispatcher.forget_answers()

@@ -102,18 +102,18 @@ class Integrity:
         segment.distrust()
         return self._look(partition, ReadAhead.at(partition.log, segment, position))
 
-    def _look(self, partition: Partition, ticket: ReadAhead) -> asyncio.Future[None]:
+    def _look(self, partition: Partition, job: ReadAhead) -> asyncio.Future[None]:
         name = partition.topic_partition
         checking = self._checking.get(name)
         if checking is not None:
             return checking
         over = self._checking[name] = self._broker.loop.create_future()
-        future = self._broker.loop.run_in_executor(None, ticket.run)
+        future = self._broker.loop.run_in_executor(None, job.run)
 
         def on_done(done: asyncio.Future[None]) -> None:
             self._checking.pop(name, None)
             try:
-                self.on_read_ahead(partition, ticket, done.exception())
+                self.on_read_ahead(partition, job, done.exception())
             finally:
                 over.set_result(None)
 
@@ -122,20 +122,20 @@ class Integrity:
 
     # --- what threads have found ---
 
-    def on_read_ahead(self, partition: Partition, ticket: ReadAhead, error: BaseException | None) -> None:
+    def on_read_ahead(self, partition: Partition, job: ReadAhead, error: BaseException | None) -> None:
         """A range was read from the disk, or could not be."""
-        log = ticket.log
-        if not ticket.holds:
+        log = job.log
+        if not job.holds:
             return
         if isinstance(error, OSError):
-            self.on_unreadable(partition, ticket.segment, error)
+            self.on_unreadable(partition, job.segment, error)
         elif error is not None:
             report(f"a check of {log.topic_partition}", error)
         else:
-            for damage in ticket.done():
-                self.on_damage(partition, ticket.segment, damage)
-            if ticket.index_is_wrong and ticket.holds:
-                self._repair_index(partition, ticket.segment)
+            for damage in job.done():
+                self.on_damage(partition, job.segment, damage)
+            if job.index_is_wrong and job.holds:
+                self._repair_index(partition, job.segment)
 
     def on_unreadable(self, partition: Partition, segment: Segment, error: OSError) -> None:
         """The file of a segment that is a part of its log cannot be opened or read."""
@@ -182,7 +182,7 @@ class Integrity:
 
     def _look_again_later(self) -> None:
         """A replica that comes into sync can mend it, and followers may wait behind the damage."""
-        if self._timer is None and not self._broker.alone:
+        if self._timer is None and not self._broker.is_standalone:
             self._timer = self._broker.timers.after(
                 LOOK_AGAIN_SECONDS, "a look at damaged segments", self._look_again
             )
@@ -232,7 +232,7 @@ class Integrity:
     def is_elsewhere(self, partition: Partition) -> bool:
         """Whether another broker has what is committed: it leads, or is alive and in the ISR, or eligible."""
         broker = self._broker
-        if broker.alone:
+        if broker.is_standalone:
             return False
         topic = broker.image.topic_by_id(partition.topic_id)
         if topic is None:
@@ -266,7 +266,7 @@ class Integrity:
         """Whether this replica cannot lead in an epoch, because its last batch says a later one. No checksum
         covers that, and nothing behind it contradicts it. Good followers would cut off what is committed."""
         log = partition.log
-        if self._broker.alone or log.latest_epoch <= leader_epoch:
+        if self._broker.is_standalone or log.latest_epoch <= leader_epoch:
             return False
         problem = f"{log.path} ends in leader epoch {log.latest_epoch}, and {leader_epoch} is the latest"
         self._give_up(partition, CorruptLog(problem))
@@ -301,7 +301,7 @@ class Integrity:
         Otherwise the controller is told that this one is lost, so that it looks for another leader.
         """
         broker, name = self._broker, TopicPartition(topic.name, index)
-        if broker.alone:
+        if broker.is_standalone:
             return False
         broker.replicas.directories.declare(topic.topic_id, index, LOST)
         leader = topic.leaders[index]

@@ -28,11 +28,14 @@ PATIENCE_SECONDS: Final = 60.0
 
 class LateOpenings:
     def __init__(
-        self, broker: Broker, host: Callable[[TopicImage, list[int]], None], is_said_to_us: Callable[[], bool]
+        self,
+        broker: Broker,
+        host: Callable[[TopicImage, list[int]], None],
+        targets_this_incarnation: Callable[[], bool],
     ) -> None:
         self._broker = broker
         self._host = host
-        self._is_said_to_us = is_said_to_us
+        self._targets_this_incarnation = targets_this_incarnation
         self._waiting: dict[UUID, dict[int, None]] = {}
         """Ordered sets of partitions. Their rows are read when their turn comes."""
         self._task: asyncio.Task[None] | None = None
@@ -45,7 +48,7 @@ class LateOpenings:
     async def _run(self) -> None:
         clock = self._broker.clock
         while self._waiting:
-            if not self._is_said_to_us():
+            if not self._targets_this_incarnation():
                 # Registered anew, perhaps, and the metadata has yet to say so: no row need come with it.
                 await asyncio.sleep(RETRY_SECONDS)
                 continue

@@ -48,7 +48,7 @@ class Maintenance:
 
     async def stop(self) -> None:
         await self._scrubbing.stop()
-        async with self._checkpointing:  # no ticket may be in a thread when the logs are closed
+        async with self._checkpointing:  # no job may be in a thread when the logs are closed
             for directory in self._broker.logs.directories:
                 directory.on_raised = lambda: None
             tasks = [task for task in (self._task, self._soon, self._telling) if task is not None]
@@ -125,24 +125,24 @@ class Maintenance:
 
     async def _remove_segments(self, partition: Partition, now_ms: int) -> int:
         """The log start first, which waits for the disk, then the files."""
-        ticket = partition.log.take_retention(now_ms, partition.high_watermark)
-        if ticket is None:
+        job = partition.log.take_retention(now_ms, partition.high_watermark)
+        if job is None:
             return 0
-        await self._broker.loop.run_in_executor(None, ticket.run)
-        return ticket.done(now_ms)
+        await self._broker.loop.run_in_executor(None, job.run)
+        return job.done(now_ms)
 
     async def checkpoint(self, *, only_claims: bool = False) -> None:
-        """One at a time: an older ticket that is written after a newer one would take back what was said."""
+        """One at a time: an older job that is written after a newer one would take back what was said."""
         broker = self._broker
         async with self._checkpointing:
             take = broker.logs.take_claims if only_claims else broker.logs.take_checkpoint
-            for ticket in take(high_watermarks(broker)):
+            for job in take(high_watermarks(broker)):
                 try:
-                    await broker.loop.run_in_executor(None, ticket.run)
+                    await broker.loop.run_in_executor(None, job.run)
                 except StorageError:
-                    ticket.failed()
+                    job.failed()
                     raise
-                self._report_starts(ticket.done())
+                self._report_starts(job.done())
         if self._task is not None and (self._telling is None or self._telling.done()):
             self._telling = spawn("the versions of log directories", broker.node.tell_versions())
 

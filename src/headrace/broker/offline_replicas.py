@@ -17,6 +17,6 @@ def offline_replicas(broker: Broker, topic: TopicImage, index: int, replicas: It
     leader in its row, since nobody else could be, so that only this says that it does not work.
     """
     dead = [replica for replica in replicas if not broker.is_alive(replica)]
-    if broker.alone and broker.partitions.is_offline(topic.name, index):
+    if broker.is_standalone and broker.partitions.is_offline(topic.name, index):
         dead.append(broker.broker_id)
     return dead

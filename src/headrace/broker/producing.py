@@ -125,7 +125,7 @@ def append(
     try:
         header = check(records)
     except CorruptBatch as error:
-        raise _told_as_kafka_does(records, error) from None
+        raise _to_kafka_error(records, error) from None
     size = header[1] + LOG_OVERHEAD
     attributes = header[5]
     if size != len(records):
@@ -148,7 +148,7 @@ def append(
     return partition, result
 
 
-def _told_as_kafka_does(records: memoryview, error: CorruptBatch) -> HeadraceError:
+def _to_kafka_error(records: memoryview, error: CorruptBatch) -> HeadraceError:
     """A batch that is not there whole, or is of an old format, is INVALID_RECORD; damage is CORRUPT_MESSAGE.
 
     Producers try again after the second and not after the first, which is why the codes must be Kafka's.

@@ -10,28 +10,28 @@ import asyncio
 
 from headrace.core.failures import report
 from headrace.log.directory import LogDirectory
-from headrace.log.removals import Removals, RemovalTicket
+from headrace.log.removals import RemovalJob, Removals
 
 
 class Removing:
     def __init__(self, loop: asyncio.AbstractEventLoop, removals: Removals) -> None:
         self._loop = loop
         self._running: dict[LogDirectory, asyncio.Future[None]] = {}
-        self._next: dict[LogDirectory, RemovalTicket] = {}
-        removals.on_ticket = self._take
+        self._next: dict[LogDirectory, RemovalJob] = {}
+        removals.on_removal = self._take
 
-    def _take(self, ticket: RemovalTicket) -> None:
-        directory = ticket.directory
+    def _take(self, job: RemovalJob) -> None:
+        directory = job.directory
         if directory not in self._running:
-            self._run(ticket)
+            self._run(job)
         elif directory in self._next:
-            self._next[directory].join(ticket)
+            self._next[directory].join(job)
         else:
-            self._next[directory] = ticket
+            self._next[directory] = job
 
-    def _run(self, ticket: RemovalTicket) -> None:
-        directory = ticket.directory
-        future = self._running[directory] = self._loop.run_in_executor(None, ticket.run)
+    def _run(self, job: RemovalJob) -> None:
+        directory = job.directory
+        future = self._running[directory] = self._loop.run_in_executor(None, job.run)
 
         def on_done(done: asyncio.Future[None]) -> None:
             del self._running[directory]
@@ -40,7 +40,7 @@ class Removing:
                 report(f"the removal of partitions from {directory.path}", error)
             if directory in self._next:
                 self._run(self._next.pop(directory))
-            ticket.done()
+            job.done()
 
         future.add_done_callback(on_done)
 

@@ -174,26 +174,26 @@ class Scrubbing:
             at = segment.base_offset + 1
         return True
 
-    async def _scrub_segment(self, partition: Partition, ticket: SegmentScrub) -> bool:
+    async def _scrub_segment(self, partition: Partition, job: SegmentScrub) -> bool:
         broker = self._broker
         try:
-            while ticket.holds and not ticket.is_over:
+            while job.holds and not job.is_over:
                 rate = broker.config.headrace_log_scrub_bytes_per_second
                 if not rate:
                     return False
                 try:
-                    size = await self._in_thread(ticket.run)
+                    size = await self._in_thread(job.run)
                 except OSError as error:
-                    if ticket.holds:
-                        broker.integrity.on_unreadable(partition, ticket.segment, error)
+                    if job.holds:
+                        broker.integrity.on_unreadable(partition, job.segment, error)
                     return True
                 self._counts.bytes_read += size
                 self._note_progress(size)
-                if ticket.fault is not None and ticket.holds:
-                    await broker.integrity.look_at(partition, ticket.segment, ticket.fault.position)
+                if job.fault is not None and job.holds:
+                    await broker.integrity.look_at(partition, job.segment, job.fault.position)
                 await self._pause(size / rate)
         finally:
-            ticket.close()
+            job.close()
         return True
 
     def _note_progress(self, verified: int) -> None:

@@ -160,7 +160,7 @@ async def load_metadata(
 def _begin_metadata_anew(broker: Broker, storage: Storage, damage: Exception) -> Storage | None:
     logs = storage.logs
     names = [name for directory in logs.online() for name in logs.disk.list(directory.path)]
-    if broker.alone or sum(map(_is_old_metadata, names)) >= MOST_SET_ASIDE:
+    if broker.is_standalone or sum(map(_is_old_metadata, names)) >= MOST_SET_ASIDE:
         return None
     logs.quarantine(METADATA_PARTITION, CorruptLog(str(damage)))
     return storage._replace(metadata_log=_metadata_log(broker, logs, broker.clock.wall_ms(), alone=False))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.core.errors import HeadraceError
 from headrace.log.directory import LogDirectory
-from headrace.log.truncation import TruncationTicket, lower_together
+from headrace.log.truncation import TruncationJob, lower_together
 from headrace.replication.replica import Role
 
 if TYPE_CHECKING:
@@ -47,11 +47,11 @@ class Truncations:
         if directory in self._lowering or self._is_stopped:
             return
         partitions = self._waiting.pop(directory, [])
-        tickets = [ticket for each in partitions if (ticket := each.log.truncation) is not None]
-        if not tickets:
+        jobs = [job for each in partitions if (job := each.log.truncation) is not None]
+        if not jobs:
             return
         self._lowering.add(directory)
-        future = self._broker.loop.run_in_executor(self._threads, lower_together, directory, tickets)
+        future = self._broker.loop.run_in_executor(self._threads, lower_together, directory, jobs)
         self._running.add(future)
 
         def on_done(done: asyncio.Future[None]) -> None:
@@ -71,19 +71,19 @@ class Truncations:
     def _cut_next(self) -> None:
         while self._lowered and self._cutting < AT_ONCE and not self._is_stopped:
             partition = self._lowered.pop(0)
-            ticket = partition.log.truncation
-            if ticket is not None:
-                self._cut(partition, ticket)
+            job = partition.log.truncation
+            if job is not None:
+                self._cut(partition, job)
 
-    def _cut(self, partition: FollowingPartition, ticket: TruncationTicket) -> None:
+    def _cut(self, partition: FollowingPartition, job: TruncationJob) -> None:
         self._cutting += 1
-        future = self._broker.loop.run_in_executor(self._threads, ticket.run)
+        future = self._broker.loop.run_in_executor(self._threads, job.run)
         self._running.add(future)
 
         def on_done(done: asyncio.Future[None]) -> None:
             self._running.discard(done)
             self._cutting -= 1
-            self._finish(partition, done.exception() or ticket.failure)
+            self._finish(partition, done.exception() or job.failure)
             self._cut_next()
 
         future.add_done_callback(on_done)
@@ -111,6 +111,6 @@ class Truncations:
         while self._running:
             await asyncio.wait(self._running)
         for partition in [*self._lowered, *(each for waiting in self._waiting.values() for each in waiting)]:
-            ticket = partition.log.truncation
-            if ticket is not None:
-                ticket.cancel()
+            job = partition.log.truncation
+            if job is not None:
+                job.cancel()

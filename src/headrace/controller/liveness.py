@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
-class Doomed(NamedTuple):
+class FencedBroker(NamedTuple):
     broker_id: int
     reason: str
 
@@ -54,18 +54,18 @@ class Liveness:
     def is_member(self, broker_id: int, epoch: int) -> bool:
         return self._members is not None and self._members.get(broker_id) == epoch
 
-    def doomed(self, alive: Collection[int], now: float) -> list[Doomed]:
+    def to_fence(self, alive: Collection[int], now: float) -> list[FencedBroker]:
         """Of the brokers that are not fenced, those that should be."""
-        doomed = {}
+        to_fence = {}
         if self._members is not None and now - self._calm_since >= self._session:
             for broker_id in alive:
                 if broker_id not in self._members:
-                    doomed[broker_id] = "its session has ended"
+                    to_fence[broker_id] = "its session has ended"
         doubted = self._doubted(alive, now)
         if len(doubted) * 3 <= len(alive):
             for broker_id, reason in doubted.items():
-                doomed.setdefault(broker_id, reason)
-        return [Doomed(broker_id, reason) for broker_id, reason in doomed.items()]
+                to_fence.setdefault(broker_id, reason)
+        return [FencedBroker(broker_id, reason) for broker_id, reason in to_fence.items()]
 
     def _doubted(self, alive: Collection[int], now: float) -> dict[int, str]:
         doubted = {}

@@ -35,17 +35,17 @@ from headrace.controller.operations import (
     ConfigChange,
     CreatedTopic,
     DeletedTopic,
-    DoomedTopic,
     ElectedLeader,
-    GrownTopic,
     IsrChange,
     MorePartitions,
     NewTopic,
     OngoingReassignment,
+    PartitionsCreated,
     ProducerIdBlock,
     ReassignedPartition,
     Reassignment,
     Result,
+    TopicDeletion,
 )
 from headrace.controller.policy import ReplicationPolicy
 from headrace.controller.replay import Replayer
@@ -92,10 +92,10 @@ class ControllerMachine:
             self.image, new, schema=self.schema, defaults=self.defaults, random=self._random
         )
 
-    def delete_topics(self, doomed: Sequence[DoomedTopic]) -> Result[list[DeletedTopic]]:
-        return topics.delete_topics(self.image, doomed)
+    def delete_topics(self, deletion: Sequence[TopicDeletion]) -> Result[list[DeletedTopic]]:
+        return topics.delete_topics(self.image, deletion)
 
-    def create_partitions(self, wanted: Sequence[MorePartitions]) -> Result[list[GrownTopic]]:
+    def create_partitions(self, wanted: Sequence[MorePartitions]) -> Result[list[PartitionsCreated]]:
         return topics.create_partitions(self.image, wanted, random=self._random)
 
     def alter_configs(

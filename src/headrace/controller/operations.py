@@ -54,7 +54,7 @@ class CreatedTopic(NamedTuple):
     error: HeadraceError | None = None
 
 
-class DoomedTopic(NamedTuple):
+class TopicDeletion(NamedTuple):
     """A topic to delete, by its name or by its id, never by both."""
 
     name: str | None = None
@@ -75,7 +75,7 @@ class MorePartitions(NamedTuple):
     """Broker ids of each added partition, or None for automatic placement."""
 
 
-class GrownTopic(NamedTuple):
+class PartitionsCreated(NamedTuple):
     name: str
     error: HeadraceError | None = None
 

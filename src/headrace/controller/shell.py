@@ -17,23 +17,23 @@ from typing import Any, Final, TypeVar
 
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.codec import Payload, pack
-from headrace.controller.commit import Pen
 from headrace.controller.elections import NOTHING_KNOWN, LongestFirst
 from headrace.controller.image import ConfigResource, MetadataImage
 from headrace.controller.machine import ControllerMachine
+from headrace.controller.metadata_committer import MetadataCommitter
 from headrace.controller.operations import (
     AlteredConfig,
     ConfigChange,
     CreatedTopic,
     DeletedTopic,
-    DoomedTopic,
     ElectedLeader,
-    GrownTopic,
     MorePartitions,
     NewTopic,
+    PartitionsCreated,
     ProducerIdBlock,
     RecordGroup,
     Result,
+    TopicDeletion,
 )
 from headrace.controller.store import MetadataStore
 from headrace.controller.topics import MOST_PARTITIONS, topic_sizes
@@ -66,7 +66,7 @@ class Controller:
         self._store = store
         self._machine = store.machine
         self._clock = clock
-        self._pen: Pen | None = None
+        self._committer: MetadataCommitter | None = None
         self._queue: deque[_Waiting] = deque()
         self._arrived = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
@@ -91,7 +91,7 @@ class Controller:
     @property
     def epoch(self) -> ControllerEpoch:
         """Of the last term that this broker held; -1 if it held none."""
-        return ControllerEpoch(-1) if self._pen is None else self._pen.epoch
+        return ControllerEpoch(-1) if self._committer is None else self._committer.epoch
 
     @property
     def is_active(self) -> bool:
@@ -112,11 +112,11 @@ class Controller:
         await self.settled()
         self._gives_up = False
         epoch = await self._coordination.claim_controller(broker_id, deposing=deposing)
-        self._pen = Pen(self._coordination, self._clock, epoch, self._until_connected)
+        self._committer = MetadataCommitter(self._coordination, self._clock, epoch, self._until_connected)
         if self._store.end < await self._coordination.start_offset():
             # From now on nobody trims. Whoever did so before has left this copy too far behind.
             raise ControllerFenced("what this broker lacks of the metadata was trimmed")
-        async for batch in self._pen.committed_from(self._store.end):
+        async for batch in self._committer.committed_from(self._store.end):
             self._store.apply(batch)
         opening: list[RecordGroup] = [[NoOpRecord()]]
         if self._machine.in_transaction:
@@ -187,12 +187,12 @@ class Controller:
         except DiskFull as error:
             return [CreatedTopic(topic.name, error=error) for topic in topics]
 
-    async def delete_topics(self, topics: Sequence[DoomedTopic]) -> list[DeletedTopic]:
+    async def delete_topics(self, topics: Sequence[TopicDeletion]) -> list[DeletedTopic]:
         return await self.submit(lambda machine: machine.delete_topics(topics))
 
     async def create_partitions(
         self, topics: Sequence[MorePartitions], *, validate_only: bool = False
-    ) -> list[GrownTopic]:
+    ) -> list[PartitionsCreated]:
         return await self.submit(lambda machine: machine.create_partitions(topics), validate_only)
 
     async def alter_configs(
@@ -318,10 +318,10 @@ class Controller:
                 waiting.answer.set_result([created for created in response if created.name in names])
 
     async def _write(self, payloads: list[Payload]) -> None:
-        pen = self._pen
-        assert pen is not None, "nobody commits before becoming controller"
+        committer = self._committer
+        assert committer is not None, "nobody commits before becoming controller"
         for payload in payloads:
-            batch = await pen.write(self._store.end, payload.values)
+            batch = await committer.write(self._store.end, payload.values)
             self._store.apply(batch, payload.records)
 
     def _resign(self, error: HeadraceError, together: list[_Waiting]) -> None:

@@ -14,12 +14,12 @@ from headrace.controller.operations import (
     USE_DEFAULT,
     CreatedTopic,
     DeletedTopic,
-    DoomedTopic,
-    GrownTopic,
     MorePartitions,
     NewTopic,
+    PartitionsCreated,
     RecordGroup,
     Result,
+    TopicDeletion,
 )
 from headrace.controller.placement import place
 from headrace.controller.topic_names import METADATA_TOPIC, check_topic_name
@@ -179,20 +179,20 @@ def _new_id(image: MetadataImage, random: Random) -> UUID:
             return topic_id
 
 
-def delete_topics(image: MetadataImage, topics: Sequence[DoomedTopic]) -> Result[list[DeletedTopic]]:
+def delete_topics(image: MetadataImage, topics: Sequence[TopicDeletion]) -> Result[list[DeletedTopic]]:
     groups: list[RecordGroup] = []
     outcomes: list[DeletedTopic] = []
     named = Counter(topics)
     targets: set[UUID] = set()
-    for doomed in named:
+    for deletion in named:
         try:
-            if named[doomed] > 1:
+            if named[deletion] > 1:
                 raise InvalidRequest("the topic is listed twice")
-            found = _find(image, doomed)
+            found = _find(image, deletion)
             if found.topic_id in targets:
                 raise InvalidRequest("the topic is listed by its name and by its id")
         except HeadraceError as error:
-            outcomes.append(DeletedTopic(doomed.name, doomed.topic_id, error))
+            outcomes.append(DeletedTopic(deletion.name, deletion.topic_id, error))
             continue
         targets.add(found.topic_id)
         groups.append([RemoveTopicRecord(topic_id=found.topic_id)])
@@ -205,39 +205,39 @@ class _Found(NamedTuple):
     topic_id: UUID
 
 
-def _find(image: MetadataImage, doomed: DoomedTopic) -> _Found:
-    if doomed.name is not None:
-        if doomed.topic_id != NO_TOPIC_ID:
+def _find(image: MetadataImage, deletion: TopicDeletion) -> _Found:
+    if deletion.name is not None:
+        if deletion.topic_id != NO_TOPIC_ID:
             raise InvalidRequest("a topic is deleted by its name or by its id, not by both")
-        topic = image.topic(doomed.name)
+        topic = image.topic(deletion.name)
         if topic is None:
-            raise UnknownTopicOrPartition(f"there is no topic {doomed.name!r}")
-    elif doomed.topic_id == NO_TOPIC_ID:
+            raise UnknownTopicOrPartition(f"there is no topic {deletion.name!r}")
+    elif deletion.topic_id == NO_TOPIC_ID:
         raise InvalidRequest("neither a name nor an id is given")
     else:
-        topic = image.topic_by_id(doomed.topic_id)
+        topic = image.topic_by_id(deletion.topic_id)
         if topic is None:
-            raise UnknownTopicId(f"there is no topic with id {doomed.topic_id}")
+            raise UnknownTopicId(f"there is no topic with id {deletion.topic_id}")
     return _Found(topic.name, topic.topic_id)
 
 
 def create_partitions(
     image: MetadataImage, topics: Sequence[MorePartitions], *, random: Random
-) -> Result[list[GrownTopic]]:
+) -> Result[list[PartitionsCreated]]:
     groups: list[RecordGroup] = []
-    outcomes: list[GrownTopic] = []
+    outcomes: list[PartitionsCreated] = []
     named = Counter(topic.name for topic in topics)
     for name in dict.fromkeys(topic.name for topic in topics if named[topic.name] > 1):
-        outcomes.append(GrownTopic(name, InvalidRequest(f"topic {name!r} is named twice")))
+        outcomes.append(PartitionsCreated(name, InvalidRequest(f"topic {name!r} is named twice")))
     for topic in topics:
         if named[topic.name] > 1:
             continue
         try:
             groups.append(_grow(image, topic, random))
         except HeadraceError as error:
-            outcomes.append(GrownTopic(topic.name, error))
+            outcomes.append(PartitionsCreated(topic.name, error))
         else:
-            outcomes.append(GrownTopic(topic.name))
+            outcomes.append(PartitionsCreated(topic.name))
     return Result(groups, outcomes)
 
 

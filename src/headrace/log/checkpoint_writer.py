@@ -18,11 +18,11 @@ class DirectoryCheckpoints:
     """What the files hold, and the only writer of them.
 
     Invariant: the recovery point of a partition on the disk is never above what has been synced and is still
-    there, and nothing below its clean offset is in want of compaction. A ticket that was taken before a
-    truncation may be run after it, so what `lower` and `forget` said since stands above what the ticket says.
+    there, and nothing below its clean offset is in want of compaction. A job that was taken before a
+    truncation may be run after it, so what `lower` and `forget` said since stands above what the job says.
 
     What writes runs in threads, one at a time (`_writing`). The loop never waits for them: what they share is
-    what was said since the last ticket (`_said`), and nobody holds that while a disk is waited for.
+    what was said since the last job (`_said`), and nobody holds that while a disk is waited for.
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class DirectoryCheckpoints:
         self._cuts: dict[TopicPartition, int] = {}
         """How often `lower` or `forget` was called: a clean offset from before is void."""
         self._lowered: dict[TopicPartition, tuple[int, int, int] | None] = {}
-        """Recovery points, log starts and ends since the last ticket was taken; None: it is gone."""
+        """Recovery points, log starts and ends since the last job was taken; None: it is gone."""
         self.kept: set[TopicPartition] = set()
         """Quarantined partitions: what was promised of them stays on the disk, or the next start would not
         know that anything is missing and cut what is left."""
@@ -98,7 +98,7 @@ class DirectoryCheckpoints:
 
     def take(
         self, logs: Sequence[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
-    ) -> CheckpointTicket:
+    ) -> CheckpointJob:
         recovery: dict[TopicPartition, int] = {}
         starts: dict[TopicPartition, int] = {}
         marks: dict[TopicPartition, int] = {}
@@ -113,7 +113,7 @@ class DirectoryCheckpoints:
                 marks[partition] = high_watermarks[partition]
         raised = [log for log in logs if log in self.directory.raised]
         self.directory.raised.clear()
-        return CheckpointTicket(
+        return CheckpointJob(
             self,
             recovery,
             starts,
@@ -124,7 +124,7 @@ class DirectoryCheckpoints:
 
     def take_claims(
         self, logs: Sequence[PartitionLog], high_watermarks: Mapping[TopicPartition, int]
-    ) -> CheckpointTicket:
+    ) -> CheckpointJob:
         """The high watermarks, and what else is claimed: that comes more often than the rest."""
         with self._said:
             self._lowered.clear()
@@ -133,7 +133,7 @@ class DirectoryCheckpoints:
             for log in logs
             if log.topic_partition in high_watermarks and log.truncation is None
         }
-        return CheckpointTicket(self, None, None, marks, (), self._claims_of(logs, marks))
+        return CheckpointJob(self, None, None, marks, (), self._claims_of(logs, marks))
 
     @staticmethod
     def _claims_of(
@@ -172,7 +172,7 @@ class DirectoryCheckpoints:
             self._write_high_watermarks(_lowered(self.high_watermarks, ends))
 
     def note_gone(self, partitions: Collection[TopicPartition]) -> None:
-        """Logs of these names end: what older tickets say of them no longer holds. `forget` is to follow."""
+        """Logs of these names end: what older jobs say of them no longer holds. `forget` is to follow."""
         with self._said:
             self._lowered.update(dict.fromkeys(partitions))
             self._count_cuts(partitions)
@@ -275,9 +275,9 @@ class DirectoryCheckpoints:
         self.claimed = claimed
         self.written += 1
 
-    def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetTicket:
+    def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetJob:
         """Everything below `offset` is compacted. To be run once what the cleaner has swapped is in place."""
-        return CleanOffsetTicket(self, log, offset, self._cuts.get(log.topic_partition, 0))
+        return CleanOffsetJob(self, log, offset, self._cuts.get(log.topic_partition, 0))
 
     def write_clean_offset(self, partition: TopicPartition, offset: int, cuts: int) -> None:
         with self._writing:
@@ -297,7 +297,7 @@ class DirectoryCheckpoints:
                 offsets.setdefault(partition, known[partition])
 
     def _correct(self, offsets: dict[TopicPartition, int], which: int) -> None:
-        """What was said since the ticket was taken stands above what it says."""
+        """What was said since the job was taken stands above what it says."""
         with self._said:
             said = list(self._lowered.items())
         for partition, lowered in said:
@@ -338,7 +338,7 @@ def _lowered(
     return {**known, **lower} if lower else known
 
 
-class CheckpointTicket:
+class CheckpointJob:
     """Offsets as they were on the loop, to be written by a thread: `run`. All else belongs to the loop."""
 
     __slots__ = ("_claimed", "_owner", "_raised", "_recovery", "_starts", "_watermarks")
@@ -392,7 +392,7 @@ class CheckpointTicket:
         return higher
 
 
-class CleanOffsetTicket:
+class CleanOffsetJob:
     """Up to where a log is clean, to be written by a thread."""
 
     __slots__ = ("_cuts", "_log", "_offset", "_owner")

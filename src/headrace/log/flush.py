@@ -1,7 +1,7 @@
 """A flush in three steps, so that the event loop never waits for the disk.
 
 `SegmentChain.take_flush` notes on the loop what has to be synced; `run` does it, in a thread; `done`, on
-the loop again, moves the recovery point. Until then nothing that the ticket covers counts as durable.
+the loop again, moves the recovery point. Until then nothing that the job covers counts as durable.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from headrace.log.segment_chain import SegmentChain
 
 
-class FlushTicket:
+class FlushJob:
     """One flush of one log. `run` may be called from any thread, everything else belongs to the loop."""
 
     __slots__ = (

@@ -4,7 +4,7 @@ The manager decides which directory a new partition goes to, opens everything at
 the checkpoints, and keeps the others going when one directory fails. A directory belongs to one process: it
 holds a lock on its `.lock` file.
 
-Synchronous. The slow parts (`open_all`, `shut_down`, `run` of every ticket) may run in a thread; everything
+Synchronous. The slow parts (`open_all`, `shut_down`, `run` of every job) may run in a thread; everything
 else belongs to the loop. `on_failure` and `on_loss` may be called from any thread.
 """
 
@@ -20,7 +20,7 @@ from headrace.core.errors import CorruptLog, StorageError, UnknownTopicOrPartiti
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import checkpoints, files
-from headrace.log.checkpoint_writer import CheckpointTicket, DirectoryCheckpoints
+from headrace.log.checkpoint_writer import CheckpointJob, DirectoryCheckpoints
 from headrace.log.directory import MAX_OPEN_SEGMENTS, LogDirectory
 from headrace.log.directory_identity import DirectoryIdentity, adopt_directory
 from headrace.log.empty_log import empty_log
@@ -375,21 +375,21 @@ class LogManager:
 
     def take_checkpoint(
         self, high_watermarks: Mapping[TopicPartition, int] | None = None
-    ) -> list[CheckpointTicket]:
-        """What to write into the checkpoint files now, one ticket per directory; `run` may go to a thread."""
-        tickets = []
+    ) -> list[CheckpointJob]:
+        """What to write into the checkpoint files now, one job per directory; `run` may go to a thread."""
+        jobs = []
         for directory in self.online():
             logs = [log for log in self.logs.values() if log.directory is directory]
-            tickets.append(self._checkpoints[directory.path].take(logs, high_watermarks))
-        return tickets
+            jobs.append(self._checkpoints[directory.path].take(logs, high_watermarks))
+        return jobs
 
-    def take_claims(self, high_watermarks: Mapping[TopicPartition, int]) -> list[CheckpointTicket]:
+    def take_claims(self, high_watermarks: Mapping[TopicPartition, int]) -> list[CheckpointJob]:
         """The same of the high watermarks alone, which are written more often."""
-        tickets = []
+        jobs = []
         for directory in self.online():
             logs = [log for log in self.logs.values() if log.directory is directory]
-            tickets.append(self._checkpoints[directory.path].take_claims(logs, high_watermarks))
-        return tickets
+            jobs.append(self._checkpoints[directory.path].take_claims(logs, high_watermarks))
+        return jobs
 
     @property
     def have_claims(self) -> bool:

@@ -1,7 +1,7 @@
 """One partition on disk: a chain of segments, the epochs of its leaders, and its idempotent producers.
 
 Synchronous and without a clock: `now_ms` is given. One owner calls it; nothing here is safe for threads
-except `FlushTicket.run` and `TruncationTicket.run`. Every error of the disk is a StorageError, and takes the
+except `FlushJob.run` and `TruncationJob.run`. Every error of the disk is a StorageError, and takes the
 whole directory offline. (A lack of descriptors is no error of the disk.)
 
 `read` answers like Kafka: the last batch of an answer may be cut off at `max_bytes`, which every client copes
@@ -28,11 +28,11 @@ from headrace.log.descriptors import is_lack_of_descriptors
 from headrace.log.empty_file import EMPTY_FILE
 from headrace.log.lookup import Answers, TimestampOffset
 from headrace.log.producer_replay import take_over
-from headrace.log.retention import RetentionTicket
+from headrace.log.retention import RetentionJob
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
 from headrace.log.segment_chain import SegmentChain
 from headrace.log.transaction_index import AbortedTransaction
-from headrace.log.truncation import TruncationTicket, lower_together
+from headrace.log.truncation import TruncationJob, lower_together
 from headrace.protocol.batch import CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, check
 
 LogSlice = FileRange
@@ -403,14 +403,14 @@ class PartitionLog(SegmentChain):
 
     # --- shortening ---
 
-    def take_truncation(self, offset: int, *, fully: bool = False) -> TruncationTicket:
-        """Close the log, until the ticket is done, to drop everything from `offset` on; a batch that holds
+    def take_truncation(self, offset: int, *, fully: bool = False) -> TruncationJob:
+        """Close the log, until the job is done, to drop everything from `offset` on; a batch that holds
         `offset` inside goes whole. `fully`: drop everything, and go on at `offset`."""
         self.require_open()
         self.truncations += 1
-        self.truncation = ticket = TruncationTicket(self, offset, fully=fully)
+        self.truncation = job = TruncationJob(self, offset, fully=fully)
         self.is_open = False
-        return ticket
+        return job
 
     def truncate_to(self, offset: int) -> None:
         """Drop everything from `offset` on, durably, before it returns."""
@@ -423,14 +423,14 @@ class PartitionLog(SegmentChain):
         """Drop everything, durably, and go on at `offset`, before it returns."""
         self._truncate(self.take_truncation(offset, fully=True))
 
-    def _truncate(self, ticket: TruncationTicket) -> None:
+    def _truncate(self, job: TruncationJob) -> None:
         try:
-            lower_together(self.directory, (ticket,))
-            ticket.run()
+            lower_together(self.directory, (job,))
+            job.run()
         finally:
-            ticket.done()
-        if ticket.failure is not None:
-            raise ticket.failure
+            job.done()
+        if job.failure is not None:
+            raise job.failure
 
     def delete_records_before(self, offset: int) -> int:
         """Move the log start up to `offset`; retention removes the segments. The log start that holds now.
@@ -446,8 +446,8 @@ class PartitionLog(SegmentChain):
             self.directory.note_raised(self)
         return self.log_start_offset
 
-    def take_retention(self, now_ms: int, high_watermark: int) -> RetentionTicket | None:
-        """Raise the log start over the segments that time or size have passed; a ticket to remove them."""
+    def take_retention(self, now_ms: int, high_watermark: int) -> RetentionJob | None:
+        """Raise the log start over the segments that time or size have passed; a job to remove them."""
         self.require_open()
         try:
             return retention.take(self, now_ms, high_watermark)

@@ -1,6 +1,6 @@
 """Bringing a cold range into memory, in a thread, with every checksum verified on the way.
 
-Take, run, done: the ticket is made on the loop with all that the thread needs to know, `run` may go to a
+Take, run, done: the job is made on the loop with all that the thread needs to know, `run` may go to a
 thread, and `done` says on the loop what was found, if the log is still the one that it was taken of.
 """
 
@@ -85,9 +85,9 @@ class ReadAhead:
     @classmethod
     def at(cls, log: PartitionLog, segment: Segment, position: int) -> ReadAhead:
         """The same from a batch on whose position is known."""
-        ticket = cls(log, segment, segment.base_offset, MAX_RANGE_BYTES)
-        ticket._start = position
-        return ticket
+        job = cls(log, segment, segment.base_offset, MAX_RANGE_BYTES)
+        job._start = position
+        return job
 
     # --- in a thread ---
 

@@ -1,7 +1,7 @@
 """Partitions on their way out: renamed at once, removed later, or kept aside under another name.
 
 Renaming is what counts, and is done at once. A folder with its new name is found by a start whatever happens
-in between. A thread then syncs the names, and the checkpoints that forget them: `RemovalTicket`. Until that
+in between. A thread then syncs the names, and the checkpoints that forget them: `RemovalJob`. Until that
 is done nothing new may have the old name.
 """
 
@@ -21,7 +21,7 @@ from headrace.log.partition_log import PartitionLog
 Folder = tuple[LogDirectory, str]
 
 
-class RemovalTicket:
+class RemovalJob:
     """Partitions of one directory whose folders have other names now. `run` is for a thread."""
 
     __slots__ = ("_owner", "directory", "partitions")
@@ -31,7 +31,7 @@ class RemovalTicket:
         self.directory = directory
         self.partitions = partitions
 
-    def join(self, other: RemovalTicket) -> None:
+    def join(self, other: RemovalJob) -> None:
         """Of the same directory, and neither has run."""
         self.partitions += other.partitions
 
@@ -49,7 +49,7 @@ class RemovalTicket:
 
 
 class Removals:
-    __slots__ = ("_disk", "_doomed", "_new_uuid", "checkpoints", "leaving", "on_ticket")
+    __slots__ = ("_disk", "_doomed", "_new_uuid", "checkpoints", "leaving", "on_removal")
 
     def __init__(
         self, disk: Disk, new_uuid: Callable[[], UUID], checkpoints: Mapping[str, DirectoryCheckpoints]
@@ -61,7 +61,7 @@ class Removals:
         """When, and what."""
         self.leaving: set[TopicPartition] = set()
         """Renamed, and not yet forgotten on the disk: no other log may take their names."""
-        self.on_ticket: Callable[[RemovalTicket], None] = _run_at_once
+        self.on_removal: Callable[[RemovalJob], None] = _run_at_once
         """Has a thread run it, then calls `done`."""
 
     def doom(self, logs: Iterable[PartitionLog], now_ms: int) -> None:
@@ -112,7 +112,7 @@ class Removals:
     def _make_durable(self, directory: LogDirectory, partitions: list[TopicPartition]) -> None:
         self.checkpoints[directory.path].note_gone(partitions)
         self.leaving.update(partitions)
-        self.on_ticket(RemovalTicket(self, directory, partitions))
+        self.on_removal(RemovalJob(self, directory, partitions))
 
     def take_due(self, now_ms: int) -> list[Folder]:
         """Folders whose delay is over, for `remove`, which may run in a thread."""
@@ -144,7 +144,7 @@ class Removals:
                 directory.fail(error, f"delete {path}")
 
 
-def _run_at_once(ticket: RemovalTicket) -> None:
+def _run_at_once(job: RemovalJob) -> None:
     """For logs without a broker: whoever deletes one waits for it."""
-    ticket.run()
-    ticket.done()
+    job.run()
+    job.done()

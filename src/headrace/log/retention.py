@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
 
 
-class RetentionTicket:
+class RetentionJob:
     """Segments that are to go. `run` may be called from any thread, everything else belongs to the loop."""
 
     __slots__ = ("_cuts", "_high_watermark", "_log", "_start", "_truncations")
@@ -53,7 +53,7 @@ class RetentionTicket:
         return count
 
 
-def take(log: PartitionLog, now_ms: int, high_watermark: int) -> RetentionTicket | None:
+def take(log: PartitionLog, now_ms: int, high_watermark: int) -> RetentionJob | None:
     """Raise the log start as far as segments may go. None if none may."""
     count = _before(log, min(log.log_start_offset, high_watermark))
     if "delete" in log.config.cleanup_policy:
@@ -69,15 +69,15 @@ def take(log: PartitionLog, now_ms: int, high_watermark: int) -> RetentionTicket
     start = log.segments[count].base_offset
     if start > log.log_start_offset:
         log.raise_log_start(start)
-    return RetentionTicket(log, high_watermark)
+    return RetentionJob(log, high_watermark)
 
 
 def enforce(log: PartitionLog, now_ms: int, high_watermark: int) -> int:
-    ticket = take(log, now_ms, high_watermark)
-    if ticket is None:
+    job = take(log, now_ms, high_watermark)
+    if job is None:
         return 0
-    ticket.run()
-    return ticket.done(now_ms)
+    job.run()
+    return job.done(now_ms)
 
 
 def _end_of(log: PartitionLog, place: int) -> int:

@@ -17,7 +17,7 @@ from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import files, producer_snapshot
 from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.directory import LogDirectory
-from headrace.log.flush import FlushTicket
+from headrace.log.flush import FlushJob
 from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.log_folder import LogFolder
 from headrace.log.manifest import Contents, Listing, Manifest
@@ -30,7 +30,7 @@ from headrace.protocol.batch import HEADER_SIZE, read_header
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
-    from headrace.log.truncation import TruncationTicket
+    from headrace.log.truncation import TruncationJob
 
 NOT_DIRTY: Final = -1
 UNSYNCED: Final = -1
@@ -120,7 +120,7 @@ class SegmentChain(LogFolder):
         """What the last flush that was begun is to make durable."""
         self.truncations = 0
         """A flush that was taken before a truncation must not move the recovery point past it."""
-        self.truncation: TruncationTicket | None = None
+        self.truncation: TruncationJob | None = None
         """The one that is under way: until it is done, nobody else touches the log."""
         self.closed_at = -1
         """The end offset at which an earlier clean stop left these files; -1 if none did."""
@@ -292,7 +292,7 @@ class SegmentChain(LogFolder):
             or now_ms - self.dirty_since_ms >= self.config.flush_ms
         )
 
-    def take_flush(self) -> FlushTicket | None:
+    def take_flush(self) -> FlushJob | None:
         """What has to be synced so that everything up to now is durable. One at a time."""
         if self.flush_in_progress or not self.is_open:
             return None
@@ -302,7 +302,7 @@ class SegmentChain(LogFolder):
         except OSError as error:
             raise self.directory.fail(error, f"flush {self.topic_partition}") from error
 
-    def _take_flush(self) -> FlushTicket:
+    def _take_flush(self) -> FlushJob:
         sealed = self._unsynced
         segments = [*sealed, self._active]
         paths = self._unsynced_paths or []
@@ -330,7 +330,7 @@ class SegmentChain(LogFolder):
         self.flush_in_progress = True
         self._flush_offset = self.end_offset
         with_indexes, self._roll_waits = self._roll_waits, False
-        return FlushTicket(self, self.directory.disk, open_files, paths, directories, with_indexes, listing)
+        return FlushJob(self, self.directory.disk, open_files, paths, directories, with_indexes, listing)
 
     def _take_listing(self) -> Listing | None:
         """The sealed segments that the manifest does not list yet. The flush that syncs them lists them, also
@@ -345,18 +345,18 @@ class SegmentChain(LogFolder):
         ]
         return Listing(self.manifest, wanted) if wanted else None
 
-    def flushed(self, ticket: FlushTicket) -> None:
-        """The ticket's sync has returned."""
+    def flushed(self, job: FlushJob) -> None:
+        """The job's sync has returned."""
         self.flush_in_progress = False
-        if ticket.truncations != self.truncations:
+        if job.truncations != self.truncations:
             return
-        offset = ticket.offset
-        if ticket.with_indexes:
+        offset = job.offset
+        if job.with_indexes:
             self.indexes_synced_at = offset
         if self._unsynced and offset > self._unsynced[0].base_offset:
             offset -= 1  # sealed meanwhile, its indexes not synced: recovery must still walk over it
         self.recovery_point = max(self.recovery_point, offset)
-        self.synced_offset = max(self.synced_offset, ticket.offset)
+        self.synced_offset = max(self.synced_offset, job.offset)
         if self.on_synced is not None:
             self.on_synced()
 
@@ -366,10 +366,10 @@ class SegmentChain(LogFolder):
 
     def flush(self) -> None:
         """Make everything durable before it returns."""
-        ticket = self.take_flush()
-        if ticket is not None:
-            ticket.run()
-            ticket.done()
+        job = self.take_flush()
+        if job is not None:
+            job.run()
+            job.done()
 
     # --- removing ---
 

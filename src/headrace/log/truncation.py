@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from headrace.log.partition_log import PartitionLog
 
 
-class TruncationTicket:
+class TruncationJob:
     """One truncation of one log. `run` may be called from any thread, once `lower_together` has returned;
     `done` and `cancel` belong to the loop."""
 
@@ -189,22 +189,22 @@ class TruncationTicket:
         self.log.is_open = not self.log.closed
 
 
-def lower_together(directory: LogDirectory, tickets: Iterable[TruncationTicket]) -> None:
+def lower_together(directory: LogDirectory, jobs: Iterable[TruncationJob]) -> None:
     """For a thread: find where each log will end, and lower what the disk promises of all of them."""
     lowered: dict[TopicPartition, Lowered] = {}
     try:
-        for ticket in tickets:
+        for job in jobs:
             try:
-                said = ticket.find_end()
+                said = job.find_end()
             except CorruptLog as error:
-                ticket.failure = error
+                job.failure = error
                 continue
             except FileNotFoundError:
-                if not ticket.log.closed:
+                if not job.log.closed:
                     raise
                 continue
-            if not ticket.log.closed:
-                lowered[ticket.log.topic_partition] = said
+            if not job.log.closed:
+                lowered[job.log.topic_partition] = said
         if lowered:
             directory.lower_checkpoints(lowered)
     except OSError as error:

@@ -11,7 +11,7 @@ from headrace.core.errors import NotLeader, UnknownLeaderEpoch
 from headrace.replication.assignment import UNKNOWN_BROKER_EPOCH, Assignment, IsrProposal
 from headrace.replication.progress import NEVER, FollowerProgress
 from headrace.replication.safeguards import Safeguards
-from headrace.replication.waiting import HeldAcknowledgements
+from headrace.replication.waiting import DelayedAcknowledgements
 
 BrokerState = Callable[[int], int | None]
 """The broker epoch under which a broker is registered now; None if it may not join an ISR: it is unknown,
@@ -33,9 +33,9 @@ class LeaderTerm:
         "_safeguards",
         "_unsettled",
         "counted",
+        "delayed",
         "epoch",
         "followers",
-        "held",
         "isr",
         "isr_size",
         "local_id",
@@ -72,7 +72,7 @@ class LeaderTerm:
         under load and they could never be admitted."""
         self.counted: list[FollowerProgress] = []
         """Those that the high watermark waits for."""
-        self.held = HeldAcknowledgements()
+        self.delayed = DelayedAcknowledgements()
         self.uncommitted_bytes = 0
         """About how much lies above the high watermark, for those who wait for a number of bytes."""
         self.on_row(row, now)
@@ -135,7 +135,7 @@ class LeaderTerm:
             raise NotLeader(f"broker {replica_id} was restarted since it sent this fetch")
         return progress
 
-    def may_wish(self, progress: FollowerProgress, high_watermark: int, caught_up: bool) -> bool:
+    def may_change_isr(self, progress: FollowerProgress, high_watermark: int, caught_up: bool) -> bool:
         """After a fetch: whether a look at the ISR is worth its while. Cheap, and asked often."""
         if progress.replica_id in self.isr or self.proposal is not None:
             return False
@@ -147,7 +147,7 @@ class LeaderTerm:
 
     # --- the ISR -----------------------------------------------------------------------------------------
 
-    def wanted_isr(self, situation: Situation, broker_state: BrokerState) -> IsrProposal | None:
+    def proposed_isr(self, situation: Situation, broker_state: BrokerState) -> IsrProposal | None:
         """Drop those who lag, admit those who may (rule 4). None if nothing should change, or not now."""
         if self.proposal is not None:
             return None

@@ -45,8 +45,8 @@ class Partition(Replica):
         "_later",
         "_term",
         "on_disagreement",
-        "on_doubt",
-        "on_wish",
+        "on_isr_change",
+        "on_suspected_corruption",
     )
 
     def __init__(
@@ -61,9 +61,9 @@ class Partition(Replica):
     ) -> None:
         """`high_watermark`: as it was checkpointed; everything below it was committed once."""
         super().__init__(topic_partition, topic_id, log, metrics, high_watermark, safeguards)
-        self.on_wish: Callable[[Partition], None] | None = None
-        """Told when the leader may wish another ISR: `wanted_isr` says which."""
-        self.on_doubt: Callable[[Partition, int], object] | None = None
+        self.on_isr_change: Callable[[Partition], None] | None = None
+        """Called when the ISR may have to change: `proposed_isr` says how."""
+        self.on_suspected_corruption: Callable[[Partition, int], object] | None = None
         """Told when a follower cannot use what it is given from an offset on."""
         self.on_disagreement: Callable[[Partition], None] | None = None
         """Told when the leader's log and this one are of different logs, as often as it is seen."""
@@ -102,7 +102,7 @@ class Partition(Replica):
             else:
                 term.on_row(row, now)
             self._advance()
-            self._wish()
+            self._consider_isr()
         elif local_id in row.replicas and row.leader != NO_LEADER:
             if self._following is None or is_new_epoch:
                 self._end_part()
@@ -140,7 +140,7 @@ class Partition(Replica):
         if term is not None:
             if not self._safeguards.new_term_forgets:
                 self._earlier_term = term
-            for _, waiter, token in term.held.take(EVERYTHING):
+            for _, waiter, token in term.delayed.take(EVERYTHING):
                 decide(waiter, token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
 
     @property
@@ -200,7 +200,7 @@ class Partition(Replica):
         ):
             # What `_advance` would find, in short: this is every append where there is no other replica.
             self.high_watermark = log.end_offset
-            if self._readers or self._replica_readers or self._stable_readers or len(term.held):
+            if self._readers or self._replica_readers or self._stable_readers or len(term.delayed):
                 self._on_advanced(term, len(batch))
         else:
             term.uncommitted_bytes += len(batch)
@@ -215,7 +215,7 @@ class Partition(Replica):
         if term is None:
             waiter.on_decided(token, NotLeader(f"this broker no longer leads {self.topic_partition}"))
         else:
-            term.held.add(end_offset, waiter, token)
+            term.delayed.add(end_offset, waiter, token)
             if end_offset <= self.high_watermark:
                 self._acknowledge(term)
 
@@ -241,10 +241,10 @@ class Partition(Replica):
             for reader in tuple(self._replica_readers):
                 reader.on_step_back()
         self._advance()
-        if progress.is_stuck and self.on_doubt is not None:
-            self.on_doubt(self, fetch_offset)
-        if term.may_wish(progress, self.high_watermark, caught_up):
-            self._wish()
+        if progress.is_stuck and self.on_suspected_corruption is not None:
+            self.on_suspected_corruption(self, fetch_offset)
+        if term.may_change_isr(progress, self.high_watermark, caught_up):
+            self._consider_isr()
 
     def _advance(self) -> None:
         """Rule 3. The leader's own end counts like that of any other member."""
@@ -267,7 +267,7 @@ class Partition(Replica):
         self._on_advanced(term, size or 1)  # what lies there since before this term was not counted
 
     def _on_advanced(self, term: LeaderTerm, size: int) -> None:
-        if len(term.held):
+        if len(term.delayed):
             self._acknowledge(term)
         self._tell_committed(size)
 
@@ -281,23 +281,24 @@ class Partition(Replica):
         return log.end_offset
 
     def _acknowledge(self, term: LeaderTerm) -> None:
-        for _, waiter, token in term.held.take(self.high_watermark):
+        for _, waiter, token in term.delayed.take(self.high_watermark):
             if term.meets_min_isr(self.log.config.min_insync_replicas):
                 decide(waiter, token, None)
             else:
                 late = NotEnoughReplicasAfterAppend(f"{self.topic_partition} lost replicas meanwhile")
                 decide(waiter, token, late)
 
-    def wanted_isr(self, now: float, lag_seconds: float, broker_state: BrokerState) -> IsrProposal | None:
+    def proposed_isr(self, now: float, lag_seconds: float, broker_state: BrokerState) -> IsrProposal | None:
         """Which ISR to ask the controller for now (rules 4, 10 and 12); None if none, or if one is asked for.
 
-        To be called after a wish, and at least twice in `lag_seconds`: that is how laggards are found.
+        To be called after `on_isr_change`, and at least twice in `lag_seconds`: that is how laggards are
+        found.
         """
         term = self._term
         if term is None or self.is_offline:
             return None
         situation = Situation(self.log.end_offset, self.high_watermark, now, lag_seconds)
-        proposal = term.wanted_isr(situation, broker_state)
+        proposal = term.proposed_isr(situation, broker_state)
         self._advance()  # somebody that it waited for may not count any more
         return proposal
 
@@ -311,9 +312,9 @@ class Partition(Replica):
             self._term.proposal_failed(proposal, definite)
             self._advance()
 
-    def _wish(self) -> None:
-        if self.on_wish is not None:
-            self.on_wish(self)
+    def _consider_isr(self) -> None:
+        if self.on_isr_change is not None:
+            self.on_isr_change(self)
 
     def on_reconfigured(self) -> None:
         """The log has other settings: with a smaller min.insync.replicas more may be committed at once."""

@@ -74,7 +74,7 @@ def decide(waiter: CommitWaiter, token: int, error: HeadraceError | None) -> Non
         report("an acknowledgement that was held", failure)
 
 
-class HeldAcknowledgements:
+class DelayedAcknowledgements:
     """Those of one term, by the offset that must be committed. Invariant: offsets never descend."""
 
     __slots__ = ("_queue",)

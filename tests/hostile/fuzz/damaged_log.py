@@ -65,9 +65,9 @@ def whole(clean: bool) -> dict[str, bytes]:
         )
         log.append_as_leader(written, check(written), leader_epoch=number // 9, now_ms=NOW)
     log.flush()
-    for ticket in manager.take_checkpoint():
-        ticket.run()
-        ticket.done()
+    for job in manager.take_checkpoint():
+        job.run()
+        job.done()
     if clean:
         manager.shut_down(7)
     return _files(disk)

@@ -86,11 +86,11 @@ class ColdReadsInPlace:
     def bring(self, parts: Sequence[ColdPart], then: Callable[[], None]) -> None:
         for part in parts:
             cold = part.read
-            ticket = ReadAhead(
+            job = ReadAhead(
                 part.partition.log, cold.segment, cold.offset, part.max_bytes, transactions=cold.transactions
             )
-            ticket.run()
-            assert not ticket.done()
+            job.run()
+            assert not job.done()
         then()
 
 

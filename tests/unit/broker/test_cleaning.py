@@ -61,8 +61,8 @@ class Host:
         self.cleaning = Cleaning(self)  # type: ignore[arg-type]  # a stub
 
     async def _checkpoint(self) -> None:
-        for ticket in self.logs.take_checkpoint({}):
-            ticket.run()
+        for swap in self.logs.take_checkpoint({}):
+            swap.run()
 
     async def offload(self, call: Any) -> None:
         call()

@@ -28,7 +28,7 @@ class Broker:
     def __init__(self, partition: Partition) -> None:
         self.loop = asyncio.get_running_loop()
         self.timers = TimerQueue(self.loop)
-        self.alone = False
+        self.is_standalone = False
         self.partitions = [partition]
         self.metrics = SimpleNamespace(scrub=SimpleNamespace(damage_found=0))
         self.clock = SimpleNamespace(wall_ms=lambda: NOW)

@@ -35,7 +35,7 @@ class Opened:
         self.image = SimpleNamespace(topic_by_id=lambda _: Topic())
         self.partitions = SimpleNamespace(find=lambda _, index: index if index in self.opened else None)
         self.opened: list[int] = []
-        self.is_said_to_us = True
+        self.targets_this_incarnation = True
 
     def host(self, _: Any, indexes: list[int]) -> None:
         if indexes == [13]:
@@ -44,7 +44,7 @@ class Opened:
 
 
 def openings_of(broker: Any) -> LateOpenings:
-    return LateOpenings(broker, broker.host, lambda: broker.is_said_to_us)
+    return LateOpenings(broker, broker.host, lambda: broker.targets_this_incarnation)
 
 
 async def until_opened(broker: Opened, *indexes: int) -> None:
@@ -56,13 +56,13 @@ async def until_opened(broker: Opened, *indexes: int) -> None:
 async def test_what_waits_is_opened_when_rows_are_said_to_this_process_again() -> None:
     """Between a new registration and the row that says so, nothing tells that rows have been missed."""
     broker = Opened()
-    broker.is_said_to_us = False
+    broker.targets_this_incarnation = False
     late = openings_of(broker)
     for index in range(3):
         late.add(TOPIC_ID, index)
     await asyncio.sleep(0.02)
     assert broker.opened == []
-    broker.is_said_to_us = True
+    broker.targets_this_incarnation = True
     await until_opened(broker, 0, 1, 2)
     late.stop()
 

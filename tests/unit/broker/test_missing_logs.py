@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from headrace.broker.missing_logs import MissingLogs, find_missing
-from headrace.controller.operations import DoomedTopic
+from headrace.controller.operations import TopicDeletion
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import BrokerEpoch, TopicPartition
 from headrace.log.manager import LogManager
@@ -178,7 +178,7 @@ def test_what_a_lost_disk_held_can_be_given_up(alone: Alone, way: str) -> None:
     assert alone.missing() == [1]
     if way == "delete the topic":
         with alone.started() as (logs, _):
-            alone.metadata.do(alone.metadata.machine.delete_topics([DoomedTopic(name="orders")]))
+            alone.metadata.do(alone.metadata.machine.delete_topics([TopicDeletion(name="orders")]))
             logs.delete([TopicPartition("orders", 0)], NOW)
             alone.metadata.create("orders", 2, 1)
     else:

@@ -131,8 +131,8 @@ async def test_three_thousand_logs_are_truncated_while_the_loop_goes_on(
     logs: LogManager, disk: SlowDisk
 ) -> None:
     partitions = [diverged(logs, number) for number in range(PARTITIONS)]
-    for ticket in logs.take_checkpoint():
-        ticket.run()
+    for job in logs.take_checkpoint():
+        job.run()
     disk.checkpoints = 0
     disk.waited_on_loop = 0.0
     longest_turn = 0.0

@@ -12,7 +12,7 @@ from headrace.controller.declared_schema import DeclaredSchema
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import MetadataImage
 from headrace.controller.machine import ControllerMachine
-from headrace.controller.operations import DoomedTopic, NewTopic
+from headrace.controller.operations import NewTopic, TopicDeletion
 from headrace.controller.replay import Replayer
 from headrace.controller.shell import Controller
 from headrace.controller.store import MetadataStore
@@ -99,7 +99,7 @@ async def test_a_long_tail_is_replaced_by_a_checkpoint_at_the_next_start() -> No
     async with running(journal, checkpoints) as controller:
         assert not checkpoints.kept
         await controller.create_topics([NewTopic("t", 20), NewTopic("gone", 3)])
-        await controller.delete_topics([DoomedTopic("gone")])
+        await controller.delete_topics([TopicDeletion("gone")])
     async with running(journal, checkpoints) as controller:
         (saved,) = checkpoints.kept
         assert saved.end_offset == controller.end_offset

@@ -1,4 +1,5 @@
-"""The pen: unknown outcomes are settled by reading, and a copy of the log never has a gap or a double."""
+"""The metadata committer: unknown outcomes are settled by reading, and a copy of the log never has a gap or a
+double."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from headrace.controller.codec import encode_metadata_batch, encode_record
-from headrace.controller.commit import MOST_ATTEMPTS, Pen
+from headrace.controller.metadata_committer import MOST_ATTEMPTS, MetadataCommitter
 from headrace.controller.store import ensure_held
 from headrace.coordination.local import LocalCoordination
 from headrace.core.errors import CorruptLog
@@ -60,8 +61,8 @@ async def connected() -> None:
     raise AssertionError("the local coordination is always connected")
 
 
-async def pen_for(port: LocalCoordination) -> Pen:
-    return Pen(port, FixedClock(), await port.claim_controller(BrokerId(1)), connected)
+async def committer_for(port: LocalCoordination) -> MetadataCommitter:
+    return MetadataCommitter(port, FixedClock(), await port.claim_controller(BrokerId(1)), connected)
 
 
 async def committed(port: LocalCoordination) -> Sequence[CommittedBatch]:
@@ -70,41 +71,41 @@ async def committed(port: LocalCoordination) -> Sequence[CommittedBatch]:
 
 async def test_an_unknown_commit_that_landed_is_not_written_again() -> None:
     port = Doubtful(MemoryJournal())
-    pen = await pen_for(port)
+    committer = await committer_for(port)
     port.doubts = [True]
-    assert read_header(await pen.write(0, [VALUE, VALUE])).next_offset == 2
+    assert read_header(await committer.write(0, [VALUE, VALUE])).next_offset == 2
     assert port.tries == 1
-    await pen.write(2, [VALUE])
+    await committer.write(2, [VALUE])
     assert [batch.sequence for batch in await committed(port)] == [0, 2]
 
 
 async def test_an_unknown_commit_that_did_not_land_is_tried_again() -> None:
     port = Doubtful(MemoryJournal())
-    pen = await pen_for(port)
+    committer = await committer_for(port)
     port.doubts = [False, True]
-    await pen.write(0, [VALUE])
+    await committer.write(0, [VALUE])
     assert port.tries == 2
     assert [batch.sequence for batch in await committed(port)] == [0]
 
 
 async def test_it_is_not_tried_for_ever() -> None:
     port = Doubtful(MemoryJournal())
-    pen = await pen_for(port)
+    committer = await committer_for(port)
     port.doubts = [False] * 99
     with pytest.raises(CommitUnknown):
-        await pen.write(0, [VALUE])
+        await committer.write(0, [VALUE])
     assert port.tries == MOST_ATTEMPTS
 
 
 async def test_another_controllers_batch_at_our_sequence_means_we_are_deposed() -> None:
     port = Doubtful(MemoryJournal())
-    pen = await pen_for(port)
+    committer = await committer_for(port)
     rival_epoch = await port.claim_controller(BrokerId(2))
     rival = encode_metadata_batch([VALUE], base_offset=0, controller_epoch=rival_epoch, timestamp_ms=0)
     await port.append(0, rival, rival_epoch)
     port.doubts = [False]
     with pytest.raises(ControllerFenced):
-        await pen.write(0, [VALUE])
+        await committer.write(0, [VALUE])
     assert [batch.batch for batch in await committed(port)] == [rival]
 
 
@@ -126,6 +127,6 @@ def test_a_copy_never_has_a_gap() -> None:
 
 async def test_a_gap_in_what_is_committed_is_found() -> None:
     batch = encode_metadata_batch([VALUE], base_offset=5, controller_epoch=0, timestamp_ms=0)
-    pen = await pen_for(LocalCoordination(MemoryJournal([batch])))
+    committer = await committer_for(LocalCoordination(MemoryJournal([batch])))
     with pytest.raises(CorruptLog):
-        _ = [found async for found in pen.committed_from(0)]
+        _ = [found async for found in committer.committed_from(0)]

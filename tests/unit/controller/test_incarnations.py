@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.controller.operations import DoomedTopic
+from headrace.controller.operations import TopicDeletion
 from headrace.controller.safeguards import ControllerSafeguards
 from headrace.core.errors import InvalidRequest, UnknownServerId
 from headrace.core.ids import BrokerEpoch, BrokerId
@@ -253,4 +253,4 @@ def test_only_the_dead_are_unregistered() -> None:
     cluster.do(cluster.machine.unregister_broker(BrokerId(1)))
     assert 1 not in cluster.image.brokers
     assert row(cluster) == (-1, (), (0, 2))
-    cluster.do(cluster.machine.delete_topics([DoomedTopic("t")]))
+    cluster.do(cluster.machine.delete_topics([TopicDeletion("t")]))

@@ -18,7 +18,7 @@ def liveness() -> Liveness:
 
 
 def ids(liveness: Liveness, now: float, alive: tuple[int, ...] = THREE) -> list[int]:
-    return [each.broker_id for each in liveness.doomed(alive, now)]
+    return [each.broker_id for each in liveness.to_fence(alive, now)]
 
 
 def hear_all(liveness: Liveness, now: float) -> None:
@@ -38,7 +38,7 @@ def test_a_member_that_left_is_doomed_at_once(liveness: Liveness) -> None:
 
 
 def test_before_the_members_are_known_nobody_is_missed() -> None:
-    assert Liveness(1, SESSION, 0.0).doomed(THREE, 1.0) == []
+    assert Liveness(1, SESSION, 0.0).to_fence(THREE, 1.0) == []
 
 
 def test_after_an_outage_of_the_service_a_missing_member_has_one_session_to_come_back(

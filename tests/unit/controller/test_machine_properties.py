@@ -13,11 +13,11 @@ from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ConfigResource, MetadataImage, ResourceType, collision_key
 from headrace.controller.operations import (
     ConfigChange,
-    DoomedTopic,
     MorePartitions,
     NewTopic,
     RecordGroup,
     Result,
+    TopicDeletion,
 )
 from headrace.controller.replay import Replayer
 from headrace.core.ids import NO_BROKER, BrokerEpoch, BrokerId
@@ -87,8 +87,8 @@ class ControllerHistory(RuleBasedStateMachine):
     def create(self, topics: list[NewTopic], max_bytes: int) -> None:
         self.commit(self.cluster.machine.create_topics(topics), max_bytes)
 
-    @rule(topics=st.lists(names.map(DoomedTopic), max_size=3))
-    def delete(self, topics: list[DoomedTopic]) -> None:
+    @rule(topics=st.lists(names.map(TopicDeletion), max_size=3))
+    def delete(self, topics: list[TopicDeletion]) -> None:
         self.commit(self.cluster.machine.delete_topics(topics))
 
     @rule(

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.controller.delta import MetadataDelta, RemovedTopic
 from headrace.controller.image import DEFAULT_BROKER, ConfigResource, MetadataImage, ResourceType
-from headrace.controller.operations import ConfigChange, ConfigOp, DoomedTopic, MorePartitions, NewTopic
+from headrace.controller.operations import ConfigChange, ConfigOp, MorePartitions, NewTopic, TopicDeletion
 from headrace.controller.replay import Replayer
 from headrace.controller.topic_image import UNASSIGNED_DIRECTORY
 from headrace.core.errors import CorruptLog
@@ -113,7 +113,7 @@ def test_the_delta_names_what_changed_and_nothing_else() -> None:
     assert {topic: list(touched) for topic, touched in delta.partitions.items()} == {kept: [3, 4]}
     assert not delta.created_topics
 
-    delta = cluster.apply(machine.delete_topics([DoomedTopic("gone")]).records)
+    delta = cluster.apply(machine.delete_topics([TopicDeletion("gone")]).records)
     assert delta.removed_topics == [RemovedTopic("gone", gone, 2)]
     assert not delta.partitions
 
@@ -152,7 +152,7 @@ def test_the_collision_index_follows_the_topics() -> None:
     cluster.create("a.b")
     assert cluster.image.name_collision("a_b") == "a.b"
     assert cluster.image.name_collision("a.b") is None
-    cluster.do(cluster.machine.delete_topics([DoomedTopic("a.b")]))
+    cluster.do(cluster.machine.delete_topics([TopicDeletion("a.b")]))
     assert cluster.image.name_collision("a_b") is None
     cluster.create("a_b")
 

@@ -20,11 +20,11 @@ from headrace.controller.operations import (
     ConfigChange,
     ConfigOp,
     CreatedTopic,
-    DoomedTopic,
     ElectionType,
     MorePartitions,
     NewTopic,
     ProducerIdBlock,
+    TopicDeletion,
 )
 from headrace.controller.shell import Controller
 from headrace.controller.store import MetadataCopy, MetadataStore
@@ -159,7 +159,7 @@ async def test_every_operation_reaches_the_image() -> None:
         assert len(controller.image.topics_by_name["t"]) == 4
         assert controller.image.topic_configs("t") == {"retention.ms": "9"}
         assert controller.image.broker_configs(None) == {"log.retention.ms": "8"}
-        await controller.delete_topics([DoomedTopic("t")])
+        await controller.delete_topics([TopicDeletion("t")])
         assert controller.image.topic("t") is None
 
 
@@ -218,7 +218,7 @@ async def test_creations_are_not_joined_beyond_what_one_request_may_ask() -> Non
 async def test_operations_keep_their_order() -> None:
     async with running(MemoryJournal()) as controller:
         first, deleted, second = await asyncio.gather(
-            create(controller, "t"), controller.delete_topics([DoomedTopic("t")]), create(controller, "t")
+            create(controller, "t"), controller.delete_topics([TopicDeletion("t")]), create(controller, "t")
         )
         assert deleted[0].error is None
         assert second.error is None
@@ -386,7 +386,7 @@ async def test_stop_finishes_what_is_in_flight_and_refuses_the_rest() -> None:
     journal.gate = asyncio.Event()
     in_flight = asyncio.create_task(create(controller, "t"))
     await asyncio.sleep(0.01)
-    waiting = asyncio.create_task(controller.delete_topics([DoomedTopic("t")]))
+    waiting = asyncio.create_task(controller.delete_topics([TopicDeletion("t")]))
     await asyncio.sleep(0.01)
     stopping = asyncio.create_task(controller.stop())
     await asyncio.sleep(0.01)

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.controller.operations import DoomedTopic, MorePartitions, NewTopic
+from headrace.controller.operations import MorePartitions, NewTopic, TopicDeletion
 from headrace.controller.topic_image import UNASSIGNED_DIRECTORY
 from headrace.controller.topics import MOST_PARTITIONS, TopicDefaults
 from headrace.core.errors import (
@@ -60,7 +60,7 @@ def test_a_decision_changes_nothing() -> None:
     cluster.create("t", 2)
     before = said(cluster.image)
     cluster.machine.create_topics([NewTopic("u", 3)])
-    cluster.machine.delete_topics([DoomedTopic("t")])
+    cluster.machine.delete_topics([TopicDeletion("t")])
     cluster.machine.create_partitions([MorePartitions("t", 5)])
     assert said(cluster.image) == before
 
@@ -152,7 +152,7 @@ def test_configs_are_stored_with_the_topic_and_go_with_it() -> None:
     cluster = Cluster([0])
     cluster.create("t", configs=[("retention.ms", "1000"), ("cleanup.policy", "compact")])
     assert cluster.image.topic_configs("t") == {"retention.ms": "1000", "cleanup.policy": "compact"}
-    cluster.do(cluster.machine.delete_topics([DoomedTopic("t")]))
+    cluster.do(cluster.machine.delete_topics([TopicDeletion("t")]))
     assert cluster.image.topic_configs("t") == {}
 
 
@@ -161,7 +161,7 @@ def test_delete_by_name_and_by_id() -> None:
     by_id = cluster.create("a", 3)
     cluster.create("b")
     cluster.create("c")
-    outcomes = cluster.do(cluster.machine.delete_topics([DoomedTopic(topic_id=by_id), DoomedTopic("b")]))
+    outcomes = cluster.do(cluster.machine.delete_topics([TopicDeletion(topic_id=by_id), TopicDeletion("b")]))
     assert [(o.name, o.error) for o in outcomes] == [("a", None), ("b", None)]
     assert cluster.image.topic_names() == ["c"]
     assert cluster.image.partition_count == 1
@@ -170,24 +170,24 @@ def test_delete_by_name_and_by_id() -> None:
 def test_a_topic_made_again_is_another_topic() -> None:
     cluster = Cluster([0])
     first = cluster.create("t", 2)
-    cluster.do(cluster.machine.delete_topics([DoomedTopic("t")]))
+    cluster.do(cluster.machine.delete_topics([TopicDeletion("t")]))
     assert cluster.create("t") != first
     assert cluster.image.topic_by_id(first) is None
 
 
 @pytest.mark.parametrize(
-    ("doomed", "error"),
+    ("deletion", "error"),
     [
-        (DoomedTopic("none"), UnknownTopicOrPartition),
-        (DoomedTopic(topic_id=UUID(int=99)), UnknownTopicId),
-        (DoomedTopic("t", UUID(int=99)), InvalidRequest),
-        (DoomedTopic(), InvalidRequest),
+        (TopicDeletion("none"), UnknownTopicOrPartition),
+        (TopicDeletion(topic_id=UUID(int=99)), UnknownTopicId),
+        (TopicDeletion("t", UUID(int=99)), InvalidRequest),
+        (TopicDeletion(), InvalidRequest),
     ],
 )
-def test_delete_refused(doomed: DoomedTopic, error: type[ClientError]) -> None:
+def test_delete_refused(deletion: TopicDeletion, error: type[ClientError]) -> None:
     cluster = Cluster([0])
     cluster.create("t")
-    result = cluster.machine.delete_topics([doomed])
+    result = cluster.machine.delete_topics([deletion])
     assert result.records == []
     assert [type(outcome.error) for outcome in result.response] == [error]
 
@@ -195,10 +195,10 @@ def test_delete_refused(doomed: DoomedTopic, error: type[ClientError]) -> None:
 def test_a_topic_listed_twice_is_deleted_at_most_once() -> None:
     cluster = Cluster([0])
     topic_id = cluster.create("t")
-    twice = cluster.machine.delete_topics([DoomedTopic("t"), DoomedTopic("t")])
+    twice = cluster.machine.delete_topics([TopicDeletion("t"), TopicDeletion("t")])
     assert twice.records == []
     assert [type(outcome.error) for outcome in twice.response] == [InvalidRequest]
-    both = cluster.machine.delete_topics([DoomedTopic("t"), DoomedTopic(topic_id=topic_id)])
+    both = cluster.machine.delete_topics([TopicDeletion("t"), TopicDeletion(topic_id=topic_id)])
     assert len(both.records) == 1
     assert [type(outcome.error) for outcome in both.response] == [type(None), InvalidRequest]
 

@@ -44,8 +44,8 @@ def high_watermarks_of_successor(logs: LogManager, disk: SimulatedDisk) -> dict[
 def test_a_recreated_partition_does_not_inherit_a_high_watermark() -> None:
     disk = SimulatedDisk()
     logs = with_ten_records(disk)
-    for ticket in logs.take_checkpoint({PARTITION: 10, OTHER: 7}):
-        ticket.run()
+    for job in logs.take_checkpoint({PARTITION: 10, OTHER: 7}):
+        job.run()
     logs.delete([PARTITION], NOW)
     assert high_watermarks_of_successor(logs, disk) == {OTHER: 7}
 
@@ -53,10 +53,10 @@ def test_a_recreated_partition_does_not_inherit_a_high_watermark() -> None:
 def test_a_checkpoint_that_was_taken_before_a_deletion_does_not_bring_a_high_watermark_back() -> None:
     disk = SimulatedDisk()
     logs = with_ten_records(disk)
-    tickets = logs.take_checkpoint({PARTITION: 10, OTHER: 7})
+    jobs = logs.take_checkpoint({PARTITION: 10, OTHER: 7})
     logs.delete([PARTITION], NOW)
-    for ticket in tickets:
-        ticket.run()
+    for job in jobs:
+        job.run()
     assert high_watermarks_of_successor(logs, disk) == {OTHER: 7}
 
 
@@ -71,10 +71,10 @@ def test_a_raised_log_start_is_durable_with_its_checkpoint() -> None:
     directory.on_raised = lambda: asked.append(log.log_start_offset)
     log.delete_records_before(4)
     assert (asked, list(directory.raised), log.durable_start) == ([4], [log], 0)
-    (ticket,) = logs.take_checkpoint({})
+    (job,) = logs.take_checkpoint({})
     log.delete_records_before(6)
-    ticket.run()
-    assert ticket.done() == [log]
+    job.run()
+    assert job.done() == [log]
     assert (log.durable_start, list(directory.raised)) == (4, [log])
     logs.release()
     disk.kill()
@@ -87,16 +87,16 @@ def test_a_checkpoint_from_before_a_cut_makes_nothing_durable() -> None:
     logs = with_ten_records(SimulatedDisk())
     log = logs.get(PARTITION)
     log.delete_records_before(8)
-    (ticket,) = logs.take_checkpoint({})
+    (job,) = logs.take_checkpoint({})
     log.truncate_fully_and_start_at(2)
     append(log, *[b"c"] * 10)
     log.delete_records_before(9)
-    ticket.run()
-    assert ticket.done() == []
+    job.run()
+    assert job.done() == []
     assert (log.durable_start, list(log.directory.raised)) == (2, [log])
-    (ticket,) = logs.take_checkpoint({})
-    ticket.run()
-    assert ticket.done() == [log]
+    (job,) = logs.take_checkpoint({})
+    job.run()
+    assert job.done() == [log]
     assert (log.durable_start, list(log.directory.raised)) == (9, [])
 
 

@@ -132,8 +132,8 @@ def test_a_flush_waits_for_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     log = written(disk)
     while len(log.segments) < 5:
         append(log, b"x" * 100)
-    ticket = log.take_flush()
-    assert ticket is not None
+    job = log.take_flush()
+    assert job is not None
     disk.faults.append(Fault("open", "/data", errno.EMFILE))
     refused = []
     meet = disk.meet_faults
@@ -146,8 +146,8 @@ def test_a_flush_waits_for_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
         meet(operation, path)
 
     monkeypatch.setattr(disk, "meet_faults", meet_twice)
-    ticket.run()
-    ticket.done()
+    job.run()
+    job.done()
     assert len(refused) > 2
     assert log.recovery_point == log.end_offset
     assert log.directory.is_online
@@ -171,12 +171,12 @@ def test_a_flush_that_finds_no_descriptor_is_taken_again() -> None:
 
 def test_whoever_reads_for_a_peer_leaves_the_reserve_alone(reserve: Reserve, tmp_path: Path) -> None:
     log = written(SimulatedDisk())
-    ticket = ReadAhead(log, log.segments[0], 0, 100)
+    job = ReadAhead(log, log.segments[0], 0, 100)
     with nothing_left():
         file = OsDisk().open(str(tmp_path / "file"), create=True)
         assert reserve.is_in_use
         with pytest.raises(OSError, match="Too many open files"):
-            ticket.run()
+            job.run()
         file.close()
     OsDisk().open(str(tmp_path / "file")).close()
-    ticket.run()
+    job.run()

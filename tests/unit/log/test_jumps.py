@@ -61,11 +61,11 @@ def test_what_was_synced_behind_a_gap_outlives_a_power_cut() -> None:
 def test_what_is_synced_while_more_is_appended_outlives_a_power_cut() -> None:
     disk = SimulatedDisk()
     log = copied(disk, run(0, 20))
-    ticket = log.take_flush()
-    assert ticket is not None
-    ticket.run()
+    job = log.take_flush()
+    assert job is not None
+    job.run()
     log.append_as_follower(run(40), now_ms=NOW)
-    ticket.done()
+    job.done()
     log.append_as_follower(run(60), now_ms=NOW)
     disk.crash(keep=0.0)
     assert reopened(disk).end_offset == 25

@@ -130,8 +130,8 @@ def test_a_deleted_partition_is_renamed_then_removed(tmp_path: Path) -> None:
     logs = manager([tmp_path])
     partition = TopicPartition("t", 0)
     append(logs.create(partition, TOPIC_ID, NOW), b"a")
-    for ticket in logs.take_checkpoint({}):
-        ticket.run()
+    for job in logs.take_checkpoint({}):
+        job.run()
     logs.delete([partition], NOW)
     with pytest.raises(UnknownTopicOrPartition):
         logs.get(partition)
@@ -174,8 +174,8 @@ def test_a_recreated_partition_inherits_nothing(tmp_path: Path) -> None:
         append(log, b"a")
     log.flush()
     log.delete_records_before(3)
-    for ticket in logs.take_checkpoint({}):
-        ticket.run()
+    for job in logs.take_checkpoint({}):
+        job.run()
     logs.delete([partition], NOW)
     logs.create(partition, UUID(int=43), NOW)
     logs.release()
@@ -191,8 +191,8 @@ def test_log_starts_come_back_from_their_checkpoint(tmp_path: Path) -> None:
     for _ in range(5):
         append(log, b"a")
     log.delete_records_before(2)
-    for ticket in logs.take_checkpoint({}):
-        ticket.run()
+    for job in logs.take_checkpoint({}):
+        job.run()
     logs.release()
     after = manager([tmp_path])
     after.open_all(NOW)
@@ -257,12 +257,12 @@ def test_sealed_segments_ask_for_a_flush(tmp_path: Path) -> None:
     for _ in range(10):
         append(log, b"a")
     assert logs.due_flushes(NOW) == [log]
-    ticket = log.take_flush()
-    assert ticket is not None
+    job = log.take_flush()
+    assert job is not None
     assert log.take_flush() is None
-    ticket.run()
+    job.run()
     append(log, b"later")
-    ticket.done()
+    job.done()
     assert (log.recovery_point, log.end_offset) == (11, 12)
     assert log.unflushed_messages == 1
 

@@ -248,12 +248,12 @@ def test_the_log_start_is_on_the_disk_before_a_file_goes(host: Host) -> None:
     host.fill()
     host.log.flush()
     host.log.delete_records_before(13)
-    ticket = host.log.take_retention(NOW, RECORDS)
-    assert ticket is not None
+    job = host.log.take_retention(NOW, RECORDS)
+    assert job is not None
     before = host.logs()
     host.disk.faults.append(Fault("sync", PATH, errno.EIO))
     with pytest.raises(StorageError):
-        ticket.run()
+        job.run()
     assert host.logs() == before
 
 
@@ -275,11 +275,11 @@ def test_a_ticket_of_retention_from_before_a_truncation_removes_nothing(host: Ho
     host.fill()
     host.log.flush()
     host.log.delete_records_before(13)
-    ticket = host.log.take_retention(NOW, RECORDS)
-    assert ticket is not None
+    job = host.log.take_retention(NOW, RECORDS)
+    assert job is not None
     host.log.truncate_fully_and_start_at(2)
-    ticket.run()
-    assert ticket.done(NOW) == 0
+    job.run()
+    assert job.done(NOW) == 0
     host.stop("killed")
     host.start()
     assert PARTITION in host.manager.logs
@@ -287,11 +287,11 @@ def test_a_ticket_of_retention_from_before_a_truncation_removes_nothing(host: Ho
 
 def test_a_listing_from_before_a_truncation_is_void(host: Host) -> None:
     host.fill()
-    ticket = host.log.take_flush()
-    assert ticket is not None
+    job = host.log.take_flush()
+    assert job is not None
     host.log.truncate_to(12)
-    ticket.run()
-    ticket.done()
+    job.run()
+    job.done()
     assert all(base < 12 for base in listed(host))
     for number in range(20):
         append(host.log, b"again %d" % number)

@@ -76,9 +76,9 @@ def try_read(log: PartitionLog, offset: int, max_bytes: int = 1000) -> FileRange
 
 
 def bring(log: PartitionLog, cold: ColdRead, max_bytes: int = 1000) -> list[Damage]:
-    ticket = ReadAhead(log, cold.segment, cold.offset, max_bytes)
-    ticket.run()
-    return ticket.done()
+    job = ReadAhead(log, cold.segment, cold.offset, max_bytes)
+    job.run()
+    return job.done()
 
 
 def read(log: PartitionLog, offset: int, max_bytes: int = 1000) -> FileRange:
@@ -231,10 +231,10 @@ def test_a_wrong_index_costs_time_and_is_made_again(disk: SimulatedDisk) -> None
     log.segments[0].index.assume(segment.index.count)
     with pytest.raises(ColdRead) as cold:
         try_read(log, 20)
-    ticket = ReadAhead(log, segment, cold.value.offset, 1000)
-    ticket.run()
-    assert not ticket.done()
-    assert ticket.index_is_wrong
+    job = ReadAhead(log, segment, cold.value.offset, 1000)
+    job.run()
+    assert not job.done()
+    assert job.index_is_wrong
     assert try_read(log, 20).position == segment.locate(20).position  # type: ignore[union-attr]  # it is there
     disk.open(segment.index.path).pwrite(b"\0\0\0\x07", 8 * place + 4)
     repair = IndexRepair.take(log, segment)
@@ -254,11 +254,11 @@ def test_no_index_is_made_of_damaged_headers(disk: SimulatedDisk) -> None:
     relative, position = segment.index.entry(1)
     offset = segment.base_offset + relative
     disk.flip(segment.path(".log"), 8 * (position + LAST_OFFSET_DELTA_AT) + 3)
-    ticket = ReadAhead(log, segment, offset, 1000)
-    ticket.run()
-    (found,) = ticket.done()
+    job = ReadAhead(log, segment, offset, 1000)
+    job.run()
+    (found,) = job.done()
     assert found.position == position
-    assert ticket.index_is_wrong
+    assert job.index_is_wrong
     segment.read_state().note_damage(found)
     assert IndexRepair.take(log, segment) is None
 
@@ -266,11 +266,11 @@ def test_no_index_is_made_of_damaged_headers(disk: SimulatedDisk) -> None:
 def test_what_a_thread_has_found_of_a_log_that_was_cut_means_nothing(disk: SimulatedDisk) -> None:
     log = loaded(disk)
     damage(log, disk, 20)
-    ticket = ReadAhead(log, log.segments[0], 20, 1000)
-    ticket.run()
+    job = ReadAhead(log, log.segments[0], 20, 1000)
+    job.run()
     log.truncate_to(10)
-    assert not ticket.holds
-    assert not ticket.done()
+    assert not job.holds
+    assert not job.done()
 
 
 def test_a_reader_in_order_asks_for_no_index(tmp_path: Path) -> None:

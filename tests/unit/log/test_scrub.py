@@ -19,11 +19,11 @@ ROOT = "/data"
 LARGE = topic_config(segment_bytes=3_000_000)
 
 
-def run(ticket: SegmentScrub) -> list[int]:
+def run(job: SegmentScrub) -> list[int]:
     pieces = []
-    while ticket.holds and not ticket.is_over:
-        pieces.append(ticket.run())
-    ticket.close()
+    while job.holds and not job.is_over:
+        pieces.append(job.run())
+    job.close()
     return pieces
 
 
@@ -31,11 +31,11 @@ def test_a_segment_is_read_in_pieces() -> None:
     log = open_at(SimulatedDisk(), ROOT, config=LARGE)
     for _ in range(40):
         append(log, os.urandom(100_000))
-    ticket = SegmentScrub(log, log.segments[0])
-    pieces = run(ticket)
+    job = SegmentScrub(log, log.segments[0])
+    pieces = run(job)
     assert len(pieces) > 1
     assert sum(pieces) == log.segments[0].size
-    assert ticket.fault is None
+    assert job.fault is None
 
 
 def test_damage_ends_it_and_is_named() -> None:
@@ -46,10 +46,10 @@ def test_damage_ends_it_and_is_named() -> None:
     found = log.segments[0].locate(12)
     assert found is not None
     disk.open(log.segments[0].path(".log")).pwrite(b"x", found.position + 5000)
-    ticket = SegmentScrub(log, log.segments[0])
-    run(ticket)
-    assert ticket.fault is not None
-    assert ticket.fault.position == found.position
+    job = SegmentScrub(log, log.segments[0])
+    run(job)
+    assert job.fault is not None
+    assert job.fault.position == found.position
 
 
 @pytest.mark.parametrize("how", ["deleted", "truncated", "closed"])
@@ -57,15 +57,15 @@ def test_a_log_that_changes_meanwhile_ends_it(how: str) -> None:
     log = open_at(SimulatedDisk(), ROOT, config=topic_config(segment_bytes=3_000_000, retention_bytes=1))
     for _ in range(80):
         append(log, bytes(100_000))
-    ticket = SegmentScrub(log, log.segments[0])
-    ticket.run()
+    job = SegmentScrub(log, log.segments[0])
+    job.run()
     if how == "deleted":
         log.enforce_retention(NOW, log.end_offset)
     elif how == "truncated":
         log.truncate_to(70)
     else:
         log.close()
-    assert not ticket.holds
+    assert not job.holds
 
 
 def test_what_was_cold_is_cold_again_and_what_was_in_memory_stays(tmp_path: Path) -> None:
@@ -120,10 +120,10 @@ def test_a_leader_epoch_that_was_changed_is_damage_though_no_checksum_covers_it(
     found = log.segments[1].locate(log.segments[1].base_offset + 3)
     assert found is not None
     disk.flip(log.segments[1].path(".log"), 8 * (found.position + 15))
-    run(ticket := SegmentScrub(log, log.segments[1]))
-    assert ticket.fault is not None
-    assert ticket.fault.position == found.position
-    assert "leader epoch" in ticket.fault.reason
+    run(job := SegmentScrub(log, log.segments[1]))
+    assert job.fault is not None
+    assert job.fault.position == found.position
+    assert "leader epoch" in job.fault.reason
 
 
 def test_an_offset_that_went_back_is_damage_and_not_passed_over() -> None:
@@ -137,9 +137,9 @@ def test_an_offset_that_went_back_is_damage_and_not_passed_over() -> None:
     assert found is not None
     segment.read_state().learn(3, found.position)
     disk.flip(segment.path(".log"), (found.position + 7) * 8)  # 3 becomes 2
-    ticket = ReadAhead(log, segment, 3, 1)
-    ticket.run()
-    (damage,) = ticket.done()
+    job = ReadAhead(log, segment, 3, 1)
+    job.run()
+    (damage,) = job.done()
     assert (damage.position, damage.offset, damage.end_offset) == (found.position, 3, 4)
 
 
@@ -156,9 +156,9 @@ def test_an_offset_that_jumped_ahead_is_damage_though_no_checksum_covers_it(plac
     found = segment.locate(offset)
     assert found is not None
     disk.flip(segment.path(".log"), (found.position + 5) * 8 + 3)
-    ticket = ReadAhead.at(log, segment, found.position)
-    ticket.run()
-    assert [damage.position for damage in ticket.done()] == [found.position]
+    job = ReadAhead.at(log, segment, found.position)
+    job.run()
+    assert [damage.position for damage in job.done()] == [found.position]
     if place == "sealed":
         scrubbed = SegmentScrub(log, segment)
         run(scrubbed)

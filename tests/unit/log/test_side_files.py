@@ -54,8 +54,8 @@ def written(path: Path, *, clean: bool) -> State:
     if clean:
         manager.shut_down(1, {PARTITION: log.end_offset})
     else:
-        for ticket in manager.take_checkpoint({PARTITION: log.end_offset}):
-            ticket.run()
+        for job in manager.take_checkpoint({PARTITION: log.end_offset}):
+            job.run()
         manager.release()
     return before
 

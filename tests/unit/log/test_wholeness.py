@@ -54,9 +54,9 @@ class Host:
 
     def checkpoint(self, high_watermark: int | None = None) -> None:
         mark = self.log.end_offset if high_watermark is None else high_watermark
-        for ticket in self.manager.take_checkpoint({PARTITION: mark}):
-            ticket.run()
-            ticket.done()
+        for job in self.manager.take_checkpoint({PARTITION: mark}):
+            job.run()
+            job.done()
 
     def stop(self, how: str) -> None:
         self.checkpoint()
@@ -190,10 +190,10 @@ def test_the_high_watermark_is_lowered_with_the_log(host: Host) -> None:
 
 def test_a_ticket_from_before_a_truncation_does_not_raise_the_high_watermark_again(host: Host) -> None:
     host.fill()
-    tickets = host.manager.take_checkpoint({PARTITION: RECORDS})
+    jobs = host.manager.take_checkpoint({PARTITION: RECORDS})
     host.log.truncate_to(12)
-    for ticket in tickets:
-        ticket.run()
+    for job in jobs:
+        job.run()
     host.manager.release()
     host.disk.kill()
     host.start()

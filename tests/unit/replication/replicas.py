@@ -104,11 +104,11 @@ def fetched(
 
 
 def finish_truncation(follower: Partition, now: float = 0.0) -> None:
-    ticket = follower.log.truncation
-    assert ticket is not None
+    job = follower.log.truncation
+    assert job is not None
     try:
-        lower_together(follower.log.directory, [ticket])
-        ticket.run()
+        lower_together(follower.log.directory, [job])
+        job.run()
     finally:
         follower.on_truncated(now, NOW)
 

@@ -239,9 +239,9 @@ def test_a_follower_reports_a_log_start_that_a_restart_would_find(
     position = follower.fetch_position()
     assert position is not None
     assert (follower.log.log_start_offset, position.log_start_offset) == (2, 0)
-    ticket = DirectoryCheckpoints(follower.log.directory).take([follower.log], None)
-    ticket.run()
-    assert ticket.done() == [follower.log]
+    job = DirectoryCheckpoints(follower.log.directory).take([follower.log], None)
+    job.run()
+    assert job.done() == [follower.log]
     assert follower.fetch_position() == position._replace(log_start_offset=2)
 
 

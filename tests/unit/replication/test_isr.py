@@ -24,12 +24,12 @@ def leader() -> Partition:
 
 
 def wanted(partition: Partition, now: float = 0.0) -> tuple[int, ...] | None:
-    proposal = partition.wanted_isr(now, LAG, registered)
+    proposal = partition.proposed_isr(now, LAG, registered)
     return None if proposal is None else proposal.isr
 
 
 def proposed(partition: Partition) -> IsrProposal:
-    proposal = partition.wanted_isr(0.0, LAG, registered)
+    proposal = partition.proposed_isr(0.0, LAG, registered)
     assert proposal is not None
     assert partition.propose(proposal)
     return proposal
@@ -40,7 +40,7 @@ def test_who_has_everything_may_join(leader: Partition) -> None:
     fetch(leader, 3, 0)
     assert wanted(leader) is None
     fetch(leader, 3, 1, epoch=177)
-    assert leader.wanted_isr(0.0, LAG, lambda _: 177) == IsrProposal(
+    assert leader.proposed_isr(0.0, LAG, lambda _: 177) == IsrProposal(
         1, 10, (1, 2, 3), (-1, BROKER_EPOCH, 177)
     )
 
@@ -50,7 +50,7 @@ def test_only_the_incarnation_that_is_registered_now_may_join(
     leader: Partition, registration: int | None
 ) -> None:
     fetch(leader, 3, 1)
-    assert leader.wanted_isr(0.0, LAG, lambda _: registration) is None
+    assert leader.proposed_isr(0.0, LAG, lambda _: registration) is None
 
 
 def test_an_incarnation_that_is_not_said_joins_nothing(leader: Partition) -> None:
@@ -70,9 +70,9 @@ def test_who_has_not_reached_the_epochs_start_may_not_join() -> None:
     assert wanted(partition) == (1, 2, 3)
 
 
-def test_a_wish_is_told_when_it_may_be_worth_a_look(leader: Partition) -> None:
+def test_an_isr_change_is_told_when_it_may_be_worth_a_look(leader: Partition) -> None:
     told: list[Partition] = []
-    leader.on_wish = told.append
+    leader.on_isr_change = told.append
     fetch(leader, 2, 1)
     fetch(leader, 3, 0)
     assert told == []
@@ -98,7 +98,7 @@ def test_one_proposal_is_on_its_way_at_a_time(leader: Partition) -> None:
 
 def test_a_proposal_of_an_older_row_or_epoch_is_not_sent(leader: Partition) -> None:
     fetch(leader, 3, 1)
-    proposal = leader.wanted_isr(0.0, LAG, registered)
+    proposal = leader.proposed_isr(0.0, LAG, registered)
     assert proposal is not None
     leader.assign(row(LOCAL, 1, (1, 2), version=11), LOCAL, 0.0)
     assert not leader.propose(proposal)
@@ -154,7 +154,7 @@ def test_an_answer_to_a_proposal_that_is_settled_changes_nothing(leader: Partiti
 def test_a_row_is_asked_for_while_somebody_unwanted_is_waited_for(leader: Partition) -> None:
     fetch(leader, 3, 1)
     leader.proposal_failed(proposed(leader), definite=False)
-    assert leader.wanted_isr(0.0, LAG, lambda _: None) == IsrProposal(1, 10, (1, 2), (-1, BROKER_EPOCH))
+    assert leader.proposed_isr(0.0, LAG, lambda _: None) == IsrProposal(1, 10, (1, 2), (-1, BROKER_EPOCH))
 
 
 def test_who_has_been_behind_for_the_lag_time_is_dropped(leader: Partition) -> None:

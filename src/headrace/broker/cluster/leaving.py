@@ -23,7 +23,7 @@ async def leave(broker: Broker) -> None:
     What nobody else in sync can take is waited for as long as all retries would take, and no longer: a whole
     cluster that stops ends with a broker that has nobody to hand over to.
     """
-    if not broker.config.controlled_shutdown_enable or broker.alone or broker.broker_epoch < 0:
+    if not broker.config.controlled_shutdown_enable or broker.is_standalone or broker.broker_epoch < 0:
         return
     if broker.failure.done() and broker.controller.is_active:
         return  # it would ask itself, and can commit nothing: its session ends, and others decide

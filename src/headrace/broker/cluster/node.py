@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 from headrace.broker.cluster import description
-from headrace.broker.cluster.duties import Duties, MetadataPosition
+from headrace.broker.cluster.controller_duties import ControllerDuties, MetadataPosition
 from headrace.broker.cluster.following import Ended, MetadataFollower
 from headrace.broker.cluster.membership import Membership
 from headrace.broker.storage import METADATA_PARTITION
@@ -101,7 +101,7 @@ class ClusterNode:
         self._membership = Membership(broker, coordination)
         self._follower = MetadataFollower(broker)
         self._active_controller: ActiveController | None = None
-        self._duties: Duties | None = None
+        self._duties: ControllerDuties | None = None
         self._resigned = asyncio.Event()
         self._hosting = False
         self._unfenced = asyncio.Event()
@@ -383,7 +383,7 @@ class ClusterNode:
         self._resigned.clear()
         if not self._broker.controller.is_active:
             return
-        self._duties = Duties(self._broker, self._coordination)
+        self._duties = ControllerDuties(self._broker, self._coordination)
         self._duties.start(deposed)
         moved = self._follower.moved
         while not self._resigned.is_set():

@@ -60,14 +60,12 @@ class ColdReads:
             return
         self._running[key] = [then]
         self._counts.cold_reads += 1
-        ticket = ReadAhead(
-            partition.log, segment, offset, part.max_bytes, transactions=part.read.transactions
-        )
-        future = self._loop.run_in_executor(self._threads, ticket.run)
+        job = ReadAhead(partition.log, segment, offset, part.max_bytes, transactions=part.read.transactions)
+        future = self._loop.run_in_executor(self._threads, job.run)
 
         def on_done(done: asyncio.Future[None]) -> None:
             try:
-                self._integrity.on_read_ahead(partition, ticket, done.exception())
+                self._integrity.on_read_ahead(partition, job, done.exception())
             except Exception as error:
                 report(f"a cold read of {partition.topic_partition}", error)
             for each in self._running.pop(key):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import each_in_time
 from headrace.broker.errors import code_of, text_of
-from headrace.controller.operations import GrownTopic, MorePartitions
+from headrace.controller.operations import MorePartitions, PartitionsCreated
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.create_partitions_request import CreatePartitionsRequest
 from headrace.protocol.messages.create_partitions_response import (
@@ -36,9 +36,9 @@ async def handle(broker: Broker, request: CreatePartitionsRequest, call: Call) -
     outcomes = await each_in_time(
         broker,
         broker.controller.create_partitions(wanted, validate_only=request.validate_only),
-        lambda error: [GrownTopic(topic.name, error) for topic in wanted],
+        lambda error: [PartitionsCreated(topic.name, error) for topic in wanted],
     )
-    if broker.alone:
+    if broker.is_standalone:
         await broker.hosting.caught_up()
     return CreatePartitionsResponse(
         results=[

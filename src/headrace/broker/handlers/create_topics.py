@@ -41,7 +41,7 @@ async def handle(broker: Broker, request: CreateTopicsRequest, call: Call) -> Cr
         broker.controller.create_topics(wanted, validate_only=request.validate_only),
         lambda error: [CreatedTopic(topic.name, error=error) for topic in wanted],
     )
-    if broker.alone:
+    if broker.is_standalone:
         await broker.hosting.caught_up()
     overrides = {
         topic.name: {name: value for name, value in topic.configs if value is not None} for topic in wanted

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import each_in_time
 from headrace.broker.errors import code_of, text_of
-from headrace.controller.operations import DeletedTopic, DoomedTopic
+from headrace.controller.operations import DeletedTopic, TopicDeletion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.delete_topics_request import DeleteTopicsRequest
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 async def handle(broker: Broker, request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
     if call.version >= 6:
-        doomed = [DoomedTopic(topic.name, topic.topic_id) for topic in request.topics]
+        deletion = [TopicDeletion(topic.name, topic.topic_id) for topic in request.topics]
     else:
-        doomed = [DoomedTopic(name) for name in request.topic_names]
+        deletion = [TopicDeletion(name) for name in request.topic_names]
     if not broker.config.delete_topic_enable:
         code = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= 3 else ErrorCode.INVALID_REQUEST
         text = "delete.topic.enable is false on this broker"
@@ -33,13 +33,13 @@ async def handle(broker: Broker, request: DeleteTopicsRequest, call: Call) -> De
                 DeletableTopicResult(
                     name=item.name, topic_id=item.topic_id, error_code=code, error_message=text
                 )
-                for item in doomed
+                for item in deletion
             ]
         )
     outcomes = await each_in_time(
         broker,
-        broker.controller.delete_topics(doomed),
-        lambda error: [DeletedTopic(topic.name, topic.topic_id, error) for topic in doomed],
+        broker.controller.delete_topics(deletion),
+        lambda error: [DeletedTopic(topic.name, topic.topic_id, error) for topic in deletion],
     )
     return DeleteTopicsResponse(
         responses=[

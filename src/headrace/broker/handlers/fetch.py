@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.broker.api import Api
-from headrace.broker.cluster.duties import MetadataPosition
+from headrace.broker.cluster.controller_duties import MetadataPosition
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.fetching import READ_COMMITTED, Fetching
 from headrace.broker.fetch.sessions import FetchContext

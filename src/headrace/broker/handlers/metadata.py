@@ -4,7 +4,7 @@ Versions 0-12. 1: null asks for all topics, 0 does it with an empty list. 4: the
 auto-creation. 7: leader epochs. 9: flexible. 10: topic ids. 12: asking by topic id.
 8: authorised operations, all of them while there is no authoriser. Not done: 13 with its rebootstrap error.
 A topic that is created by the question is in the answer at once; Apache Kafka makes the client ask twice.
-A broker that has left is named for a while longer (broker/cluster/departures.py).
+A broker that has left is named for a while longer (broker/cluster/recently_fenced.py).
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def _answer(
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.nodes(call.connection.listener, broker.departures.brokers)
+            for node in broker.nodes(call.connection.listener, broker.recently_fenced.brokers)
         ],
         cluster_id=broker.cluster_id,
         controller_id=broker.controller_id,

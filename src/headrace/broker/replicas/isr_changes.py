@@ -47,7 +47,7 @@ _MADE: Final = frozenset((int(ErrorCode.NONE), int(ErrorCode.NEW_LEADER_ELECTED)
 Key = tuple[UUID, int]
 
 
-class _Wish:
+class _IsrChange:
     """A partition whose ISR should change; between its proposals it backs off."""
 
     __slots__ = ("failures", "members_before", "partition", "proposal")
@@ -63,9 +63,9 @@ class _Wish:
 class IsrChanges:
     def __init__(self, host: ReplicaHost) -> None:
         self._host = host
-        self._wishes: dict[Key, _Wish] = {}
+        self._changes: dict[Key, _IsrChange] = {}
         """Waiting, in flight or backing off: each partition at most once."""
-        self._waiting: dict[Key, _Wish] = {}
+        self._waiting: dict[Key, _IsrChange] = {}
         self._backoffs = Backoffs(host.loop, host.timers, self._on_backed_off)
         self._wake = asyncio.Event()
         self._look = asyncio.Event()
@@ -88,16 +88,16 @@ class IsrChanges:
     def consider(self, partition: LeadingPartition) -> None:
         """Somebody has fetched, or lags: ask for another ISR if the partition would like one."""
         key = (partition.topic_id, partition.topic_partition.partition)
-        wish = self._wishes.get(key)
-        if wish is not None and wish.partition is partition:
+        change = self._changes.get(key)
+        if change is not None and change.partition is partition:
             return  # its turn comes
         host = self._host
         lag_seconds = host.config.replica_lag_time_max_ms / 1000
-        proposal = partition.wanted_isr(host.clock.monotonic(), lag_seconds, self.broker_state)
+        proposal = partition.proposed_isr(host.clock.monotonic(), lag_seconds, self.broker_state)
         if proposal is None or not partition.propose(proposal):
             return
-        wish = self._wishes[key] = _Wish(partition)
-        self._queue(wish, proposal)
+        change = self._changes[key] = _IsrChange(partition)
+        self._queue(change, proposal)
 
     def on_brokers_changed(self) -> None:
         """Who was fenced when it fetched may be admitted now. On a quiet partition it has nothing new to say,
@@ -138,12 +138,12 @@ class IsrChanges:
                 await self._send(batch)
             except Exception as error:  # a mistake of ours must not end all changes of ISRs
                 self._host.log.error("an ISR change failed", error=repr(error), exc_info=error)
-                for wish in batch:
-                    self._failed(wish, definite=False)
+                for change in batch:
+                    self._failed(change, definite=False)
 
-    async def _send(self, batch: list[_Wish]) -> None:
+    async def _send(self, batch: list[_IsrChange]) -> None:
         host = self._host
-        batch = [wish for wish in batch if self._is_current(wish)]
+        batch = [change for change in batch if self._is_current(change)]
         if not batch:
             return
         try:
@@ -165,26 +165,26 @@ class IsrChanges:
         rows = {
             (topic.topic_id, row.partition_index): row for topic in answer.topics for row in topic.partitions
         }
-        for wish in batch:
-            row = rows.get(_key(wish))
+        for change in batch:
+            row = rows.get(_key(change))
             if row is None:
-                self._failed(wish, definite=False)
+                self._failed(change, definite=False)
             else:
-                self._on_answer(wish, row.error_code, row.partition_epoch)
+                self._on_answer(change, row.error_code, row.partition_epoch)
 
-    def _request(self, batch: Iterable[_Wish]) -> AlterPartitionRequest:
+    def _request(self, batch: Iterable[_IsrChange]) -> AlterPartitionRequest:
         host = self._host
         topics: dict[UUID, list[PartitionData]] = {}
-        for wish in batch:
-            proposal = wish.proposal
+        for change in batch:
+            proposal = change.proposal
             assert proposal is not None
             members = [
                 BrokerState(broker_id=member, broker_epoch=self._epoch_of(member, epoch))
                 for member, epoch in zip(proposal.isr, proposal.broker_epochs, strict=True)
             ]
-            topics.setdefault(wish.partition.topic_id, []).append(
+            topics.setdefault(change.partition.topic_id, []).append(
                 PartitionData(
-                    partition_index=wish.partition.topic_partition.partition,
+                    partition_index=change.partition.topic_partition.partition,
                     leader_epoch=proposal.leader_epoch,
                     new_isr_with_epochs=members,
                     partition_epoch=proposal.partition_epoch,
@@ -203,69 +203,70 @@ class IsrChanges:
 
     # --- what became of it -------------------------------------------------------------------------------
 
-    def _on_answer(self, wish: _Wish, error_code: int, partition_epoch: int) -> None:
-        proposal = wish.proposal
+    def _on_answer(self, change: _IsrChange, error_code: int, partition_epoch: int) -> None:
+        proposal = change.proposal
         assert proposal is not None
         if error_code in _UNKNOWN_OUTCOMES:
-            self._failed(wish, definite=False)
+            self._failed(change, definite=False)
         elif error_code not in _MADE or partition_epoch <= proposal.partition_epoch:
             # Refused; or nothing had to change, so that no row will come to settle it.
-            self._failed(wish, definite=True)
+            self._failed(change, definite=True)
         else:
             counters = self._host.metrics.replication
-            if len(proposal.isr) < wish.members_before:
+            if len(proposal.isr) < change.members_before:
                 counters.isr_shrinks += 1
-            elif len(proposal.isr) > wish.members_before:
+            elif len(proposal.isr) > change.members_before:
                 counters.isr_expands += 1
-            self._forget(wish)
-            if wish.partition.is_leader:
+            self._forget(change)
+            if change.partition.is_leader:
                 # Its row may have come before the answer: who caught up meanwhile has been put off by this.
-                self.consider(wish.partition)
+                self.consider(change.partition)
 
-    def _all_failed(self, batch: list[_Wish], *, definite: bool) -> None:
-        for wish in batch:
-            self._failed(wish, definite=definite)
+    def _all_failed(self, batch: list[_IsrChange], *, definite: bool) -> None:
+        for change in batch:
+            self._failed(change, definite=definite)
 
-    def _failed(self, wish: _Wish, *, definite: bool) -> None:
+    def _failed(self, change: _IsrChange, *, definite: bool) -> None:
         """Tell the partition, and ask it again after a while."""
-        proposal, wish.proposal = wish.proposal, None
+        proposal, change.proposal = change.proposal, None
         if proposal is not None:
-            wish.partition.proposal_failed(proposal, definite=definite)
-        wish.failures += 1
-        self._backoffs.add(wish, min(FIRST_BACKOFF * 2.0 ** min(wish.failures - 1, 16), LONGEST_BACKOFF))
+            change.partition.proposal_failed(proposal, definite=definite)
+        change.failures += 1
+        self._backoffs.add(change, min(FIRST_BACKOFF * 2.0 ** min(change.failures - 1, 16), LONGEST_BACKOFF))
 
     def _on_backed_off(self, over: list[Any]) -> None:
-        for wish in over:
-            self._again(wish)
+        for change in over:
+            self._again(change)
 
-    def _again(self, wish: _Wish) -> None:
-        partition, host = wish.partition, self._host
+    def _again(self, change: _IsrChange) -> None:
+        partition, host = change.partition, self._host
         proposal = None
         if partition.is_leader:
             lag_seconds = host.config.replica_lag_time_max_ms / 1000
-            proposal = partition.wanted_isr(host.clock.monotonic(), lag_seconds, self.broker_state)
+            proposal = partition.proposed_isr(host.clock.monotonic(), lag_seconds, self.broker_state)
         if proposal is None or not partition.propose(proposal):
-            self._forget(wish)
+            self._forget(change)
             return
-        self._queue(wish, proposal)
+        self._queue(change, proposal)
 
-    def _queue(self, wish: _Wish, proposal: IsrProposal) -> None:
-        wish.proposal = proposal
-        wish.members_before = len(wish.partition.isr)
-        self._waiting[_key(wish)] = wish
+    def _queue(self, change: _IsrChange, proposal: IsrProposal) -> None:
+        change.proposal = proposal
+        change.members_before = len(change.partition.isr)
+        self._waiting[_key(change)] = change
         self._wake.set()
 
-    def _is_current(self, wish: _Wish) -> bool:
-        """False if the partition lost its leadership while the wish waited: then there is nothing to send."""
-        if wish.partition.is_leader and self._wishes.get(_key(wish)) is wish:
+    def _is_current(self, change: _IsrChange) -> bool:
+        """False if the partition lost its leadership while the change waited: then there is nothing to
+        send."""
+        if change.partition.is_leader and self._changes.get(_key(change)) is change:
             return True
-        self._forget(wish)
+        self._forget(change)
         return False
 
-    def _forget(self, wish: _Wish) -> None:
-        if self._wishes.get(_key(wish)) is wish:
-            del self._wishes[_key(wish)]
+    def _forget(self, change: _IsrChange) -> None:
+        if self._changes.get(_key(change)) is change:
+            del self._changes[_key(change)]
 
 
-def _key(wish: _Wish) -> Key:
-    return wish.partition.topic_id, wish.partition.topic_partition.partition
+def _key(change: _IsrChange) -> Key:
+    return change.partition.topic_id, change.partition.topic_partition.partition

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LOG_LAST: Final = (files.TXN_INDEX, files.TIME_INDEX, files.INDEX, files.LOG)
 
 
-class SwapTicket:
+class SegmentSwap:
     """The state of a log when a pass began. Whatever changed its segments since makes the pass void."""
 
     __slots__ = ("_announced", "log", "sources", "truncations")

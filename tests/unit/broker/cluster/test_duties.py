@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.broker.cluster import description
-from headrace.broker.cluster.duties import Duties
+from headrace.broker.cluster.controller_duties import ControllerDuties
 from headrace.controller.policy import MIN_INSYNC_REPLICAS
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import Member
@@ -48,7 +48,7 @@ class Cluster:
             watch_session=lambda _: lambda: None,
             members=self._members,
         )
-        self.duties = Duties(broker, coordination)
+        self.duties = ControllerDuties(broker, coordination)
 
     def _complain(self, event: str, **fields: Any) -> None:
         self.complaints.append({"event": event, **fields})

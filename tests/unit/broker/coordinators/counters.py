@@ -169,9 +169,9 @@ class Counters:
         call()
 
     def _flush(self, log: Any) -> None:
-        ticket = log.take_flush()
-        ticket.run()
-        ticket.done()
+        job = log.take_flush()
+        job.run()
+        job.done()
 
     # --- the part it plays -------------------------------------------------------------------------------
 

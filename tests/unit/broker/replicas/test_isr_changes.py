@@ -104,7 +104,7 @@ def asked(request: AlterPartitionRequest) -> dict[int, list[tuple[int, int]]]:
 async def test_a_follower_that_caught_up_is_proposed_with_the_epoch_that_fetched() -> None:
     partition = led()
     async with running(new_host(), answered()) as (changes, channel):
-        partition.on_wish = changes.consider
+        partition.on_isr_change = changes.consider
         catch_up(partition)
         await until(lambda: channel.requests)
         (request,) = channel.requests
@@ -121,7 +121,7 @@ async def test_who_catches_up_while_another_is_proposed_is_proposed_next() -> No
     host = new_host()
     host.channel.held = asyncio.Event()
     async with running(host, answered()) as (changes, channel):
-        partition.on_wish = changes.consider
+        partition.on_isr_change = changes.consider
         catch_up(partition)
         await until(lambda: len(channel.requests) == 1)
         catch_up(partition, THIRD)
@@ -138,7 +138,7 @@ async def test_what_comes_while_one_is_in_flight_goes_together() -> None:
     host.channel.held = asyncio.Event()
     async with running(host, answered()) as (changes, channel):
         for partition in partitions:
-            partition.on_wish = changes.consider
+            partition.on_isr_change = changes.consider
         catch_up(partitions[0])
         await until(lambda: len(channel.requests) == 1)
         for partition in partitions[1:]:
@@ -155,7 +155,7 @@ async def test_a_granted_change_ends_with_the_committed_row() -> None:
     partition = led()
     host = new_host()
     async with running(host, answered()) as (changes, channel):
-        partition.on_wish = changes.consider
+        partition.on_isr_change = changes.consider
         catch_up(partition)
         await until(lambda: host.metrics.replication.isr_expands == 1)
         catch_up(partition, THIRD)  # waits: the row of the first is not there yet
@@ -171,7 +171,7 @@ async def test_a_granted_change_ends_with_the_committed_row() -> None:
 async def test_an_unknown_outcome_holds_the_high_watermark_and_is_asked_for_again(error: Exception) -> None:
     partition = led()
     async with running(new_host(), error, answered()) as (changes, channel):
-        partition.on_wish = changes.consider
+        partition.on_isr_change = changes.consider
         catch_up(partition)
         await until(lambda: len(channel.requests) == 2)
         assert asked(channel.requests[0]) == asked(channel.requests[1])
@@ -184,7 +184,7 @@ async def test_what_was_never_sent_holds_up_nothing(error: Exception) -> None:
     partition = led()
     host = new_host()
     async with running(host, error) as (changes, channel):
-        partition.on_wish = changes.consider
+        partition.on_isr_change = changes.consider
         catch_up(partition)
         await until(lambda: channel.requests)
         await asyncio.sleep(0)
@@ -283,7 +283,7 @@ async def test_fenced_brokers_are_not_proposed() -> None:
     host = new_host()
     host.image.brokers[OTHER] = registered(OTHER, fenced=True)
     async with running(host, answered()) as (changes, channel):
-        partition.on_wish = changes.consider
+        partition.on_isr_change = changes.consider
         catch_up(partition)
         await asyncio.sleep(0.01)
         assert not channel.requests
@@ -292,7 +292,7 @@ async def test_fenced_brokers_are_not_proposed() -> None:
 
 
 class Told:
-    """A partition that wishes the same until that is granted, and notes what it is told."""
+    """A partition that changes the same until that is granted, and notes what it is told."""
 
     def __init__(self, index: int = 0) -> None:
         real = led(index)
@@ -303,7 +303,7 @@ class Told:
         self.failures: list[bool] = []
         self._is_proposed = False
 
-    def wanted_isr(self, now: float, lag_seconds: float, broker_state: Any) -> Any:
+    def proposed_isr(self, now: float, lag_seconds: float, broker_state: Any) -> Any:
         return IsrProposal(4, 9, (LEADER, OTHER), (-1, 501))
 
     def propose(self, proposal: Any) -> bool:

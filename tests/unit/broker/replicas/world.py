@@ -264,10 +264,10 @@ class HeldFlusher:
         asked, self.asked = self.asked, []
         for log, then in asked:
             if error is None:
-                ticket = log.take_flush()
-                assert ticket is not None
-                ticket.run()
-                ticket.done()
+                job = log.take_flush()
+                assert job is not None
+                job.run()
+                job.done()
             then(error)
 
 

@@ -9,7 +9,7 @@ from headrace.core.ports import Disk
 from headrace.log.cleaner.job import CleanedGroup, PassEnd
 from headrace.log.cleaner.passes import clean
 from headrace.log.cleaner.plan import Limits, find_dirt, make_job, segments_before
-from headrace.log.cleaner.swap import SwapTicket
+from headrace.log.cleaner.swap import SegmentSwap
 from headrace.log.partition_log import PartitionLog
 from headrace.protocol.control_records import end_marker
 from headrace.protocol.records import NewRecord, encode_batch
@@ -61,15 +61,15 @@ def run_pass(
     stable = log.last_stable_offset(log.end_offset) if stable is None else stable
     dirt = find_dirt(log, clean_until, stable, log.recovery_point, now_ms)
     sources = segments_before(log, dirt.end)
-    ticket = SwapTicket(log, sources)
+    swap = SegmentSwap(log, sources)
     written: list[CleanedGroup] = []
     for step in clean(log.directory.disk, make_job(log, dirt, sources, limits, now_ms), lambda _: None):
         if isinstance(step, PassEnd):
             return written, step
-        assert ticket.holds(step)
+        assert swap.holds(step)
         if step.changed:
-            ticket.swap(step, now_ms)
+            swap.swap(step, now_ms)
         else:
-            ticket.discard(step)
+            swap.discard(step)
         written.append(step)
     raise AssertionError("a pass ends with its end")

@@ -23,7 +23,7 @@ NAMED_SECONDS: Final = 9.0
 """Kafka's broker.session.timeout.ms. A client that is busy has asked for the new coordinator by then."""
 
 
-class Departures:
+class RecentlyFencedBrokers:
     """Invariant: who is in `brokers` is registered and fenced, and this process has known it before."""
 
     def __init__(self, broker: Broker) -> None:

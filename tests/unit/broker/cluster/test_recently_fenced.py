@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from headrace.broker.cluster.departures import NAMED_SECONDS, Departures
+from headrace.broker.cluster.recently_fenced import NAMED_SECONDS, RecentlyFencedBrokers
 from headrace.controller.delta import MetadataDelta
 from headrace.core.timers import TimerQueue
 from tests.virtual_time import in_virtual_time
@@ -24,15 +24,15 @@ class World:
         for name, is_fenced in fenced.items():
             self.image.brokers[int(name[1:])] = SimpleNamespace(fenced=is_fenced)
         world: Any = self
-        self.departures = Departures(world)
-        self.departures.begin()
+        self.recently_fenced = RecentlyFencedBrokers(world)
+        self.recently_fenced.begin()
 
     def forget_answers(self) -> None:
         self.forgotten += 1
 
     @property
     def named(self) -> list[int]:
-        return [broker_id for broker_id in self.image.brokers if broker_id in self.departures.brokers]
+        return [broker_id for broker_id in self.image.brokers if broker_id in self.recently_fenced.brokers]
 
     def change(self, broker_id: int, *, fenced: bool) -> None:
         self.image.brokers[broker_id] = SimpleNamespace(fenced=fenced)
@@ -45,7 +45,7 @@ class World:
     def _told(self, broker_id: int) -> None:
         delta = MetadataDelta()
         delta.brokers.add(broker_id)
-        self.departures.on_delta(delta)
+        self.recently_fenced.on_delta(delta)
 
 
 async def test_who_is_fenced_is_named_until_it_is_back() -> None:
@@ -70,7 +70,7 @@ async def test_who_is_unregistered_is_gone_at_once() -> None:
     world = World(b1=False, b2=False)
     world.change(2, fenced=True)
     world.unregister(2)
-    assert 2 not in world.departures.brokers
+    assert 2 not in world.recently_fenced.brokers
     world.change(2, fenced=True)
     assert world.named == []
 

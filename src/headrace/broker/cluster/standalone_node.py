@@ -14,10 +14,10 @@ from headrace.core.ids import NO_BROKER, BrokerEpoch
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
-    from headrace.broker.cluster.duties import MetadataPosition
+    from headrace.broker.cluster.controller_duties import MetadataPosition
 
 
-class LoneNode:
+class StandaloneNode:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self.broker_epoch = BrokerEpoch(-1)

@@ -1,4 +1,5 @@
-"""The controller's pen: writes batches through the coordination port, one at a time, and settles doubts.
+"""The metadata committer of the controller: it writes batches through the coordination port, one at a time,
+and settles doubts.
 
 When a commit's outcome is unknown, its sequence is read before anything else is decided. There it stands
 (it was committed), or another's batch stands there (we are deposed), or nothing does (it is tried again;
@@ -30,7 +31,7 @@ UntilConnected = Callable[[], Awaitable[None]]
 """Waits until the session is connected again. Raises ControllerFenced if it has ended."""
 
 
-class Pen:
+class MetadataCommitter:
     """Valid for one term."""
 
     __slots__ = ("_clock", "_coordination", "_until_connected", "epoch")
@@ -57,7 +58,8 @@ class Pen:
                 end = read_header(batch).next_offset
 
     async def write(self, sequence: int, values: Sequence[bytes]) -> bytes:
-        """Commit one batch and return it. After any error but DiskFull this pen must not be used again."""
+        """Commit one batch and return it. After any error but DiskFull this committer must not be used
+        again."""
         batch = encode_metadata_batch(
             values, base_offset=sequence, controller_epoch=self.epoch, timestamp_ms=self._clock.wall_ms()
         )

@@ -56,7 +56,7 @@ class MetadataPosition(NamedTuple):
 _NOWHERE: Final = (-1, MetadataPosition(-1, -1))
 
 
-class Duties:
+class ControllerDuties:
     """Of one term."""
 
     def __init__(self, broker: Broker, coordination: Coordination) -> None:
@@ -257,12 +257,12 @@ class Duties:
     async def _fence_dead(self) -> None:
         broker = self._broker
         alive = [each.broker_id for each in broker.image.brokers.values() if not each.fenced]
-        doomed = self._liveness.doomed(alive, broker.loop.time())
-        if not doomed:
+        to_fence = self._liveness.to_fence(alive, broker.loop.time())
+        if not to_fence:
             return
-        for each in doomed:
+        for each in to_fence:
             broker.log.warning("broker fenced", broker_id=each.broker_id, reason=each.reason)
-        ids = [BrokerId(each.broker_id) for each in doomed]
+        ids = [BrokerId(each.broker_id) for each in to_fence]
         # If one of them has registered anew before this is decided, the suspicion is not about that one.
         epochs: dict[int, int] = {broker_id: broker.image.brokers[broker_id].epoch for broker_id in ids}
         with self._raising_required():

@@ -29,7 +29,7 @@ COMPILED = (
     "broker/fetch/reading",
     "broker/fetch/sessions",
     "broker/fetch/delayed_fetch",
-    "broker/fetch/wanted",
+    "broker/fetch/watched_partition",
     "broker/handlers/add_partitions_to_txn",
     "broker/handlers/end_txn",
     "broker/handlers/fetch",

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.reading import PartitionAnswer, Reader, serve_replica
-from headrace.broker.fetch.wanted import FetchKey, Wanted
+from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.core.errors import HeadraceError
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
@@ -175,7 +175,7 @@ class World:
     def serve(self, exchange: Exchange) -> Exchange:
         sent = exchange.sent
         leader = self.brokers[exchange.leader_id]
-        want = Wanted(
+        want = WatchedPartition(
             FetchKey("", TOPIC_ID, 0),
             sent.fetch_offset,
             MAX_BYTES,

@@ -12,7 +12,7 @@ import pytest
 
 from headrace.broker.coordinators.timers import Run, ShardTimers
 from headrace.broker.fetch.delayed_fetch import DelayedFetch, FetchPurgatory
-from headrace.broker.fetch.wanted import Interest
+from headrace.broker.fetch.watched_partition import FetchWatcher
 from headrace.broker.flusher import Flusher
 from headrace.coordinators.decision import Decision
 from headrace.core.completion import Completion
@@ -77,7 +77,7 @@ async def test_fault_37_a_fetch_that_raises_when_its_time_is_over(complaints: li
     waiting = FetchPurgatory(asyncio.get_running_loop())
     answered: list[DelayedResponse] = []
     for answer in (stumble, answered.append):
-        DelayedFetch(Interest(as_replica=False), 1, 0, answer, waiting)
+        DelayedFetch(FetchWatcher(as_replica=False), 1, 0, answer, waiting)
     await until(lambda: not len(waiting))
     await until(lambda: answered)
     assert complaints == ["a fetch whose time was over failed: RuntimeError('a defect')"]

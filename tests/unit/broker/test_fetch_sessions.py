@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 
 from headrace.broker.fetch.sessions import FetchContext, SessionCache
-from headrace.broker.fetch.wanted import FetchKey, Wanted
+from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 from headrace.core.memory import MemoryShare
 
@@ -16,15 +16,15 @@ def cache(slots: int = 2) -> SessionCache:
     return SessionCache(slots, lambda: next(ids))
 
 
-def want(topic: str, partition: int = 0, offset: int = 0) -> Wanted:
-    return Wanted(FetchKey(topic, None, partition), offset, 1000)
+def want(topic: str, partition: int = 0, offset: int = 0) -> WatchedPartition:
+    return WatchedPartition(FetchKey(topic, None, partition), offset, 1000)
 
 
 def begin(
     sessions: SessionCache,
     session_id: int,
     epoch: int,
-    wanted: list[Wanted],
+    wanted: list[WatchedPartition],
     *,
     now_ms: int = 0,
     forgotten: tuple[FetchKey, ...] = (),
@@ -59,7 +59,9 @@ def test_wrong_epoch_and_unknown_session_are_refused() -> None:
     with pytest.raises(FetchSessionNotFound):
         begin(sessions, 99, 1, [])
     with pytest.raises(FetchSessionTopicIdError):
-        begin(sessions, first.session_id, 1, [Wanted(FetchKey("a", UUID(int=1), 0), 0, 1)], ids=True)
+        begin(
+            sessions, first.session_id, 1, [WatchedPartition(FetchKey("a", UUID(int=1), 0), 0, 1)], ids=True
+        )
 
 
 def test_a_full_request_ends_the_old_session() -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from headrace.broker.fetch.wanted import Interest
+from headrace.broker.fetch.watched_partition import FetchWatcher
 from headrace.core.timers import Timed, TimerQueue
 from headrace.network.event_loop import deferrer_of
 from headrace.network.response import DelayedResponse
@@ -33,7 +33,7 @@ class DelayedFetch(Timed):
 
     def __init__(
         self,
-        interest: Interest,
+        watcher: FetchWatcher,
         missing_bytes: int,
         max_wait_ms: int,
         answer: Callable[[DelayedResponse], None],
@@ -41,7 +41,7 @@ class DelayedFetch(Timed):
         response: DelayedResponse | None = None,
     ) -> None:
         super().__init__()
-        self._interest = interest
+        self._interest = watcher
         self._missing_bytes = missing_bytes
         self._answer = answer
         self._purgatory = purgatory
@@ -52,10 +52,10 @@ class DelayedFetch(Timed):
         # question that is more urgent to it than this: each task of Spark that reads to the end of a log asks
         # for the log's offsets behind the fetch that its client has sent ahead. Answers are in order, so it
         # would stand still for all of `fetch.max.wait.ms`.
-        self.response.on_overtaken = self._finish_soon if interest.as_replica else self._finish_in_next_slot
-        if interest.waiting is not None:
-            interest.waiting.finish()  # the same session over another connection: the old one is dead
-        interest.waiting = self
+        self.response.on_overtaken = self._finish_soon if watcher.as_replica else self._finish_in_next_slot
+        if watcher.waiting is not None:
+            watcher.waiting.finish()  # the same session over another connection: the old one is dead
+        watcher.waiting = self
         purgatory.schedule(self, max_wait_ms / 1000)
 
     def on_more(self, size: int) -> None:
@@ -86,10 +86,10 @@ class DelayedFetch(Timed):
 
     def _leave(self) -> bool:
         """False if it has left before."""
-        interest = self._interest
-        if interest.waiting is not self:
+        watcher = self._interest
+        if watcher.waiting is not self:
             return False
         self._purgatory.cancel(self)
-        interest.waiting = None
-        interest.on_wait_over()
+        watcher.waiting = None
+        watcher.on_wait_over()
         return True

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.fetch.delayed_fetch import DelayedFetch
 from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_some
 from headrace.broker.fetch.sessions import FetchContext
-from headrace.broker.fetch.wanted import WANTED_BYTES, Interest, LoneInterest, Wanted
+from headrace.broker.fetch.watched_partition import (
+    WATCHED_BYTES,
+    FetchWatcher,
+    OneFetchWatcher,
+    WatchedPartition,
+)
 from headrace.broker.leader_endpoints import endpoints_of
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.core.tasks import spawn
@@ -72,7 +77,7 @@ class Fetching:
         self._context = context
         self._connection = connection
         session = context.session
-        count = len(session.news) if context.incremental and session is not None else len(context.wanted)
+        count = len(session.dirty) if context.incremental and session is not None else len(context.wanted)
         self.is_long = count > AT_ONCE
         self._rounds = 0
         """How often it waited for a disk."""
@@ -126,13 +131,13 @@ class Fetching:
         """For a fetch without a session that would wait."""
         context = self._context
         return context.session is None and not self._broker.memory.fetch_sessions.has_room(
-            len(context.wanted) * WANTED_BYTES
+            len(context.wanted) * WATCHED_BYTES
         )
 
-    def _wanted(self) -> Collection[Wanted]:
+    def _wanted(self) -> Collection[WatchedPartition]:
         context = self._context
         if context.incremental and context.session is not None:
-            return tuple(context.session.news)
+            return tuple(context.session.dirty)
         return context.wanted
 
     def _read(self) -> ReadResult:
@@ -140,30 +145,30 @@ class Fetching:
         read_some(self._broker, self._wanted(), self._reader, result)
         return result
 
-    def _interest(self) -> Interest:
-        interest: Interest | None = self._context.session
-        if interest is None:
-            interest = self._lone_interest()
+    def _interest(self) -> FetchWatcher:
+        watcher: FetchWatcher | None = self._context.session
+        if watcher is None:
+            watcher = self._one_fetch_watcher()
             for want in self._context.wanted:
                 want.bind(find(self._broker, want))  # it was found a moment ago, or nobody would wait
-        elif interest.as_replica:
+        elif watcher.as_replica:
             # Consumers that read from followers see what is committed there: the followers hear of it soon.
-            interest.hears_commits = self._broker.config.replica_selector_class == RACK_AWARE_SELECTOR
-        return interest
+            watcher.hears_commits = self._broker.config.replica_selector_class == RACK_AWARE_SELECTOR
+        return watcher
 
-    def _lone_interest(self) -> LoneInterest:
+    def _one_fetch_watcher(self) -> OneFetchWatcher:
         wanted = self._context.wanted
         memory = self._broker.memory.fetch_sessions
-        interest = LoneInterest(self._request.replica_id >= 0, self._reader.read_committed, wanted, memory)
+        watcher = OneFetchWatcher(self._request.replica_id >= 0, self._reader.read_committed, wanted, memory)
         for want in wanted:
-            want.interest = interest
-        return interest
+            want.watcher = watcher
+        return watcher
 
     def _wait(
-        self, interest: Interest, result: ReadResult, pending: DelayedResponse | None
+        self, watcher: FetchWatcher, result: ReadResult, pending: DelayedResponse | None
     ) -> DelayedResponse:
         return DelayedFetch(
-            interest,
+            watcher,
             self.min_bytes - result.total_bytes,
             self._request.max_wait_ms,
             self._finish,
@@ -212,12 +217,12 @@ class Fetching:
 
     async def in_turns(self, pending: DelayedResponse, *, may_wait: bool) -> None:
         """Each partition is read as it is in its turn, as if several fetches had come one after the other."""
-        lone: LoneInterest | None = None
+        lone: OneFetchWatcher | None = None
         behind: list[None] = []
         pending.on_overtaken = lambda: behind.append(None)  # it may be sent before the fetch waits
         try:
             if may_wait and self._context.session is None and not self._lacks_memory():
-                lone = self._lone_interest()  # before it reads, so that nothing happens unheard
+                lone = self._one_fetch_watcher()  # before it reads, so that nothing happens unheard
             result = await self._read_in_turns(pending)
             if pending.is_abandoned:
                 return
@@ -225,7 +230,7 @@ class Fetching:
                 self._bring(result, pending)
                 return
             # A session has no need to wait here: what comes next from it is short.
-            if lone is not None and not lone.news and not self._is_enough(result):
+            if lone is not None and not lone.dirty and not self._is_enough(result):
                 self._wait(lone, result, pending)
                 lone = None
                 if behind and pending.on_overtaken is not None:
@@ -294,7 +299,7 @@ class Fetching:
         """Remember what the peer is told, and leave out what it knows if the answer is incremental."""
         context = self._context
         assert context.session is not None
-        news = context.session.news
+        news = context.session.dirty
         told = []
         for answer in answers:
             is_news = answer.tell()

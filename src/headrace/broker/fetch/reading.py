@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.read_replica import preferred_read_replica
-from headrace.broker.fetch.wanted import Wanted
+from headrace.broker.fetch.watched_partition import WatchedPartition
 from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.core.errors import (
     FencedLeaderEpoch,
@@ -87,7 +87,7 @@ class Reader:
             return None
         return throttle
 
-    def must_hear(self, want: Wanted) -> bool:
+    def must_hear(self, want: WatchedPartition) -> bool:
         """A replica that says how far it is, which counts whether it is given records or not."""
         return want.is_fresh and self.replica_id >= 0
 
@@ -110,7 +110,7 @@ class PartitionAnswer:
         "want",
     )
 
-    def __init__(self, want: Wanted) -> None:
+    def __init__(self, want: WatchedPartition) -> None:
         self.want = want
         self.error_code = 0
         self.high_watermark = UNKNOWN_OFFSET
@@ -176,7 +176,7 @@ class ColdPart:
         self.max_bytes = max_bytes
 
 
-def read_some(broker: Broker, wanted: Iterable[Wanted], reader: Reader, result: ReadResult) -> None:
+def read_some(broker: Broker, wanted: Iterable[WatchedPartition], reader: Reader, result: ReadResult) -> None:
     """Partitions in order, until the bytes are used up, or enough of them give some. The first batch is
     returned whatever its size.
 
@@ -226,17 +226,17 @@ def read_some(broker: Broker, wanted: Iterable[Wanted], reader: Reader, result: 
         elif answer.demands_attention:
             result.must_answer = True
         elif reader.incremental and answer.is_exhausted and answer.is_known:
-            if want.interest is not None:
-                want.interest.news.pop(want, None)
+            if want.watcher is not None:
+                want.watcher.dirty.pop(want, None)
             continue
         result.answers.append(answer)
 
 
-def _limit(want: Wanted, remaining: int) -> int:
+def _limit(want: WatchedPartition, remaining: int) -> int:
     return min(remaining, want.max_bytes)
 
 
-def find(broker: Broker, want: Wanted) -> Partition:
+def find(broker: Broker, want: WatchedPartition) -> Partition:
     topic, topic_id, index = want.key
     if not topic and topic_id is not None:
         image = broker.image.topic_by_id(topic_id)
@@ -269,7 +269,7 @@ def _refuse(
 def _read_one(
     broker: Broker,
     partition: Partition,
-    want: Wanted,
+    want: WatchedPartition,
     answer: PartitionAnswer,
     reader: Reader,
     remaining: int,
@@ -294,7 +294,7 @@ def _describe(partition: Partition, answer: PartitionAnswer) -> None:
 def _read_as_consumer(
     broker: Broker,
     partition: Partition,
-    want: Wanted,
+    want: WatchedPartition,
     answer: PartitionAnswer,
     reader: Reader,
     remaining: int,
@@ -331,13 +331,18 @@ def _read_as_consumer(
         answer.is_exhausted = min_one or want.fetch_offset >= limit
 
 
-def _check_offset(partition: Partition, want: Wanted) -> None:
+def _check_offset(partition: Partition, want: WatchedPartition) -> None:
     """OffsetOutOfRange, as if it were read from there. Nothing is: not even what is cold."""
     partition.log.read_resident(want.fetch_offset, 0, limit=want.fetch_offset, min_one=False)
 
 
 def serve_replica(
-    partition: Partition, want: Wanted, answer: PartitionAnswer, reader: Reader, remaining: int, min_one: bool
+    partition: Partition,
+    want: WatchedPartition,
+    answer: PartitionAnswer,
+    reader: Reader,
+    remaining: int,
+    min_one: bool,
 ) -> None:
     partition.check_replica(want.current_leader_epoch)
     if want.last_fetched_epoch >= 0:
@@ -369,7 +374,12 @@ def serve_replica(
 
 
 def _read_metadata(
-    partition: Partition, want: Wanted, answer: PartitionAnswer, reader: Reader, remaining: int, min_one: bool
+    partition: Partition,
+    want: WatchedPartition,
+    answer: PartitionAnswer,
+    reader: Reader,
+    remaining: int,
+    min_one: bool,
 ) -> None:
     """Any broker serves the metadata to any other: all of it is committed, and nothing of it is ever cut.
 

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple
 
-from headrace.broker.fetch.wanted import FetchKey, Interest, Wanted
+from headrace.broker.fetch.watched_partition import FetchKey, FetchWatcher, WatchedPartition
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 from headrace.core.memory import MemoryShare, unlimited
 
@@ -26,7 +26,7 @@ MIN_EVICTION_MS: Final = 120_000
 """A session younger than this, or used within this time, keeps its slot."""
 
 
-class Session(Interest):
+class Session(FetchWatcher):
     __slots__ = ("created_ms", "epoch", "id", "partitions", "size_bytes", "used_ms", "uses_topic_ids")
 
     def __init__(self, session_id: int, uses_topic_ids: bool, now_ms: int, as_replica: bool = False) -> None:
@@ -37,20 +37,20 @@ class Session(Interest):
         self.uses_topic_ids = uses_topic_ids
         self.created_ms = now_ms
         self.used_ms = now_ms
-        self.partitions: dict[FetchKey, Wanted] = {}
+        self.partitions: dict[FetchKey, WatchedPartition] = {}
         self.size_bytes = 0
         """What `partitions` take in memory."""
 
-    def want(self, want: Wanted) -> Wanted:
+    def want(self, want: WatchedPartition) -> WatchedPartition:
         """Follow a partition, or go on with it from another position: it has its turn now."""
         known = self.partitions.get(want.key)
         if known is None:
             self.partitions[want.key] = known = want
             self.size_bytes += want.size_bytes
-            want.interest = self
+            want.watcher = self
         else:
             known.update(want)
-        self.news[known] = None
+        self.dirty[known] = None
         return known
 
     def isolate(self, read_committed: bool) -> None:
@@ -58,22 +58,22 @@ class Session(Interest):
         self.read_committed = read_committed
         for want in self.partitions.values():
             want.unbind()
-            self.news[want] = None
+            self.dirty[want] = None
 
     def forget(self, key: FetchKey) -> None:
         want = self.partitions.pop(key, None)
         if want is not None:
             self.size_bytes -= want.size_bytes
             want.unbind()
-            want.interest = None
-            self.news.pop(want, None)
-            self.overruled.pop(want, None)
+            want.watcher = None
+            self.dirty.pop(want, None)
+            self.stale.pop(want, None)
 
     def repeat_overruled(self) -> None:
-        for want in self.overruled:
+        for want in self.stale:
             want.is_fresh = True
-            self.news[want] = None
-        self.overruled.clear()
+            self.dirty[want] = None
+        self.stale.clear()
 
     def close(self) -> None:
         for want in self.partitions.values():
@@ -84,7 +84,7 @@ class FetchContext(NamedTuple):
     """What one request asks for, after its session has been consulted."""
 
     session: Session | None
-    wanted: Collection[Wanted]
+    wanted: Collection[WatchedPartition]
     """All partitions, whether they have news or not."""
     session_id: int
     """For the response: 0 if there is no session."""
@@ -120,7 +120,7 @@ class SessionCache:
         self,
         session_id: int,
         epoch: int,
-        wanted: list[Wanted],
+        wanted: list[WatchedPartition],
         forgotten: Iterable[FetchKey],
         *,
         uses_topic_ids: bool,
@@ -146,10 +146,10 @@ class SessionCache:
         return self._continue(session, wanted, forgotten, now_ms)
 
     def _continue(
-        self, session: Session, wanted: list[Wanted], forgotten: Iterable[FetchKey], now_ms: int
+        self, session: Session, wanted: list[WatchedPartition], forgotten: Iterable[FetchKey], now_ms: int
     ) -> FetchContext:
         partitions, size = session.partitions, session.size_bytes
-        if session.overruled:
+        if session.stale:
             session.repeat_overruled()
         for want in wanted:
             session.want(want)
@@ -176,7 +176,7 @@ class SessionCache:
             session.close()
 
     def _create(
-        self, wanted: list[Wanted], uses_topic_ids: bool, now_ms: int, as_replica: bool
+        self, wanted: list[WatchedPartition], uses_topic_ids: bool, now_ms: int, as_replica: bool
     ) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(len(wanted), now_ms):
             return None

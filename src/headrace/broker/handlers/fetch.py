@@ -19,7 +19,7 @@ from headrace.broker.cluster.controller_duties import MetadataPosition
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.fetching import READ_COMMITTED, Fetching
 from headrace.broker.fetch.sessions import FetchContext
-from headrace.broker.fetch.wanted import FetchKey, Wanted
+from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.broker.requests.partition_limit import most_elements
 from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.core.errors import HeadraceError, StaleBrokerEpoch
@@ -63,7 +63,7 @@ def _begin(
     correlation_id: int,
     connection: Connection,
     request: FetchRequestView,
-    wanted: list[Wanted],
+    wanted: list[WatchedPartition],
 ) -> Fetching | Parts:
     """What is to be read, or the answer that refuses it."""
     as_replica = request.replica_id >= 0
@@ -128,7 +128,7 @@ async def _serve_large(
 
 def _read(
     frame: bytes, at: int, version: int, most: int, pending: DelayedResponse
-) -> tuple[FetchRequestView, list[Wanted]] | None:
+) -> tuple[FetchRequestView, list[WatchedPartition]] | None:
     """None if nobody waits for it any more: it may have waited long for the thread."""
     if pending.is_abandoned:
         return None
@@ -147,7 +147,7 @@ def _note_metadata_fetch(
     broker: Broker, request: FetchRequestView, context: FetchContext, connection: Connection
 ) -> None:
     """Who follows the metadata is alive. Also a request that only continues its session says so."""
-    want: Wanted | None = None
+    want: WatchedPartition | None = None
     if context.session is not None:
         want = context.session.partitions.get(METADATA_KEY)
     else:
@@ -159,9 +159,9 @@ def _note_metadata_fetch(
         broker.on_metadata_fetch(request.replica_id, request.replica_epoch, position, connection)
 
 
-def _wanted(request: FetchRequestView) -> list[Wanted]:
+def _wanted(request: FetchRequestView) -> list[WatchedPartition]:
     return [
-        Wanted(_key(topic, item[0]), item[2], item[5], item[1], item[3], item[4])
+        WatchedPartition(_key(topic, item[0]), item[2], item[5], item[1], item[3], item[4])
         for topic, partitions in request.topics
         for item in partitions
     ]

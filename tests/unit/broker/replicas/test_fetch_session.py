@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.broker.fetch.sessions import SessionCache
-from headrace.broker.fetch.wanted import FetchKey, Wanted
+from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.broker.replicas.fetch_session import FetchSession, Followed, SessionRequest
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
@@ -214,7 +214,7 @@ class Leader:
 
     def serve(self, request: SessionRequest) -> tuple[int, int]:
         wanted = [
-            Wanted(FetchKey("", UUID(bytes=topic), row[0]), row[2], row[5])
+            WatchedPartition(FetchKey("", UUID(bytes=topic), row[0]), row[2], row[5])
             for topic, rows in request.topics
             for row in rows
         ]

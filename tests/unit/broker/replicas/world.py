@@ -9,7 +9,7 @@ from uuid import UUID
 
 from headrace.broker.errors import code_of
 from headrace.broker.fetch.sessions import SessionCache
-from headrace.broker.fetch.wanted import FetchKey, Wanted
+from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.broker.truncations import Truncations
 from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
@@ -160,7 +160,9 @@ class ServedFetch:
         self._request = request
         self._refusal, leader.refusal = leader.refusal, 0
         wanted = [
-            Wanted(_key(topic, item[0]), item.fetch_offset, item.max_bytes, item[1], item.last_fetched_epoch)
+            WatchedPartition(
+                _key(topic, item[0]), item.fetch_offset, item.max_bytes, item[1], item.last_fetched_epoch
+            )
             for topic, rows in request.topics
             for item in rows
         ]
@@ -189,7 +191,7 @@ class ServedFetch:
             responses=[FetchableTopicResponse(topic_id=TOPIC_ID, partitions=rows)] if rows else [],
         )
 
-    def _read(self, want: Wanted) -> PartitionData | None:
+    def _read(self, want: WatchedPartition) -> PartitionData | None:
         index = want.key.partition
         answer = PartitionData(partition_index=index, high_watermark=-1)
         if index in self._leader.errors:

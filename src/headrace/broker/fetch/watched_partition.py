@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from headrace.replication.partition import Partition
 
 AT_ONCE: Final = 1 << 62
-WANTED_BYTES: Final = 500
+WATCHED_BYTES: Final = 500
 """What one costs in memory, with its places in tables, besides the name of its topic."""
 
 
@@ -29,10 +29,10 @@ class FetchKey(NamedTuple):
     partition: int
 
 
-class Interest:
+class FetchWatcher:
     """Whoever reads: a session, or one fetch that has none."""
 
-    __slots__ = ("as_replica", "hears_commits", "news", "overruled", "read_committed", "waiting")
+    __slots__ = ("as_replica", "dirty", "hears_commits", "read_committed", "stale", "waiting")
 
     def __init__(self, as_replica: bool, read_committed: bool = False) -> None:
         self.as_replica = as_replica
@@ -41,10 +41,10 @@ class Interest:
         """A consumer that sees only what transactions have decided is woken by the last stable offset."""
         self.hears_commits = not as_replica
         """A follower that consumers read from is woken by the high watermark too: theirs moves with it."""
-        self.news: dict[Wanted, None] = {}
+        self.dirty: dict[WatchedPartition, None] = {}
         """Partitions with something to say, in the order in which they get their turn. Invariant: whatever
         is not in it would give no records and nothing that the peer does not know."""
-        self.overruled: dict[Wanted, None] = {}
+        self.stale: dict[WatchedPartition, None] = {}
         """A position that was said before may have replaced theirs: they count as said anew with the next
         request, and not earlier, for the peer may be gone."""
         self.waiting: DelayedFetch | None = None
@@ -53,33 +53,36 @@ class Interest:
         """A session goes on hearing of its partitions between its fetches."""
 
 
-class LoneInterest(Interest):
+class OneFetchWatcher(FetchWatcher):
     """Of a fetch without a session: it hears of its partitions only while it waits."""
 
     __slots__ = ("_memory", "_wanted")
 
     def __init__(
-        self, as_replica: bool, read_committed: bool, wanted: Collection[Wanted], memory: MemoryShare
+        self,
+        as_replica: bool,
+        read_committed: bool,
+        wanted: Collection[WatchedPartition],
+        memory: MemoryShare,
     ) -> None:
         super().__init__(as_replica, read_committed)
         self._wanted = wanted
         self._memory = memory
-        memory.take(len(wanted) * WANTED_BYTES)
+        memory.take(len(wanted) * WATCHED_BYTES)
 
     def on_wait_over(self) -> None:
-        self._memory.give(len(self._wanted) * WANTED_BYTES)
+        self._memory.give(len(self._wanted) * WATCHED_BYTES)
         for want in self._wanted:
             want.unbind()
-            want.interest = None
+            want.watcher = None
 
 
-class Wanted:
+class WatchedPartition:
     """One partition of a fetch, and what the peer was last told about it."""
 
     __slots__ = (
         "current_leader_epoch",
         "fetch_offset",
-        "interest",
         "is_fresh",
         "key",
         "last_fetched_epoch",
@@ -89,6 +92,7 @@ class Wanted:
         "sent_high_watermark",
         "sent_log_start",
         "sent_stable_offset",
+        "watcher",
     )
 
     def __init__(
@@ -108,7 +112,7 @@ class Wanted:
         self.log_start_offset = log_start_offset
         self.is_fresh = True
         """The position was sent with this request: a replica says with it how far it is."""
-        self.interest: Interest | None = None
+        self.watcher: FetchWatcher | None = None
         self.partition: Partition | None = None
         """Where it was found, as long as this is told of its changes."""
         self.sent_high_watermark = -1
@@ -117,9 +121,9 @@ class Wanted:
 
     @property
     def size_bytes(self) -> int:
-        return WANTED_BYTES + len(self.key.topic)
+        return WATCHED_BYTES + len(self.key.topic)
 
-    def update(self, newer: Wanted) -> None:
+    def update(self, newer: WatchedPartition) -> None:
         self.fetch_offset = newer.fetch_offset
         self.max_bytes = newer.max_bytes
         self.current_leader_epoch = newer.current_leader_epoch
@@ -147,11 +151,11 @@ class Wanted:
 
     def bind(self, partition: Partition) -> None:
         """From now on the partition tells this when it moves."""
-        interest = self.interest
-        if interest is not None and self.partition is not partition:
+        watcher = self.watcher
+        if watcher is not None and self.partition is not partition:
             self.unbind()
             self.partition = partition
-            partition.watch(self, as_replica=interest.as_replica, read_committed=interest.read_committed)
+            partition.watch(self, as_replica=watcher.as_replica, read_committed=watcher.read_committed)
 
     def unbind(self) -> None:
         if self.partition is not None:
@@ -159,28 +163,28 @@ class Wanted:
             self.partition = None
 
     def on_append(self, size: int) -> None:
-        interest = self.interest
-        if interest is not None:
-            interest.news[self] = None
-            if interest.waiting is not None:
-                interest.waiting.on_more(size)
+        watcher = self.watcher
+        if watcher is not None:
+            watcher.dirty[self] = None
+            if watcher.waiting is not None:
+                watcher.waiting.on_more(size)
 
     def on_commit(self, size: int) -> None:
-        interest = self.interest
-        if interest is not None:
-            interest.news[self] = None
-            if interest.hears_commits and interest.waiting is not None:
-                interest.waiting.on_more(AT_ONCE if interest.as_replica else size)
+        watcher = self.watcher
+        if watcher is not None:
+            watcher.dirty[self] = None
+            if watcher.hears_commits and watcher.waiting is not None:
+                watcher.waiting.on_more(AT_ONCE if watcher.as_replica else size)
 
     def on_step_back(self) -> None:
-        if self.interest is not None:
-            self.interest.overruled[self] = None
+        if self.watcher is not None:
+            self.watcher.stale[self] = None
 
     def on_change(self) -> None:
         """The partition may not even be there any more: it is looked up again."""
         self.unbind()
-        interest = self.interest
-        if interest is not None:
-            interest.news[self] = None
-            if interest.waiting is not None:
-                interest.waiting.on_more(AT_ONCE)
+        watcher = self.watcher
+        if watcher is not None:
+            watcher.dirty[self] = None
+            if watcher.waiting is not None:
+                watcher.waiting.on_more(AT_ONCE)

@@ -317,5 +317,5 @@ def test_fault_41_refused_frames_write_few_lines(tmp_path: Path) -> None:
         broker.stop()
         lines = broker.output.read_text().splitlines()
     assert len([line for line in lines if "connection closed" in line or "request refused" in line]) <= 15
-    told = [json.loads(line) for line in lines if "more of the same suppressed" in line]
+    told = [json.loads(line) for line in lines if "similar events suppressed" in line]
     assert sum(line["suppressed"] for line in told) >= 900

@@ -179,7 +179,7 @@ class Broker:
         self.open_to_clients = False
         """Until a broker is registered and hosts its partitions, only other brokers are served."""
         self.failure: asyncio.Future[HeadraceError] = self.loop.create_future()
-        """Set when the broker cannot go on: whoever runs it stops it then."""
+        """Set when fatal error: the broker stops: whoever runs it stops it then."""
 
     # --- what handlers ask -----------------------------------------------------------------------------
 
@@ -434,7 +434,7 @@ class Broker:
     def give_up(self, error: HeadraceError) -> None:
         """Nothing useful can be done any more: say so once, and ask to be stopped."""
         if not self.failure.done():
-            self.log.error("the broker cannot go on", error=str(error))
+            self.log.error("fatal error: the broker stops", error=str(error))
             self.failure.set_result(error)
 
     def _on_protocol_error(self, connection: Connection, error: HeadraceError) -> None:

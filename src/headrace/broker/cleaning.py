@@ -79,7 +79,7 @@ class Cleaning:
                 if len(self._running) < broker.config.log_cleaner_threads:
                     chosen = await self._choose()
             except Exception as error:
-                broker.log.error("the cleaner failed to choose a log", error=repr(error), exc_info=error)
+                broker.log.error("log cleaner could not choose a log", error=repr(error), exc_info=error)
             self._changed.clear()
             if chosen is not None:
                 idle = 0
@@ -174,7 +174,7 @@ class Cleaning:
             elif not log.closed:
                 self._try_later(log, str(error))
         except StorageError as error:
-            self._broker.log.error("the cleaner met a failed directory", error=str(error))
+            self._broker.log.error("log cleaner skipped an offline directory", error=str(error))
         except Exception as error:
             self._give_up(log, error)
 
@@ -207,7 +207,7 @@ class Cleaning:
                 elif await self._take(swap, step):
                     read, written = read + step.read_bytes, written + step.written_bytes
                 else:
-                    broker.log.info("a log changed while it was cleaned", partition=str(log.topic_partition))
+                    broker.log.info("log changed during cleaning", partition=str(log.topic_partition))
                     return
         finally:
             await steps.aclose()
@@ -277,7 +277,7 @@ class Cleaning:
         self._counts.failed_passes += 1
         self.uncleanable[log] = str(error)
         self._broker.log.error(
-            "log cannot be cleaned", partition=str(log.topic_partition), error=str(error) or repr(error)
+            "log cleaning stopped", partition=str(log.topic_partition), error=str(error) or repr(error)
         )
 
     def _try_later(self, log: PartitionLog, reason: str) -> None:
@@ -285,5 +285,5 @@ class Cleaning:
         now = self._broker.clock.monotonic()
         self._later[log.topic_partition] = now + self._broker.config.log_cleaner_backoff_ms / 1000
         self._broker.log.warning(
-            "a log was not cleaned; it is tried again", partition=str(log.topic_partition), error=reason
+            "log cleaning failed; retrying", partition=str(log.topic_partition), error=reason
         )

@@ -47,7 +47,7 @@ class DiskSpace:
                 await self._look()
                 self._broker.hosting.open_refused()
             except Exception as error:
-                self._broker.log.error("cannot watch the disk space", error=repr(error), exc_info=error)
+                self._broker.log.error("disk space check failed", error=repr(error), exc_info=error)
 
     async def _look(self) -> None:
         online = self._broker.logs.online()

@@ -283,7 +283,7 @@ class Dispatcher:
                 while self._tasks:
                     await asyncio.wait(list(self._tasks))
         except TimeoutError:
-            self._log.warning("requests given up to stop", requests=len(self._tasks))
+            self._log.warning("requests dropped at shutdown", requests=len(self._tasks))
             self.abandon()
 
     def abandon(self) -> None:

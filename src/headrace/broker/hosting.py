@@ -83,7 +83,7 @@ class Hosting:
                 continue
             strays.append(name)
         for name, path in broker.logs.set_aside(strays):
-            broker.log.warning("partition of no known replica set aside", partition=str(name), path=path)
+            broker.log.warning("stray partition set aside", partition=str(name), path=path)
         for name in [each for each in broker.logs.quarantined if not self._is_replica(each)]:
             self._set_damaged_aside(name)
 
@@ -296,7 +296,7 @@ class Hosting:
         try:
             path = broker.logs.set_quarantined_aside(name)
         except StorageError as error:
-            broker.log.error("a quarantined partition stays", partition=str(name), error=str(error))
+            broker.log.error("quarantined partition not set aside", partition=str(name), error=str(error))
         else:
             broker.log.warning("quarantined partition set aside", partition=str(name), path=path)
 

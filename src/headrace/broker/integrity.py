@@ -195,7 +195,7 @@ class Integrity:
 
     def _not_mended(self, partition: Partition, error: CorruptLog, why: str) -> None:
         name = str(partition.topic_partition)
-        self._broker.log.warning("a damaged segment cannot be mended alone", partition=name, error=why)
+        self._broker.log.warning("log segment repair failed", partition=name, error=why)
         if self.is_elsewhere(partition):
             self._give_up(partition, error)
 
@@ -258,7 +258,7 @@ class Integrity:
                     # Damage was found meanwhile. Whoever mends the old object ends unheard.
                     self._unmended[fresh] = self._unmended.pop(segment)
             else:
-                broker.log.error("an index was not rebuilt", file=segment.index.path, error=str(error))
+                broker.log.error("index rebuild failed", file=segment.index.path, error=str(error))
 
         future.add_done_callback(on_done)
 
@@ -314,7 +314,9 @@ class Integrity:
         try:
             path = broker.logs.set_quarantined_aside(name)
         except StorageError as error:
-            broker.log.error("a quarantined partition stays", partition=str(name), error=str(error))
+            broker.log.error("quarantined partition not set aside", partition=str(name), error=str(error))
             return False
-        broker.log.warning("quarantined partition is fetched anew", partition=str(name), old_files=path)
+        broker.log.warning(
+            "quarantined partition is fetched again from its leader", partition=str(name), old_files=path
+        )
         return True

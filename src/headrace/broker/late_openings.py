@@ -86,7 +86,7 @@ class LateOpenings:
             try:
                 self._host(topic, [index])
             except Exception as error:  # of one partition; the others still have to be opened
-                broker.log.error("a partition was not opened", error=repr(error), exc_info=error)
+                broker.log.error("partition not opened", error=repr(error), exc_info=error)
 
     async def done(self) -> None:
         """Until nothing waits; not for ever, since a disk may."""

@@ -75,9 +75,9 @@ class Maintenance:
                 ):
                     await self.checkpoint(only_claims=True)
             except StorageError as error:
-                broker.log.error("maintenance met a failed directory", error=str(error))
+                broker.log.error("log maintenance skipped an offline directory", error=str(error))
             except Exception as error:
-                broker.log.error("maintenance failed; it goes on", error=repr(error), exc_info=error)
+                broker.log.error("log maintenance failed; continuing", error=repr(error), exc_info=error)
             await asyncio.sleep(TICK_SECONDS)
 
     def _is_due(self, name: str, interval_ms: Callable[[], int]) -> bool:
@@ -157,7 +157,7 @@ class Maintenance:
                 await asyncio.sleep(RAISED_SECONDS)
                 await self.checkpoint()
         except Exception as error:  # it comes again with the next one, or with the clock
-            broker.log.error("the checkpoint of log starts failed", error=repr(error), exc_info=error)
+            broker.log.error("log start checkpoint failed", error=repr(error), exc_info=error)
         finally:
             self._soon = None
 

@@ -116,7 +116,7 @@ class Mending:
             repair.done()
             broker.metrics.scrub.ranges_mended += len(holes)
             broker.log.warning(
-                "log segment mended from another replica",
+                "log segment repaired from another replica",
                 partition=str(partition.topic_partition),
                 file=repair.segment.path(".log"),
                 ranges=len(holes),

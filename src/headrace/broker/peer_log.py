@@ -51,7 +51,7 @@ class PeerLog:
     def _tell(self, now: float) -> None:
         for event, lines, sources in self._limiter.over(now):
             self._log.warning(
-                "more of the same suppressed", suppressed_event=event, suppressed=lines, sources=sources
+                "similar events suppressed", suppressed_event=event, suppressed=lines, sources=sources
             )
 
     def stop(self) -> None:

@@ -52,4 +52,4 @@ class ProducerMemory:
                 await asyncio.sleep(0)
         self._estimate.correct(self._measure())
         if gone:
-            broker.log.warning("silent producers forgotten, to make room for others", producers=gone)
+            broker.log.warning("idle producer ids expired early: their memory is full", producers=gone)

@@ -216,7 +216,7 @@ class Scrubbing:
         try:
             await self._in_thread(scrub.save_checkpoint, broker.disk, self._directory(), self._state)
         except OSError as error:
-            broker.log.warning("the scrub's checkpoint was not written", error=str(error))
+            broker.log.warning("scrub checkpoint not written", error=str(error))
 
     async def _in_thread(self, call: Callable[..., T], *args: object) -> T:
         return await self._broker.loop.run_in_executor(self._threads, call, *args)

@@ -125,7 +125,7 @@ def _metadata_log(broker: Broker, logs: LogManager, now_ms: int, alone: bool) ->
         raise damage
     if damage is not None:
         path = logs.set_quarantined_aside(METADATA_PARTITION)
-        broker.log.warning("damaged metadata is fetched anew", error=str(damage), old_files=path)
+        broker.log.warning("metadata log damaged; fetching it again", error=str(damage), old_files=path)
     if METADATA_PARTITION in logs.logs:
         return logs.get(METADATA_PARTITION)
     offline = [str(directory.failure) for directory in logs.directories if not directory.is_online]

@@ -92,14 +92,16 @@ class Truncations:
         broker = self._broker
         if error is not None:
             broker.log.warning(
-                "a log was not truncated", partition=str(partition.topic_partition), error=str(error)
+                "log truncation failed", partition=str(partition.topic_partition), error=str(error)
             )
         try:
             partition.on_truncated(broker.clock.monotonic(), broker.clock.wall_ms())
             broker.flusher.on_truncated(partition.log)
         except HeadraceError as failure:
             # Its directory, or its deletion: the metadata or the operator will say more.
-            broker.log.warning("cannot follow", partition=str(partition.topic_partition), error=str(failure))
+            broker.log.warning(
+                "cannot follow the leader", partition=str(partition.topic_partition), error=str(failure)
+            )
         if partition.role == Role.FOLLOWER:
             broker.replicas.follow(partition)
         else:

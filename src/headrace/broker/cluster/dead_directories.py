@@ -45,7 +45,9 @@ class DeadDirectories:
             except HeadraceError:
                 answer = BrokerHeartbeatResponse(error_code=-1)
             except Exception as error:  # a mistake of ours: the directory is dead all the same
-                broker.log.error("a dead directory could not be told", error=repr(error), exc_info=error)
+                broker.log.error(
+                    "offline log directory not reported to the controller", error=repr(error), exc_info=error
+                )
                 answer = BrokerHeartbeatResponse(error_code=-1)
             if answer.error_code == 0:
                 for directory_id in telling:

@@ -56,9 +56,9 @@ class Duty:
         except (CoordinationUnavailable, NotController, ControllerFenced):
             pass  # the next turn finds the service back, or the term over
         except HeadraceError as error:
-            log.error("a duty of the controller failed", duty=self.name, error=str(error))
+            log.error("controller duty failed", duty=self.name, error=str(error))
             return True
         except Exception as error:  # a defect: the other duties go on, and this one is tried again
-            log.error("a duty of the controller failed", duty=self.name, error=repr(error), exc_info=error)
+            log.error("controller duty failed", duty=self.name, error=repr(error), exc_info=error)
             return True
         return False

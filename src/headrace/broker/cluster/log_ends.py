@@ -47,7 +47,7 @@ async def log_ends(broker: Broker, broker_id: int, keys: Iterable[Key]) -> Mappi
         opened = await link.open()
         return _read(await ask(opened, request, ListOffsetsResponse, version=VERSION, timeout=ANSWER_SECONDS))
     except HeadraceError as error:
-        broker.log.warning("the length of logs is not known", broker=broker_id, error=str(error))
+        broker.log.warning("log end offsets unknown", broker=broker_id, error=str(error))
         return {}
     finally:
         link.close()

@@ -206,7 +206,7 @@ class ClusterNode:
             )
 
     def _on_session(self, state: SessionState) -> None:
-        self._broker.log.info("coordination session", state=state.value)
+        self._broker.log.info("ZooKeeper session", state=state.value)
         self._follower.moved.set()
         if state is SessionState.LOST:
             self._register_again.set()
@@ -234,8 +234,8 @@ class ClusterNode:
             try:
                 await self._register()
             except Exception as error:  # it would be a member that never acts
-                self._broker.log.error("cannot register again", error=repr(error), exc_info=error)
-                self._broker.give_up(StorageError(f"this broker cannot register again: {error!r}"))
+                self._broker.log.error("broker registration failed", error=repr(error), exc_info=error)
+                self._broker.give_up(StorageError(f"this broker broker registration failed: {error!r}"))
                 return
 
     async def _register(self) -> None:
@@ -250,7 +250,7 @@ class ClusterNode:
             except CoordinationUnavailable as error:
                 if str(error) != said:  # it may say what to do, as where ZooKeeper has lost its data
                     said = str(error)
-                    self._broker.log.warning("cannot register; it is tried again", error=said)
+                    self._broker.log.warning("broker registration failed; retrying", error=said)
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def tell_versions(self) -> None:
@@ -259,7 +259,7 @@ class ClusterNode:
         try:
             await self._membership.versions.tell()
         except CoordinationUnavailable as error:  # with the next checkpoint
-            self._broker.log.info("the versions of log directories could not be told", error=str(error))
+            self._broker.log.info("log directory versions not reported", error=str(error))
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         """Where a broker listens for others: what it registered last, else what the metadata says."""
@@ -286,13 +286,13 @@ class ClusterNode:
             except DoesNotFollow as error:
                 if await self._cut_damaged_end(error):
                     return
-                broker.log.error("following the metadata failed; it is tried again", error=str(error))
+                broker.log.error("metadata fetch failed; retrying", error=str(error))
                 await asyncio.sleep(PAUSE_SECONDS)
             except HeadraceError as error:
-                broker.log.error("following the metadata failed; it is tried again", error=str(error))
+                broker.log.error("metadata fetch failed; retrying", error=str(error))
                 await asyncio.sleep(PAUSE_SECONDS)
             except Exception as error:
-                broker.log.error("following the metadata failed", error=repr(error), exc_info=error)
+                broker.log.error("metadata fetch failed", error=repr(error), exc_info=error)
                 broker.give_up(StorageError(f"the metadata cannot be followed: {error!r}"))
                 return
 

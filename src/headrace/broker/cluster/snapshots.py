@@ -70,8 +70,6 @@ class Snapshots:
             await broker.store.keep_checkpoint(checkpoint)
         except HeadraceError as error:
             # It is only a shortcut: the log has everything. Tried again when the next one is due.
-            broker.log.error("the metadata checkpoint could not be written", error=str(error))
+            broker.log.error("metadata snapshot not written", error=str(error))
         except Exception as error:
-            broker.log.error(
-                "the metadata checkpoint could not be written", error=repr(error), exc_info=error
-            )
+            broker.log.error("metadata snapshot not written", error=repr(error), exc_info=error)

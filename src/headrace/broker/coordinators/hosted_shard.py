@@ -156,9 +156,7 @@ class HostedShard(Generic[S]):
     def _on_mistake(self, error: Exception, before: int) -> None:
         """Ours. A record that was half replayed leaves a state that nobody knows: it is read again."""
         name, text = str(self.partition.topic_partition), repr(error)
-        self._broker.log.error(
-            "operation of a coordinator failed", partition=name, error=text, exc_info=error
-        )
+        self._broker.log.error("coordinator operation failed", partition=name, error=text, exc_info=error)
         if self._writer.end != before:
             self._flush()
             self._begin_anew(CoordinatorLoading(f"{self.partition.topic_partition} is read again"))
@@ -219,7 +217,7 @@ class HostedShard(Generic[S]):
 
     def _throw_away(self, error: HeadraceError) -> None:
         name = str(self.partition.topic_partition)
-        self._broker.log.warning("decisions could not be written", partition=name, error=str(error))
+        self._broker.log.warning("coordinator records not written", partition=name, error=str(error))
         self._begin_anew(CoordinatorNotAvailable(str(error)))
 
     def append_marker(self, batch: bytearray, producer: Producer, *, committed: bool) -> Completion[None]:

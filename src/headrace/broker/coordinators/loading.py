@@ -169,7 +169,7 @@ class ShardLoader:
                 raise Damaged(f"{self._log.topic_partition}: {error}", header.base_offset) from error
             self.damaged += 1
             self._broker.log.error(
-                "batch of an internal topic passed over",
+                "unreadable batch of an internal topic skipped",
                 partition=str(self._log.topic_partition),
                 offset=header.base_offset,
                 error=str(error),

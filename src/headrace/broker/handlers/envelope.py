@@ -33,7 +33,7 @@ async def handle(broker: Broker, request: EnvelopeRequest, call: Call) -> Envelo
         return EnvelopeResponse(error_code=code_of(error))
     except Exception as error:  # a mistake of ours: whoever asked is told, nobody else
         source = call.connection.peer_host
-        broker.peer_log.error("a forwarded request failed", source, error=repr(error), exc_info=error)
+        broker.peer_log.error("forwarded request failed", source, error=repr(error), exc_info=error)
         return EnvelopeResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
 

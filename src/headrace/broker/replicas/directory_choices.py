@@ -96,10 +96,10 @@ class DirectoryChoices:
                 answer = await self._host.channel.request(self._request(told), AssignReplicasToDirsResponse)
                 refused = answer.error_code
             except HeadraceError as error:
-                self._host.log.info("the choice of directories could not be told", error=str(error))
+                self._host.log.info("directory assignment not reported", error=str(error))
                 refused = -1
             except Exception as error:  # a mistake of ours must not end all tellings
-                self._host.log.error("a choice of directories failed", error=repr(error), exc_info=error)
+                self._host.log.error("directory assignment failed", error=repr(error), exc_info=error)
                 refused = -1
             self._drop_settled(told if not refused else ())
             pause = FIRST_PAUSE if not refused else min(2 * pause, LONGEST_PAUSE)

@@ -162,7 +162,7 @@ class ReplicaFetcher:
         if isinstance(error, (PeerReset, PeerRefused)):
             self._host.suspicions.lost(self.leader_id)
         self._host.log.info(
-            "no link to a leader", leader=self.leader_id, kind=type(error).__name__, error=str(error)
+            "leader not reached", leader=self.leader_id, kind=type(error).__name__, error=str(error)
         )
 
     async def _dial(self) -> Link:
@@ -326,7 +326,7 @@ class ReplicaFetcher:
             # A failed directory, or a log that was deleted: the metadata or the operator will say more.
             if not isinstance(error, DiskFull):  # which is said once for the directory
                 self._host.log.warning(
-                    "cannot follow", partition=str(one.partition.topic_partition), error=str(error)
+                    "cannot follow the leader", partition=str(one.partition.topic_partition), error=str(error)
                 )
             self._back_off_after_failure(one)
             return False

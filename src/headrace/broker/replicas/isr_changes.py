@@ -124,7 +124,7 @@ class IsrChanges:
                     try:
                         self.consider(partition)
                     except Exception as error:  # of one partition; the others still have to be looked at
-                        self._host.log.error("no look at an ISR", error=repr(error), exc_info=error)
+                        self._host.log.error("ISR check failed", error=repr(error), exc_info=error)
                 if number % PARTITIONS_PER_TURN == PARTITIONS_PER_TURN - 1:
                     await asyncio.sleep(0)
 
@@ -137,7 +137,7 @@ class IsrChanges:
             try:
                 await self._send(batch)
             except Exception as error:  # a mistake of ours must not end all changes of ISRs
-                self._host.log.error("an ISR change failed", error=repr(error), exc_info=error)
+                self._host.log.error("ISR change failed", error=repr(error), exc_info=error)
                 for change in batch:
                     self._failed(change, definite=False)
 
@@ -154,7 +154,7 @@ class IsrChanges:
             self._all_failed(batch, definite=True)  # it was never sent
             return
         except HeadraceError as error:
-            host.log.warning("the outcome of an ISR change is not known", error=str(error))
+            host.log.warning("ISR change outcome unknown", error=str(error))
             self._all_failed(batch, definite=False)
             return
         if answer.error_code:

@@ -67,7 +67,7 @@ class MarkerSender:
             codes = await self._ask(request_of(places))
         except Exception as error:  # whatever it is: a marker that is not sent again is missing for ever
             self._peer.close()
-            self._broker.log.info("markers not delivered", to=self._broker_id, error=str(error))
+            self._broker.log.info("transaction markers not sent", to=self._broker_id, error=str(error))
             codes = {}
         for place in places:
             code = codes.get((place.producer_id, place.topic, place.index), ErrorCode.NETWORK_EXCEPTION)

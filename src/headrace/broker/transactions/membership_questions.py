@@ -108,7 +108,7 @@ class CoordinatorQuestions:
                 except HeadraceError as error:
                     self._give_up(sent)
                     self._broker.log.info(
-                        "a coordinator was not asked", broker=self._broker_id, error=str(error)
+                        "transaction coordinator not reached", broker=self._broker_id, error=str(error)
                     )
                 except Exception as error:  # those who wait behind these have a right to be asked for
                     self._give_up(sent)

@@ -123,7 +123,7 @@ async def test_unreadable_records_and_batches_are_passed_over() -> None:
     assert counters.logged == [
         "record of an internal topic passed over",
         "record of an internal topic passed over",
-        "batch of an internal topic passed over",
+        "unreadable batch of an internal topic skipped",
     ]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from headrace.core.tasks import spawn
 from headrace.log.directory import LogDirectory
 from headrace.log.free_space import Space, floor_of, is_full, resumes_at
 
@@ -34,7 +35,7 @@ class DiskSpace:
         await self._look()
         for directory in self._broker.logs.directories:
             directory.on_full = self._on_full
-        self._task = self._broker.loop.create_task(self._run(), name="disk space")
+        self._task = spawn("disk space", self._run(), self._broker.loop)
 
     def stop(self) -> None:
         if self._task is not None:

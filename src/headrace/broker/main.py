@@ -21,6 +21,7 @@ from headrace.broker.system import SystemClock, boot_id, memory_bytes, system_ra
 from headrace.broker.world import World
 from headrace.config.broker import BrokerConfig
 from headrace.core.ports_coordination import Coordination
+from headrace.core.tasks import spawn
 from headrace.log.descriptors import RESERVE, SPARE
 from headrace.log.os_disk import OsDisk
 from headrace.network.direct_link import DirectDialer
@@ -151,7 +152,10 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
 
 async def _unless_stopped(start: Coroutine[Any, Any, ReadyInfo], stop: asyncio.Event) -> ReadyInfo | None:
     """A start may wait for ZooKeeper or for a controller, for as long as it takes. A signal ends that too."""
-    starting, stopped = asyncio.ensure_future(start), asyncio.ensure_future(stop.wait())
+    starting, stopped = (
+        spawn("start", start, is_awaited=True),
+        spawn("a signal", stop.wait(), is_awaited=True),
+    )
     await asyncio.wait((starting, stopped), return_when=asyncio.FIRST_COMPLETED)
     if starting.done():
         stopped.cancel()

@@ -112,11 +112,8 @@ class Supervisor:
 
     async def start(self, timeout: float = START_SECONDS) -> str:
         """The bootstrap addresses, once every broker serves. If one cannot be started, none is left."""
-        self._tasks = [
-            asyncio.create_task(self._keep(child), name=f"broker {child.spec.broker_id}")
-            for child in self._children
-        ]
-        served = asyncio.create_task(self._all_serve())
+        self._tasks = [spawn(f"broker {child.spec.broker_id}", self._keep(child)) for child in self._children]
+        served = spawn("the start of all brokers", self._all_serve(), is_awaited=True)
         try:
             done, _ = await asyncio.wait(
                 [served, *self._tasks], timeout=timeout, return_when=asyncio.FIRST_COMPLETED
@@ -238,8 +235,8 @@ class Supervisor:
         if process is None or process.returncode is not None:
             return
         _signal(process, signal.SIGTERM)
-        ended = asyncio.create_task(process.wait())
-        hurried = asyncio.create_task(self._hurry.wait())
+        ended = spawn("a process", process.wait(), is_awaited=True)
+        hurried = spawn("a hurry", self._hurry.wait(), is_awaited=True)
         try:
             await asyncio.wait(
                 [ended, hurried], timeout=self._stop_seconds, return_when=asyncio.FIRST_COMPLETED
@@ -305,8 +302,8 @@ def run_supervisor(
 
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, ask)
-        starting = asyncio.create_task(supervisor.start())
-        stopped = asyncio.create_task(stop.wait())
+        starting = spawn("start", supervisor.start(), is_awaited=True)
+        stopped = spawn("a signal", stop.wait(), is_awaited=True)
         await asyncio.wait([starting, stopped], return_when=asyncio.FIRST_COMPLETED)
         if not starting.done():
             starting.cancel()

@@ -71,13 +71,16 @@ def with_cluster(
     from headrace.cli import patience
     from headrace.client.cluster import Cluster
     from headrace.client.errors import ClientFailure
+    from headrace.core.tasks import spawn
 
     async def run() -> T:
         async with Cluster(bootstrap, client_id="headrace-cli") as cluster:
             over = asyncio.Event()
             telling = None
             if not live:
-                telling = asyncio.create_task(patience.tell_of_waiting(cluster, over, progress))
+                telling = spawn(
+                    "what is waited for", patience.tell_of_waiting(cluster, over, progress), is_awaited=True
+                )
             try:
                 return await operation(cluster)
             except ClientFailure as error:

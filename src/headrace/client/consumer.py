@@ -11,6 +11,7 @@ from headrace.client.errors import ConnectionLost, Refused, TimedOut, Unreachabl
 from headrace.client.refusals import RETRIABLE, refusal, refusal_of_leader
 from headrace.client.visible import records_from
 from headrace.core.ids import TopicPartition
+from headrace.core.tasks import spawn
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from headrace.protocol.messages.fetch_response import FetchResponse, PartitionData
 from headrace.protocol.records import Record
@@ -86,7 +87,9 @@ class Consumer:
         groups = await self.cluster.by_leader(self.positions)
         for broker_id, partitions in groups.items():
             if broker_id not in self._polls:
-                self._polls[broker_id] = asyncio.create_task(self._fetch(broker_id, partitions))
+                self._polls[broker_id] = spawn(
+                    f"a fetch from broker {broker_id}", self._fetch(broker_id, partitions), is_awaited=True
+                )
         done, _ = await asyncio.wait(self._polls.values(), return_when=asyncio.FIRST_COMPLETED)
         fetched = []
         for broker_id in [broker_id for broker_id, task in self._polls.items() if task in done]:

@@ -14,6 +14,7 @@ from headrace.client.group_member import GroupMember
 from headrace.client.group_offsets import committed_offsets
 from headrace.client.start import Start, resolve_starts
 from headrace.core.ids import TopicPartition
+from headrace.core.tasks import spawn
 
 COMMIT_SECONDS: Final = 5.0
 _BEATS_PER_SESSION: Final = 15
@@ -91,7 +92,7 @@ class GroupConsumer:
 
     async def _start_reading(self) -> Consumer:
         self.assigned = await self.member.join()
-        self._beating = asyncio.create_task(self._beat())
+        self._beating = spawn("heartbeats", self._beat(), is_awaited=True)
         self._last_commit = asyncio.get_running_loop().time()
         group_id = self.member.group_id
         known = (await committed_offsets(self.cluster, [group_id], self.assigned))[group_id]

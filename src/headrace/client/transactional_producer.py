@@ -23,6 +23,7 @@ from headrace.client.refusals import refusal, refusal_of_leader
 from headrace.client.transaction_ends import Identity
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Buffer
+from headrace.core.tasks import spawn
 from headrace.protocol import batch as batches
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.add_partitions_to_txn_request import (
@@ -102,7 +103,9 @@ class TransactionalProducer:
         self._raise_failure()
         size = len(records.payload)
         self._waiting_bytes += size
-        self._under_way[target] = asyncio.create_task(self._deliver(target, records, size))
+        self._under_way[target] = spawn(
+            f"records for {target}", self._deliver(target, records, size), is_awaited=True
+        )
 
     async def flush(self) -> None:
         """Everything that was sent is stored by all replicas in sync when this returns."""

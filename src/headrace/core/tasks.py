@@ -16,12 +16,18 @@ T = TypeVar("T")
 
 
 def spawn(
-    name: str, coroutine: Coroutine[Any, Any, T], loop: asyncio.AbstractEventLoop | None = None
+    name: str,
+    coroutine: Coroutine[Any, Any, T],
+    loop: asyncio.AbstractEventLoop | None = None,
+    *,
+    is_awaited: bool = False,
 ) -> asyncio.Task[T]:
-    """The one way to start a background task. If it raises, that is reported by name, whether or not anybody
-    awaits it. Keep the task: the event loop alone does not."""
+    """The one way to start a task. If it raises, that is reported by name. `is_awaited`: it is not, because
+    whoever started the task awaits it and hears of the failure. Keep the task: the event loop alone does not.
+    """
     task = (asyncio.get_running_loop() if loop is None else loop).create_task(coroutine, name=name)
-    task.add_done_callback(_on_done)
+    if not is_awaited:
+        task.add_done_callback(_on_done)
     return task
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
+from headrace.core.tasks import spawn
 from headrace.registry.http.app import application
 from headrace.registry.service import Service
 from headrace.registry.store import Store
@@ -49,8 +50,8 @@ async def serve(bootstrap: str, host: str, port: int, topic: str, on_ready: Call
         server = _Server(config)
         address = f"[{host}]" if ":" in host else host
         on_ready(f"http://{address}:{listening.getsockname()[1]}")
-        serving = asyncio.create_task(server.serve(sockets=[listening]))
-        following = asyncio.create_task(store.failed())
+        serving = spawn("the web server", server.serve(sockets=[listening]), is_awaited=True)
+        following = spawn("the store", store.failed(), is_awaited=True)
         await asyncio.wait([serving, following], return_when=asyncio.FIRST_COMPLETED)
         server.end()
         await serving

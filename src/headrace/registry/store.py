@@ -26,6 +26,7 @@ from headrace.client.offsets import ends_of
 from headrace.client.refusals import refusal_of_leader
 from headrace.client.transactions import fence
 from headrace.core.ids import TopicPartition
+from headrace.core.tasks import spawn
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.protocol.messages.produce_response import ProduceResponse
@@ -104,7 +105,7 @@ class Store:
         await self._ensure_topic()
         first, end = (await ends_of(self._reading, [self.partition]))[self.partition]
         self._position = first
-        self._following = asyncio.create_task(self._follow())
+        self._following = spawn("the reader of schemas", self._follow(), is_awaited=True)
         await self._read_up_to(end, timeout=None)
         self._say("schemas loaded", end=end, versions=len(self.state))
 
@@ -156,7 +157,7 @@ class Store:
                     await self._following
                 moved = self._moved
                 await asyncio.wait(
-                    [self._following, waiting := asyncio.ensure_future(moved.wait())],
+                    [self._following, waiting := spawn("a new schema", moved.wait(), is_awaited=True)],
                     return_when=asyncio.FIRST_COMPLETED,
                 )
                 waiting.cancel()

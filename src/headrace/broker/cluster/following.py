@@ -15,6 +15,7 @@ from headrace.broker.storage import METADATA_TOPIC_ID
 from headrace.core.errors import CorruptLog
 from headrace.core.ports_coordination import ActiveController
 from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
+from headrace.core.tasks import spawn
 from headrace.protocol.batch import iterate
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
@@ -126,16 +127,18 @@ class MetadataFollower:
         epoch = broker.broker_epoch
         asked_at = broker.loop.time()
         wait = min(WAIT_SECONDS, silence_seconds / WAITS_PER_SESSION)
-        asked = asyncio.ensure_future(
+        asked = spawn(
+            "a fetch of metadata",
             ask(
                 link,
                 self._request(wait),
                 FetchResponse,
                 version=FETCH_VERSION,
                 timeout=wait + silence_seconds,
-            )
+            ),
+            is_awaited=True,
         )
-        moved = asyncio.ensure_future(self.moved.wait())
+        moved = spawn("another controller", self.moved.wait(), is_awaited=True)
         try:
             await asyncio.wait((asked, moved), return_when=asyncio.FIRST_COMPLETED)
         finally:

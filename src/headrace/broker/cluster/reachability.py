@@ -13,6 +13,7 @@ from typing import Final
 from headrace.broker.health_report import HealthReport
 from headrace.config.zookeeper_address import ZooKeeperAddress
 from headrace.core.ports_coordination import Coordination, CoordinationUnavailable, SessionState
+from headrace.core.tasks import spawn
 
 PROBE_SECONDS: Final = 2.0
 """A healthy ensemble answers within milliseconds. A slow one counts as silent until it is asked again."""
@@ -50,7 +51,7 @@ class Reachability:
     async def look(self) -> str | None:
         """Ask, and tell what is wrong; None if nothing is. Those who come together share one question."""
         if self._asking is None:
-            self._asking = asyncio.ensure_future(self._ask())
+            self._asking = spawn("a probe of ZooKeeper", self._ask(), is_awaited=True)
             self._asking.add_done_callback(self._on_asked)
         self._failure = await asyncio.shield(self._asking)
         return self._failure

@@ -403,4 +403,4 @@ class ReplicaFetcher:
         link = self._link
         if link is not None and link.is_open and self._answer_due < inf and not self._nudged:
             self._nudged = True
-            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(ignore)
+            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(ignore)  # it is a future: no task

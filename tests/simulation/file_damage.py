@@ -19,6 +19,7 @@ from headrace.broker.handlers import delete_records
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import BrokerId
 from headrace.log import checkpoints, claims_file, files
+from headrace.log.directory_identity import read_meta_properties
 from headrace.network.connection import Connection
 from headrace.protocol.messages.delete_records_request import (
     DeleteRecordsPartition,
@@ -185,8 +186,15 @@ class FileDamage:
     def give_back(self, host: SimulatedHost) -> None:
         """A person who reads why a broker refuses its directory gives it back its name."""
         kept = self._identities.pop(host, None)
-        if kept is not None and not (host.process is not None and host.process.is_ready):
+        is_ready = host.process is not None and host.process.is_ready
+        if kept is not None and not is_ready and not self._has_name(host):
             host.disk.put(f"{DATA}/{checkpoints.META_PROPERTIES}", kept)
+
+    def _has_name(self, host: SimulatedHost) -> bool:
+        """A broker that could do without has written a new one, and was killed since: nobody takes that away
+        (2009148)."""
+        said = read_meta_properties(host.disk, DATA)
+        return "directory.id" in said and said.get("node.id") == str(host.broker_id)
 
     # --- what is damaged ---
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from headrace.registry.formats import Parsed
+from headrace.registry.parsed import Parsed
 
 
 class Level(StrEnum):

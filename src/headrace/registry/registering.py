@@ -9,8 +9,9 @@ from typing import NamedTuple
 from headrace.registry import errors, settings
 from headrace.registry.content import Content, Reference
 from headrace.registry.decision import Decision
-from headrace.registry.formats import Formats, Parsed
+from headrace.registry.formats import Formats
 from headrace.registry.levels import objections
+from headrace.registry.parsed import Parsed
 from headrace.registry.records import Entry, SchemaKey, SchemaValue
 from headrace.registry.state import LATEST, Registered, State
 

@@ -13,7 +13,7 @@ from headrace.registry import errors
 from headrace.registry.avro.compatibility import differences
 from headrace.registry.avro.model import PRIMITIVES, Avro, build
 from headrace.registry.avro.rules import check_rules
-from headrace.registry.formats import Parsed
+from headrace.registry.parsed import Parsed
 
 _ORDER = (
     "name",

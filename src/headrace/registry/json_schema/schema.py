@@ -9,9 +9,9 @@ from typing import Any
 import jsonschema_rs
 
 from headrace.registry import errors
-from headrace.registry.formats import Parsed
 from headrace.registry.json_schema.containment import Containment
 from headrace.registry.json_schema.documents import Documents, Unresolved
+from headrace.registry.parsed import Parsed
 
 
 class JsonSchema:

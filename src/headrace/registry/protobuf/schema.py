@@ -9,7 +9,7 @@ from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from headrace.registry import errors
-from headrace.registry.formats import Parsed
+from headrace.registry.parsed import Parsed
 from headrace.registry.protobuf.compatibility import differences
 from headrace.registry.protobuf.lexer import SyntaxFault
 from headrace.registry.protobuf.linking import MAIN, link, read_schema, resolved

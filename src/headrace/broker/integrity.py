@@ -70,19 +70,30 @@ class Integrity:
         self._timer: Timer | None = None
 
     def watch(self, network: Any) -> None:
-        """Check also what has left memory between the answer and its sending. A simulated network has no page
-        cache: nothing is cold there."""
-        page_cache = getattr(network, "page_cache", None)
-        if page_cache is not None:
-            page_cache.verify = verify
-            page_cache.on_damage = self._on_cold_damage
+        """Check also what has left memory between the answer and its sending."""
+        page_cache = network.page_cache
+        page_cache.verify = verify
+        page_cache.on_cold = self._on_cold
+        page_cache.on_damage = self._on_cold_damage
+
+    def _on_cold(self, part: FileRange) -> None:
+        """What is sent is verified, and no more: the rest of the segment is not taken for what it was."""
+        holder = self._holder(part)
+        if holder is not None:
+            holder[1].distrust()
 
     def _on_cold_damage(self, part: FileRange) -> None:
+        holder = self._holder(part)
+        if holder is not None:
+            self.look_at(*holder, part.position)
+
+    def _holder(self, part: FileRange) -> tuple[Partition, Segment] | None:
+        """Whose file it is; None if it was let go meanwhile."""
         for partition in self._broker.partitions:
             for segment in partition.log.segments:
                 if segment.open_file is part.file:
-                    self.look_at(partition, segment, part.position)
-                    return
+                    return partition, segment
+        return None
 
     def doubt(self, partition: Partition, offset: int) -> asyncio.Future[None]:
         """Somebody could not use what is at `offset`: look. The future ends when something was done."""

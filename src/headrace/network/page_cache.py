@@ -4,7 +4,7 @@ with it every producer of the broker.
 A fetch is answered with ranges that are in memory and verified (`broker/fetch/cold_reads.py`). Some have
 left it again by the time that the socket takes them. Those are read once more by a thread, and verified:
 what turns out to be damaged is not sent, though its length was promised. The connection ends, and the peer
-asks again.
+asks again. The rest of their file comes back unverified, by the kernel's read-ahead: the log is told.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import asyncio
 import errno
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Final
 
 from headrace.core.errors import CorruptLog
@@ -26,14 +26,16 @@ _NOWAIT: Final = getattr(os, "RWF_NOWAIT", 0)
 
 
 class PageCache:
-    __slots__ = ("_loop", "_threads", "cold_reads", "on_damage", "verify")
+    __slots__ = ("_loop", "_threads", "cold_reads", "on_cold", "on_damage", "verify")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, threads: ThreadPoolExecutor) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: Executor | None) -> None:
         self._loop = loop
         self._threads = threads
         self.cold_reads = 0
         self.verify: Callable[[FileRange], None] | None = None
         """Checks a range that came from the disk, in the thread that brought it; raises if it is bad."""
+        self.on_cold: Callable[[FileRange], None] | None = None
+        """Told of a range that has left memory, before anything of its file is brought back."""
         self.on_damage: Callable[[FileRange], None] | None = None
         """Told of a range that is bad, or that the disk does not give."""
 
@@ -53,6 +55,8 @@ class PageCache:
     def warm(self, part: FileRange, then: Callable[[bool], None]) -> None:
         """Read the range in a thread, then call `then` on the loop: with False if it must not be sent."""
         self.cold_reads += 1
+        if self.on_cold is not None:
+            self.on_cold(part)
         future = self._loop.run_in_executor(self._threads, self._bring, part)
 
         def on_done(done: asyncio.Future[None]) -> None:
@@ -72,11 +76,9 @@ class PageCache:
 
 
 def _read(part: FileRange) -> None:
-    descriptor = part.file.fileno()
     position, end = part.position, part.position + part.length
-    scratch = bytearray(min(_CHUNK_BYTES, part.length))
     while position < end:
-        count = os.preadv(descriptor, [scratch], position)
-        if count <= 0:
+        count = len(part.file.pread(min(_CHUNK_BYTES, end - position), position))
+        if not count:
             return
         position += count

@@ -15,7 +15,7 @@ from headrace.broker import integrity as integrity_module
 from headrace.broker.integrity import Integrity
 from headrace.broker.mending import Mending
 from headrace.core.timers import TimerQueue
-from headrace.log.read_state import Damage
+from headrace.log.read_state import ColdRead, Damage
 from headrace.log.segment import Segment
 from headrace.network.page_cache import PageCache
 from headrace.replication.partition import Partition
@@ -80,22 +80,42 @@ async def test_a_range_that_cannot_be_read_takes_its_directory_offline(
 
 
 async def test_a_cold_range_that_cannot_be_read_is_looked_at_and_is_not_sent(
-    disk: SimulatedDisk, partition: Partition, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+    disk: SimulatedDisk, partition: Partition, threads: ThreadPoolExecutor
 ) -> None:
-    def unreadable(_: object) -> int:
-        raise OSError(errno.EIO, "Input/output error")
-
     broker: Any = Broker(partition)
     page_cache = PageCache(broker.loop, threads)
     Integrity(broker).watch(SimpleNamespace(page_cache=page_cache))
     part = partition.log.read(0, 1 << 20, limit=1, min_one=True)
-    monkeypatch.setattr(type(part.file), "fileno", unreadable)
     break_disk(disk, partition)
     sent: asyncio.Future[bool] = broker.loop.create_future()
     page_cache.warm(part, sent.set_result)
     async with asyncio.timeout(15):
         assert not await sent, "it is not sent"
     await until_offline(partition)
+
+
+async def test_whoever_sends_a_cold_range_vouches_for_nothing_else_of_its_segment(
+    disk: SimulatedDisk, partition: Partition, threads: ThreadPoolExecutor
+) -> None:
+    """What it brought back into memory was once taken for what had been verified there."""
+    broker: Any = Broker(partition)
+    page_cache = PageCache(broker.loop, threads)
+    Integrity(broker).watch(SimpleNamespace(page_cache=page_cache))
+    log = partition.log
+    first = log.read_resident(0, 1 << 20, limit=1, min_one=True)
+    append(partition, b"b")
+    log.active_segment.file().sync()
+    path = log.active_segment.path(".log")
+    harmed = bytearray(disk.content(path))
+    harmed[-1] ^= 1
+    disk.put(path, bytes(harmed))
+    sent: asyncio.Future[bool] = broker.loop.create_future()
+    page_cache.warm(first, sent.set_result)
+    async with asyncio.timeout(15):
+        assert await sent, "the range itself is whole"
+    assert page_cache.is_warm(first)
+    with pytest.raises(ColdRead):
+        log.read_resident(1, 1 << 20, limit=2, min_one=True)
 
 
 async def test_nobody_leads_in_an_earlier_epoch_than_its_log_ends_in(

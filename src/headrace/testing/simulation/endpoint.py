@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import FileRange
+from headrace.network.page_cache import PageCache
 from headrace.network.response import DelayedResponse, NoResponse, Parts
 from headrace.testing.simulation.network import SimulatedLink, SimulatedNetwork
 from headrace.testing.simulation.stream import Segment, Stream
@@ -41,11 +42,12 @@ class SimulatedEndpoint:
         on_protocol_error: Callable[[Any, HeadraceError], None] = lambda _connection, _error: None,
         **limits: object,
     ) -> None:
-        del threads, limits  # of sockets and buffers
+        del limits  # of sockets and buffers
         self.network_between = network
         self.host = host
         self.loop = loop
         self.handler = handler
+        self.page_cache = PageCache(loop, threads)
         self.max_in_flight = max_in_flight
         self.max_connections = max_connections
         self.max_connections_per_ip = max_connections_per_ip
@@ -120,8 +122,10 @@ class SimulatedConnection:
         "_is_late",
         "_link",
         "_outbox",
+        "_read",
         "_serving",
         "_slots",
+        "_warmed",
         "closed",
         "is_link",
         "listener",
@@ -140,7 +144,12 @@ class SimulatedConnection:
         self._backlog: deque[bytes] = deque()
         self._slots: deque[DelayedResponse] = deque()
         self._outbox: deque[Parts] = deque()
+        self._read: list[bytes] = []
+        """What was read of the frame that is sent next."""
+        self._warmed: FileRange | None = None
+        """A range that needs no probe: a thread has brought and verified it."""
         self._is_late = False
+        """Something has to be waited for before the next frame can be sent."""
         self._serving = False
         link.up = Stream(endpoint.network_between, link.host, endpoint.host, endpoint.loop, self._receive)
 
@@ -204,7 +213,8 @@ class SimulatedConnection:
             self._send_outbox()
             self.serve_backlog()
 
-    def _send_outbox(self) -> None:
+    def _send_outbox(self) -> bool:
+        """True when nothing is left to be sent."""
         network = self._endpoint.network_between
         while self._outbox and not self.closed:
             parts = self._outbox[0]
@@ -216,20 +226,49 @@ class SimulatedConnection:
                 self._is_late = True
                 seconds = network.random.uniform(0.0, MOST_LATE_READ)
                 self._endpoint.loop.call_later(seconds, self._send_late)
-                return
+                return False
+            if not self._read_parts(parts):
+                return False
             self._outbox.popleft()
-            frame = _joined(parts)
-            if frame is None:
-                self.close()
-                return
-            self._link.down.push(frame)
+            frame, self._read = b"".join(self._read), []
+            self._link.down.push(frame[LENGTH_SIZE:])
+        return not self.closed
 
     def _send_late(self) -> None:
         """The ranges are read only now, as by a `sendfile` to a peer that was slow to take them."""
-        self._send_outbox()
-        self._is_late = False
-        if not self.closed:
+        if self._send_outbox():
+            self._is_late = False
             self._send_done()
+
+    def _read_parts(self, parts: Parts) -> bool:
+        """False if it cannot be sent, or not yet: what has left memory is verified first, as for real."""
+        page_cache = self._endpoint.page_cache
+        for part in parts[len(self._read) :]:
+            if not isinstance(part, FileRange):
+                self._read.append(bytes(part))
+                continue
+            if part is not self._warmed and not page_cache.is_warm(part):
+                self._warmed = part
+                self._is_late = True
+                page_cache.warm(part, self._on_warmed)
+                return False
+            try:
+                data = part.file.pread(part.length, part.position)
+            except OSError:
+                data = b""
+            if len(data) < part.length:  # it is not there any more
+                self.close()
+                return False
+            self._read.append(data)
+        return True
+
+    def _on_warmed(self, is_good: bool) -> None:
+        if self.closed:
+            return
+        if is_good:
+            self._send_late()
+        else:
+            self.close()
 
     def close(self) -> None:
         if self.closed:
@@ -245,22 +284,3 @@ class SimulatedConnection:
         self._endpoint.forget(self)
         if self.on_close is not None:
             self.on_close()
-
-
-def _joined(parts: Parts) -> bytes | None:
-    """The frame without its length; None if a range of a file is not there any more."""
-    if len(parts) == 1 and isinstance(parts[0], bytes):
-        return parts[0][LENGTH_SIZE:]
-    pieces = []
-    for part in parts:
-        if isinstance(part, FileRange):
-            try:
-                data = part.file.pread(part.length, part.position)
-            except OSError:
-                return None
-            if len(data) < part.length:
-                return None
-            pieces.append(data)
-        else:
-            pieces.append(bytes(part))
-    return b"".join(pieces)[LENGTH_SIZE:]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import CorruptLog, HeadraceError
 from headrace.core.ports import FileRange
 from headrace.core.ports_network import PeerRefused, PeerReset, PeerSilent
 from headrace.network.response import DelayedResponse, Response
@@ -107,6 +107,43 @@ def test_a_range_of_a_file_is_read_when_it_is_sent() -> None:
     file.truncate(4)
     with pytest.raises(PeerReset):
         pair.run(pair.ask(b""))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_range_that_has_left_memory_is_verified_before_it_is_sent(is_late: bool) -> None:
+    """It was once sent as the disk gave it, which no broker does on a real network (seed 2009162)."""
+    pair = Pair()
+    disk = SimulatedDisk()
+    file = disk.open("/file", create=True)
+    file.pwrite(b"0123456789", 0)
+    part = FileRange(file, 2, 3)
+    told: list[tuple[str, FileRange]] = []
+
+    def verify(part: FileRange) -> None:
+        if part.file.pread(part.length, part.position) != b"234":
+            raise CorruptLog("it is not what was written")
+
+    page_cache = pair.endpoint.page_cache
+    page_cache.verify = verify
+    page_cache.on_cold = lambda cold: told.append(("cold", cold))
+    page_cache.on_damage = lambda bad: told.append(("damage", bad))
+    pair.network.weather.late_read_chance = float(is_late)
+
+    def leave(data: bytes) -> Response:
+        """The file leaves memory once the answer is decided."""
+        answer = DelayedResponse(exclusive=False)
+        answer.complete([b"\0\0\0\0<", part, b">"])
+        disk.put("/file", data)
+        return answer
+
+    pair.endpoint.handler = lambda _connection, frame: leave(bytes(frame))
+    assert pair.run(pair.ask(b"xx234xxxxx")) == b"<234>"
+    assert told == [("cold", part)]
+    with pytest.raises(PeerReset):
+        pair.run(pair.ask(b"012x456789"))
+    assert told[1:] == [("cold", part), ("damage", part)]
+    pair.endpoint.handler = pair.handle
+    assert pair.run(pair.ask(b"still there")) == b"still there"
 
 
 def test_nobody_listens() -> None:

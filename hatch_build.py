@@ -42,7 +42,7 @@ COMPILED = (
     "broker/refused_batches",
     "broker/replicas/fetch_session",
     "broker/replicas/fetcher",
-    "broker/replicas/resting",
+    "broker/replicas/backoff",
     "broker/requests/duplicates",
     "broker/requests/long_requests",
     "broker/requests/parts",

@@ -25,6 +25,7 @@ COMPILED = (
     "broker/coordinators/markers",
     "broker/coordinators/writer",
     "broker/dispatcher",
+    "broker/coordinators/timers",
     "broker/fetch/fetching",
     "broker/fetch/reading",
     "broker/fetch/sessions",

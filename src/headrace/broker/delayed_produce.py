@@ -88,7 +88,7 @@ class DelayedProduce(Timed):
             self._broker.memory.held.refusals += 1
         self.pending = DelayedResponse(exclusive=is_full)
         if self._missing:
-            self._broker.produce_purgatory.schedule(self, timeout_ms / 1000)
+            self._broker.produce_purgatory.schedule(self, max(timeout_ms, 1) / 1000)
         else:
             self._answer()
         return self.pending

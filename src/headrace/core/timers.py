@@ -93,8 +93,12 @@ class TimerQueue:
         return timer
 
     def schedule(self, timed: Timed, seconds: float) -> None:
-        """Or schedule it anew. Its time is over in `seconds`, and up to one slot later."""
-        due = int((self._loop.time() + max(seconds, 0.0)) * self._slots_per_second + ALMOST_ONE)
+        """Or schedule it anew. Its time is over in `seconds`, and up to one slot later. What is due at once,
+        as the next step of a decision, waits for no slot but for the next turn of the loop."""
+        if seconds > 0:
+            due = int((self._loop.time() + seconds) * self._slots_per_second + ALMOST_ONE)
+        else:
+            due = int(self._loop.time() * self._slots_per_second)
         if timed.slot != NOT_SCHEDULED:
             if due >= timed.slot:
                 timed.due = due

@@ -26,6 +26,17 @@ def test_a_time_is_never_over_too_early_and_at_most_one_slot_late() -> None:
     assert loop.calls == 4, "what falls into one slot shares a timer of the loop"
 
 
+def test_what_is_due_at_once_waits_for_no_slot() -> None:
+    """It is the next step of a decision: whoever asks next finds it done."""
+    loop = HandLoop()
+    loop.now = 100.00042
+    timers = queue_on(loop)
+    fired: list[str] = []
+    timers.after(0, "next step", lambda: fired.append("next step"))
+    loop.go_to(loop.now)
+    assert fired == ["next step"]
+
+
 def test_whoever_is_cancelled_by_one_of_the_same_slot_does_not_fire() -> None:
     loop = HandLoop()
     timers = queue_on(loop)

@@ -14,6 +14,8 @@ from headrace.network.response import DelayedResponse
 SLOTS_PER_SECOND: Final = 100
 """A fetch waits for its time, and for up to a hundredth of a second longer."""
 
+NEXT_SLOT_SECONDS: Final = 1e-6
+
 
 class FetchPurgatory(TimerQueue):
     """All delayed fetches of one broker, and when their time is over."""
@@ -72,7 +74,7 @@ class DelayedFetch(Timed):
         """Not at once, so that a peer that always has two of them under way is not answered in a circle as
         fast as the network goes."""
         if self.is_scheduled:
-            self._purgatory.schedule(self, 0.0)
+            self._purgatory.schedule(self, NEXT_SLOT_SECONDS)
 
     def finish(self) -> None:
         if self._leave():

@@ -24,7 +24,7 @@ class CoordinationError(HeadraceError):
 
 
 class ControllerFenced(CoordinationError):
-    """Another controller has become controller since. The only answer is to resign; never to repeat."""
+    """Another broker has become controller since. The only answer is to resign; never to repeat."""
 
 
 class SequenceTaken(CoordinationError):

@@ -71,7 +71,7 @@ async def test_what_is_left_of_a_term_does_not_end_the_next_one() -> None:
     port.answer = None
     again = asyncio.create_task(controller.enter(BrokerId(1)))
     await asyncio.sleep(0.05)
-    answer.set_result(ControllerFenced("another controller has become controller"))
+    answer.set_result(ControllerFenced("another broker has become controller"))
     await again
     with pytest.raises(NotController):
         await in_flight

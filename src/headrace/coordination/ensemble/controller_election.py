@@ -61,7 +61,7 @@ class ControllerElection:
         """A successor's fence was met: give up the term. The error is for the caller to raise."""
         if self._term == term:
             self._term = None
-        return ControllerFenced(f"another controller has become controller: epoch {term.epoch} is over")
+        return ControllerFenced(f"another broker has become controller: epoch {term.epoch} is over")
 
     async def confirm(self, term: Term) -> None:
         """Ask whether the term still lasts, without writing anything."""

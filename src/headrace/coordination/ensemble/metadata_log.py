@@ -48,10 +48,10 @@ Operation = Callable[[Any], None]
 
 
 class MetadataLog:
-    def __init__(self, session: Session, paths: Paths, controllerships: ControllerElection) -> None:
+    def __init__(self, session: Session, paths: Paths, election: ControllerElection) -> None:
         self._session = session
         self._paths = paths
-        self._election = controllerships
+        self._election = election
         # One commit is in flight. The next one is judged by what became of it.
         self._commit = asyncio.Lock()
         self._known: tuple[Term, int] | None = None

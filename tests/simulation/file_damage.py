@@ -187,14 +187,16 @@ class FileDamage:
         """A person who reads why a broker refuses its directory gives it back its name."""
         kept = self._identities.pop(host, None)
         is_ready = host.process is not None and host.process.is_ready
-        if kept is not None and not is_ready and not self._has_name(host):
+        if kept is not None and not is_ready and not self._has_name(host, kept):
             host.disk.put(f"{DATA}/{checkpoints.META_PROPERTIES}", kept)
 
-    def _has_name(self, host: SimulatedHost) -> bool:
+    def _has_name(self, host: SimulatedHost, kept: bytes) -> bool:
         """A broker that could do without has written a new one, and was killed since: nobody takes that away
         (2009148)."""
-        said = read_meta_properties(host.disk, DATA)
-        return "directory.id" in said and said.get("node.id") == str(host.broker_id)
+        said, before = read_meta_properties(host.disk, DATA), checkpoints.parse_properties(kept)
+        return "directory.id" in said and all(
+            said.get(key) == before.get(key) for key in ("cluster.id", "node.id")
+        )
 
     # --- what is damaged ---
 

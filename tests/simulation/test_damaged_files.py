@@ -294,20 +294,6 @@ def test_a_leader_epoch_of_the_metadata_that_was_changed_is_cut_off_and_fetched_
         it.cluster.run_until(it.is_whole, 30, "it is back")
 
 
-def test_claims_that_were_lost_are_written_again_before_anybody_counts_on_the_replica() -> None:
-    """A process that lived for a third of a second joined the ISR and was killed. The next one found no
-    claims either, and was not trusted with what its replicas had (2007272)."""
-    with scene() as it:
-        it.cluster.run_for(3)  # their version is told
-        (follower, _) = it.followers()
-        claims = f"/data/{claims_file.NAME}"
-        follower.kill()
-        follower.disk.lose(claims)
-        follower.start()
-        it.cluster.run_until(it.is_whole, 20, "it is in sync")
-        assert claims in follower.disk.files("/data/")
-
-
 @pytest.mark.parametrize("has_claims", [False, True], ids=["no claims", "claims of before"])
 def test_a_broker_that_cannot_know_what_it_lacks_vouches_for_nothing(has_claims: bool) -> None:
     """It was killed before its first checkpoint, or before the first that named the log. It lost its copy of

@@ -39,9 +39,7 @@ class Maintenance:
 
     def start(self) -> None:
         self._scrubbing.start()
-        # At once: until then nobody could miss anything of a new directory, and one whose claims were lost is
-        # taken for an older copy again if this process is killed.
-        self._due["claims"] = 0.0
+        self._due["claims"] = 0.0  # at once: until then nobody could miss anything of a new directory
         self._task = spawn("maintenance", self._run())
         for directory in self._broker.logs.directories:
             directory.on_raised = self._checkpoint_soon
@@ -61,6 +59,7 @@ class Maintenance:
     async def _run(self) -> None:
         broker = self._broker
         while True:
+            await asyncio.sleep(TICK_SECONDS)
             try:
                 await self._flush()
                 await self._remove_files()
@@ -78,7 +77,6 @@ class Maintenance:
                 broker.log.error("log maintenance skipped an offline directory", error=str(error))
             except Exception as error:
                 broker.log.error("log maintenance failed; continuing", error=repr(error), exc_info=error)
-            await asyncio.sleep(TICK_SECONDS)
 
     def _is_due(self, name: str, interval_ms: Callable[[], int]) -> bool:
         now = self._broker.clock.monotonic()

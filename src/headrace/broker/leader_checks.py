@@ -39,7 +39,7 @@ class LeaderChecks:
         key: Key = (topic.name, index)
         leader = topic.leaders[index]
         term = (leader, topic.leader_epochs[index])
-        if self._confirmed.get(key) == term:
+        if self._confirmed.pop(key, None) == term:  # it is used once: the replica is set aside then
             return True
         self._waiting.setdefault(leader, {})[key] = term
         if leader not in self._asking:

@@ -19,9 +19,9 @@ from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
 EARLIEST: Final = -2
 LATEST: Final = -1
 MAX_TIMESTAMP: Final = -3
-_LIST_OFFSETS_AT_MOST: Final = 9
+LIST_OFFSETS_AT_MOST: Final = 9
 _CONSUMER: Final = -1
-_TOOL: Final = -2  # who compares replicas, and may see what no consumer sees yet
+COMPARING_REPLICAS: Final = -2  # who compares replicas, and may see what no consumer sees yet
 
 
 class FoundOffset(NamedTuple):
@@ -49,12 +49,12 @@ async def list_offsets(
         groups = await cluster.by_leader(partition for partition in wanted if partition not in found)
         for broker_id, partitions in groups.items():
             request = ListOffsetsRequest(
-                replica_id=_TOOL if log_end else _CONSUMER,
+                replica_id=COMPARING_REPLICAS if log_end else _CONSUMER,
                 isolation_level=int(read_committed),
-                topics=_topics({partition: wanted[partition] for partition in partitions}),
+                topics=topics_of({partition: wanted[partition] for partition in partitions}),
             )
             reply = await cluster.ask_broker(
-                broker_id, request, ListOffsetsResponse, at_most=_LIST_OFFSETS_AT_MOST
+                broker_id, request, ListOffsetsResponse, at_most=LIST_OFFSETS_AT_MOST
             )
             for topic in reply.topics:
                 for entry in topic.partitions:
@@ -70,7 +70,7 @@ async def list_offsets(
     return found
 
 
-def _topics(wanted: Mapping[TopicPartition, int]) -> list[ListOffsetsTopic]:
+def topics_of(wanted: Mapping[TopicPartition, int]) -> list[ListOffsetsTopic]:
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for (name, index), time in wanted.items():
         topics.setdefault(name, []).append(ListOffsetsPartition(partition_index=index, timestamp=time))

@@ -5,22 +5,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from headrace.client import offsets
 from headrace.client.admin import TopicState
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.core.ids import NO_BROKER, TopicPartition
-from headrace.protocol.messages.list_offsets_request import (
-    ListOffsetsPartition,
-    ListOffsetsRequest,
-    ListOffsetsTopic,
-)
+from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
 from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
-
-_COMPARING: Final = -2
-_LATEST: Final = -1
-_AT_MOST: Final = 9
 
 
 class LogEnd(NamedTuple):
@@ -56,16 +49,15 @@ async def ends_of_leaderless(cluster: Cluster, topics: Sequence[TopicState]) -> 
 async def _ask(
     cluster: Cluster, broker_id: int, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, LogEnd]:
-    topics: dict[str, list[ListOffsetsPartition]] = {}
-    for name, index in partitions:
-        topics.setdefault(name, []).append(ListOffsetsPartition(partition_index=index, timestamp=_LATEST))
     request = ListOffsetsRequest(
-        replica_id=_COMPARING,
-        topics=[ListOffsetsTopic(name=name, partitions=each) for name, each in topics.items()],
+        replica_id=offsets.COMPARING_REPLICAS,
+        topics=offsets.topics_of(dict.fromkeys(partitions, offsets.LATEST)),
     )
     try:
         async with asyncio.timeout(cluster.connect_timeout):
-            reply = await cluster.ask_broker(broker_id, request, ListOffsetsResponse, at_most=_AT_MOST)
+            reply = await cluster.ask_broker(
+                broker_id, request, ListOffsetsResponse, at_most=offsets.LIST_OFFSETS_AT_MOST
+            )
     except (ClientFailure, TimeoutError):
         return {}
     return {

@@ -78,7 +78,7 @@ class SimulatedConsumer:
         """Reads what comes, from the beginning, as long as it is let."""
         self._assign()
         while not self._is_over:
-            if not await self._poll_some():
+            if not await self._poll_some(list(self.positions)):
                 await asyncio.sleep(PAUSE_SECONDS)
             for partition, epoch in list(self.client.leader_epochs.items()):
                 if self._looked_in.get(partition) != epoch:
@@ -114,8 +114,10 @@ class SimulatedConsumer:
     async def _read_to_the_end(self) -> None:
         self._assign()
         ends = {partition: await self._end_of(partition) for partition in self.positions}
-        while any(self.positions[partition] < end for partition, end in ends.items()):
-            if not await self._poll_some():
+        while unread := [partition for partition, end in ends.items() if self.positions[partition] < end]:
+            # Not of the others: a leader that has nothing more holds each fetch for WAIT_MS, and the reader
+            # came to no end in its time where segments are short.
+            if not await self._poll_some(unread):
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def _end_of(self, partition: int) -> int:
@@ -143,10 +145,10 @@ class SimulatedConsumer:
 
     # --- polling ---
 
-    async def _poll_some(self) -> bool:
-        """One fetch from one leader. False if there is a reason to pause."""
+    async def _poll_some(self, wanted: list[int]) -> bool:
+        """One fetch from the leader of one of `wanted`. False if there is a reason to pause."""
         client = self.client
-        leader = await client.leader(client.random.choice(list(self.positions)))
+        leader = await client.leader(client.random.choice(wanted))
         partitions = [partition for partition in self.positions if client.leaders.get(partition) == leader]
         operation = self._history.invoke(client.name, "poll", [Poll()])
         try:

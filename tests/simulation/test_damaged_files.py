@@ -16,8 +16,10 @@ from headrace.log.claims_file import ClaimsFile
 from headrace.protocol.batch import read_header
 from headrace.protocol.records import encode_batch
 from headrace.testing.disk import SimulatedDisk
+from tests.checker.history import History
 from tests.simulation.client import TOPIC
 from tests.simulation.cluster import SimulatedHost
+from tests.simulation.consumer import SimulatedConsumer
 from tests.simulation.damage_seeds import FIRST_DAMAGED
 from tests.simulation.replicas import InvariantBroken
 from tests.simulation.retention import Retention
@@ -292,6 +294,33 @@ def test_a_leader_epoch_of_the_metadata_that_was_changed_is_cut_off_and_fetched_
         it.cluster.run_until(lambda: follower.process is None, 30, "it ends by itself")
         follower.start()
         it.cluster.run_until(it.is_whole, 30, "it is back")
+
+
+def test_claims_that_were_lost_are_written_again_before_anybody_counts_on_the_replica() -> None:
+    """A process that lived for a third of a second joined the ISR and was killed. The next one found no
+    claims either, and was not trusted with what its replicas had (2007272)."""
+    with scene() as it:
+        it.cluster.run_for(3)  # their version is told
+        (follower, _) = it.followers()
+        claims = f"/data/{claims_file.NAME}"
+        follower.kill()
+        follower.disk.lose(claims)
+        follower.start()
+        it.cluster.run_until(it.is_whole, 20, "it is in sync")
+        assert claims in follower.disk.files("/data/")
+
+
+def test_the_last_reading_does_not_wait_where_everything_is_read() -> None:
+    """It asked there as often as elsewhere, 400 ms each time, and was not done in its time (2000453)."""
+    with scene(partitions=2, configs={"internal.segment.bytes": "200"}) as it:
+        it.write(100)
+        reader = SimulatedConsumer(it.cluster, "final", 2, History(), it.invariants)
+        broker = it.cluster.brokers()[0]
+        ends = {index: broker.partitions.get(TOPIC, index).log.end_offset for index in range(2)}
+        reader.positions[0] = ends[0]
+        reader.start_final_reads()
+        it.cluster.run_until(lambda: reader.is_done, 2, "the rest is read")
+        assert reader.positions == ends
 
 
 @pytest.mark.parametrize("has_claims", [False, True], ids=["no claims", "claims of before"])

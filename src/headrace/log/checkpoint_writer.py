@@ -27,6 +27,7 @@ class DirectoryCheckpoints:
 
     __slots__ = (
         "_cuts",
+        "_is_behind",
         "_lowered",
         "_said",
         "_writing",
@@ -49,9 +50,11 @@ class DirectoryCheckpoints:
         self.claimed: dict[TopicPartition, Claimed] | None = None
         """What the file with the checksum says; None if there is none that can be read."""
         self.written = 0
-        """Which version of that file is on the disk."""
+        """Which version of that file is on the disk, or, if it is behind, which one the cluster knows."""
         self.found = 0
         """Which version was there at the start, before this process has written one."""
+        self._is_behind = False
+        """The cluster knows a later version than is on the disk: the next one is news whatever it says."""
         self.clean_offsets: dict[TopicPartition, int] = {}
         """Up to where each compacted log is clean."""
         self._cuts: dict[TopicPartition, int] = {}
@@ -250,6 +253,8 @@ class DirectoryCheckpoints:
             for partition in self.kept:
                 if partition in known:
                     claimed.setdefault(partition, known[partition])
+                elif self.claimed is None and partition in self.high_watermarks:  # the file was lost
+                    claimed.setdefault(partition, Claimed(high_watermark=self.high_watermarks[partition]))
             self._write_claims(claimed)
 
     def correct_claims(self, logs: Iterable[PartitionLog]) -> None:
@@ -267,13 +272,21 @@ class DirectoryCheckpoints:
             }
             self._write_claims(self.claimed | found)
 
+    def raise_version(self, told: int) -> bool:
+        """The cluster knows the version `told`: the next one is above it. True if that at the start was
+        older."""
+        if self.written < told:
+            self.written, self._is_behind = told, True
+        return self.found < told
+
     def _write_claims(self, claimed: dict[TopicPartition, Claimed]) -> None:
-        if claimed == self.claimed:
+        if claimed == self.claimed and not self._is_behind:
             return
         said = claims_file.encode(ClaimsFile(self.written + 1, claimed))
         files.replace(self.directory.disk, f"{self.directory.path}/{claims_file.NAME}", said, sync=True)
         self.claimed = claimed
         self.written += 1
+        self._is_behind = False
 
     def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetJob:
         """Everything below `offset` is compacted. To be run once what the cleaner has swapped is in place."""

@@ -391,6 +391,16 @@ class LogManager:
             jobs.append(self._checkpoints[directory.path].take_claims(logs, high_watermarks))
         return jobs
 
+    def take_claims_again(self) -> list[CheckpointJob]:
+        """Of the logs as they were opened, before anybody uses them."""
+        marks = {
+            partition: min(mark, self.logs[partition].end_offset)
+            for directory in self.online()
+            for partition, mark in self._checkpoints[directory.path].known_watermarks().items()
+            if partition in self.logs
+        }
+        return self.take_claims(marks)
+
     @property
     def have_claims(self) -> bool:
         """Whether each working directory said at the start, with a checksum, what it holds."""
@@ -403,13 +413,11 @@ class LogManager:
     def raise_versions(self, known: Mapping[UUID, int]) -> list[LogDirectory]:
         """The directories that had an older version at the start than is known. Their next one is above
         that."""
-        older = []
-        for directory in self.online():
-            saved, told = self._checkpoints[directory.path], known.get(directory.uuid, 0)
-            saved.written = max(saved.written, told)
-            if saved.found < told:
-                older.append(directory)
-        return older
+        return [
+            directory
+            for directory in self.online()
+            if self._checkpoints[directory.path].raise_version(known.get(directory.uuid, 0))
+        ]
 
     def shut_down(
         self, broker_epoch: int, high_watermarks: Mapping[TopicPartition, int] | None = None

@@ -188,6 +188,48 @@ def test_the_version_that_was_found_counts_and_not_what_the_start_has_written(ho
     assert older.path == "/data"
 
 
+@pytest.mark.parametrize("loses_claims", [True, False], ids=["lost", "put back"])
+def test_a_directory_that_was_older_is_the_newest_again(host: Host, loses_claims: bool) -> None:
+    """Also if it says what it said: as long as nothing changed no version was written, and each process
+    after that was distrusted."""
+    host.fill()
+    host.checkpoint()
+    host.manager.release()
+    host.disk.kill()
+    if loses_claims:
+        host.disk.lose(CLAIMS)
+    told = dict.fromkeys(host.start().versions(), 5)
+    assert host.manager.raise_versions(told)
+    for job in host.manager.take_claims_again():
+        job.run()
+    said = claims_file.load(host.disk, "/data")
+    assert said is not None
+    assert (said.written, said.logs[PARTITION].high_watermark) == (6, RECORDS)
+    assert said.logs[PARTITION].first_batch is not None
+    host.manager.release()
+    host.disk.kill()
+    assert host.start().raise_versions(dict.fromkeys(told, 6)) == []
+
+
+def test_claims_that_were_lost_still_miss_what_a_quarantined_log_had(host: Host) -> None:
+    """They were written again without it, and the next start cut the log to what was left of it."""
+    host.fill(5)
+    path = host.logs()[0]
+    whole = host.disk.content(path)
+    host.checkpoint()
+    host.manager.release()
+    host.disk.kill()
+    host.disk.lose(CLAIMS)
+    host.disk.put(path, whole[: 3 * len(whole) // 5])
+    for _ in range(2):
+        host.start()
+        assert "high watermark" in host.why_quarantined()
+        for job in host.manager.take_claims_again():
+            job.run()
+        host.manager.release()
+        host.disk.kill()
+
+
 def test_after_a_loss_of_power_nothing_begins_behind_a_hole(host: Host) -> None:
     """The epochs know that there was a beginning. The log once began where the first file did, and whoever
     followed it deleted what lay before."""

@@ -8,9 +8,11 @@ was told is older than what this broker has acknowledged.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from headrace.core.errors import StorageError
 from headrace.core.ports_coordination import Coordination
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class DirectoryVersions:
         self._told: dict[UUID, int] = {}
         """As the service has them, with directories that are not here now."""
         self._stale = False
+        """Until `renew`."""
 
     async def are_stale(self) -> bool:
         """Asked before this process registers first. What it writes from now on is newer than that."""
@@ -37,6 +40,21 @@ class DirectoryVersions:
                 directory=directory.path,
             )
         return self._stale and broker.world.wholeness.freshness
+
+    async def renew(self) -> None:
+        """From here on a directory that was older is the newest again: it says what it has now, above what
+        was told. Or the next process would be distrusted too, with all that this one is about to be given.
+
+        Not before the directories name this process as the first of which they have lost nothing: they would
+        prove what they have lost.
+        """
+        if not self._stale:
+            return
+        self._stale = False  # once: a process that registers again has its logs in use
+        broker = self._broker
+        for job in broker.logs.take_claims_again():
+            with suppress(StorageError):  # offline, and said so; or full, and the next checkpoint does it
+                await broker.loop.run_in_executor(None, job.run)
 
     async def tell(self) -> None:
         said = self._told | self._broker.logs.versions()

@@ -69,6 +69,7 @@ class Membership:
         for directory in online:
             if directory.may_have_lost:  # meanwhile: what was just noted is not true of it
                 description.forget(broker.disk, directory.path)
+        await self.versions.renew()
         self.broker_epoch = await self._coordination.register(broker.broker_id, description.encode(told))
         self.is_registering = False
 

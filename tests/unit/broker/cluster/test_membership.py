@@ -65,6 +65,13 @@ class Host:
         self.has_claims = self.has_metadata = True
         self.epoch_at_stop = -1
         self.damaged: dict[TopicPartition, CorruptLog] = {}
+        self.can_write_claims = True
+
+    def renew(self) -> None:
+        """The claims of a directory that is older. The process is killed just before, or just after."""
+        if not self.can_write_claims:
+            raise HeadraceError("killed")
+        self.version = max(self.service.noted.values()) + 1
 
     def start(self, uuid: int = 77) -> Membership:
         self.processes += 1
@@ -86,6 +93,7 @@ class Host:
                 raise_versions=lambda known: (
                     [directory] if known.get(UUID(int=uuid), 0) > self.version else []
                 ),
+                take_claims_again=lambda: [SimpleNamespace(run=self.renew)],
             ),
             log=get_logger("test"),
             image=SimpleNamespace(brokers={1: None} if self.has_metadata else {}, topics_by_name={}),
@@ -170,6 +178,46 @@ async def test_directories_that_are_older_than_was_told_are_not_vouched_for() ->
         host.version = version
         await host.start().register()
     assert [each.stopped for each in host.service.told] == ["unknown", "same-boot", "unknown", "same-boot"]
+
+
+@pytest.mark.parametrize("when", ["before its claims", "before its node", "later"])
+async def test_who_was_not_vouched_for_is_from_then_on(when: str) -> None:
+    """The next process was distrusted too if this one was killed within a second, though it had joined the
+    ISR. What was lost before it is never vouched for, whenever it is killed."""
+    host = Host()
+    process = host.start()
+    await process.register()
+    host.version = 5
+    await process.versions.tell()
+    host.version = 0
+    host.can_write_claims = when != "before its claims"
+    host.service.kills = when == "before its node"
+    if when == "later":
+        await host.start().register()
+    else:
+        with pytest.raises(HeadraceError):
+            await host.start().register()
+    host.can_write_claims, host.service.kills = True, False
+    await host.start().register()
+    first, *_, last = host.service.told
+    assert first.incarnation_id not in last.earlier_incarnations
+    if when == "before its claims":
+        assert last.stopped == "unknown"
+    else:
+        killed = host.service.told[1]
+        assert (killed.stopped, last.stopped) == ("unknown", "same-boot")
+        assert last.earlier_incarnations == (killed.incarnation_id,)
+
+
+async def test_a_process_that_registers_again_leaves_its_claims_to_the_checkpoints() -> None:
+    host = Host()
+    process = host.start()
+    host.service.noted = {UUID(int=77): 5}
+    await process.register()
+    assert host.version == 6
+    host.can_write_claims = False
+    await process.register()
+    assert host.service.told[-1].stopped == "same-boot"
 
 
 async def test_a_lost_session_loses_nothing() -> None:

@@ -123,11 +123,17 @@ class Maintenance:
 
     async def _remove_segments(self, partition: Partition, now_ms: int) -> int:
         """The log start first, which waits for the disk, then the files."""
-        job = partition.log.take_retention(now_ms, partition.high_watermark)
+        log = partition.log
+        before = log.log_start_offset
+        job = log.take_retention(now_ms, partition.high_watermark)
+        if log.log_start_offset > before:
+            partition.on_start_raised()
         if job is None:
             return 0
         await self._broker.loop.run_in_executor(None, job.run)
-        return job.done(now_ms)
+        removed = job.done(now_ms)
+        self._report_starts((log,))
+        return removed
 
     async def checkpoint(self, *, only_claims: bool = False) -> None:
         """One at a time: an older job that is written after a newer one would take back what was said."""

@@ -43,7 +43,11 @@ class RetentionJob:
     def done(self, now_ms: int) -> int:
         """After `run` returned: remove the files; how many segments."""
         log = self._log
-        if log.closed or log.truncations != self._truncations:
+        if log.closed:
+            return 0
+        if log.truncations != self._truncations:
+            if log.durable_start < log.log_start_offset:
+                log.directory.note_raised(log)  # the manifest may not have it, and others wait to hear of it
             return 0
         log.durable_start = max(log.durable_start, self._start)
         count = _before(log, min(self._start, self._high_watermark))

@@ -188,6 +188,8 @@ class LeaderTerm:
             return False  # it has not fetched in this epoch
         if progress.end_offset < self.start_offset and safeguards.epoch_start_admission:
             return False
+        if max(progress.log_start_offset, 0) < progress.unproven_below and safeguards.log_start_admission:
+            return False  # below may lie records of an epoch that never committed them
         return progress.broker_epoch == registered or not safeguards.broker_epoch_admission
 
     def _has_reached(self, progress: FollowerProgress, high_watermark: int) -> bool:

@@ -232,7 +232,9 @@ class Partition(Replica):
             # It holds something else, or nothing that is still here: that is no progress.
             raise OffsetOutOfRange(f"broker {replica_id} asks {self.topic_partition} from {fetch_offset} on")
         steps_back = fetch_offset < progress.end_offset and broker_epoch == progress.broker_epoch
-        caught_up = progress.on_fetch(broker_epoch, fetch_offset, log_start_offset, leader_end, now)
+        caught_up = progress.on_fetch(
+            broker_epoch, fetch_offset, log_start_offset, leader_start, leader_end, now
+        )
         if steps_back:
             # It is believed: to believe too little is always safe. But whoever has nothing new to say would
             # not say it again, and be kept out of the ISR until the next append.

@@ -24,6 +24,7 @@ class FollowerProgress:
         "end_offset",
         "log_start_offset",
         "replica_id",
+        "unproven_below",
     )
 
     def __init__(self, replica_id: int, caught_up_at: float) -> None:
@@ -32,6 +33,8 @@ class FollowerProgress:
         self.end_offset = UNKNOWN
         """-1 until its first fetch in this epoch."""
         self.log_start_offset = UNKNOWN
+        self.unproven_below = 0
+        """Where the leader's log began at this incarnation's first fetch: no epoch below can be compared."""
         self.caught_up_at = caught_up_at
         """When it last had everything that the leader had then; a member of the ISR begins with a grace."""
         self.behind_since = NEVER
@@ -45,10 +48,13 @@ class FollowerProgress:
         """It asks again and again for the same records, though they are there: it cannot use them."""
         return self._repeats >= STUCK_REPEATS
 
-    def on_fetch(self, broker_epoch: int, offset: int, log_start: int, leader_end: int, now: float) -> bool:
+    def on_fetch(
+        self, broker_epoch: int, offset: int, log_start: int, leader_start: int, leader_end: int, now: float
+    ) -> bool:
         """True if it has caught up with what the leader had at its previous fetch, or has now."""
         if broker_epoch != self.broker_epoch:
             self.broker_epoch = broker_epoch
+            self.unproven_below = leader_start
             self._leader_end_then = UNKNOWN
         caught_up = False
         # Only what it was given once before: the leader had more at its last fetch too.

@@ -216,5 +216,9 @@ class Replica:
             self._told_stable = stable
         tell_commit(self._stable_readers, told)
 
+    def on_start_raised(self) -> None:
+        """Retention has raised the log start. It goes with each peer's next answer, and wakes nobody."""
+        tell_commit((*self._readers, *self._stable_readers, *self._replica_readers), 0)
+
     def _tell_changed(self) -> None:
         tell_change((*self._readers, *self._stable_readers, *self._replica_readers))

@@ -24,6 +24,8 @@ class Safeguards:
     """Rule 4: nobody joins the ISR who has not reached the high watermark."""
     epoch_start_admission: bool = True
     """Rule 4: nobody joins who has not reached the start of the leader's epoch."""
+    log_start_admission: bool = True
+    """Rule 4: nobody joins who still has what the leader had deleted before it could compare their epochs."""
     broker_epoch_admission: bool = True
     """Rules 4 and 12: who joins is the incarnation that fetched, and the one that is registered now."""
     read_after_epoch_start: bool = True

@@ -10,6 +10,10 @@ from typing import Any
 from headrace.broker.health_report import HealthReport
 from headrace.broker.maintenance import PARTITIONS_PER_TURN, Maintenance
 from headrace.metrics.registry import BrokerMetrics
+from headrace.replication.partition import Partition
+from tests.unit.broker.replicas.world import FOLLOWER, LEADER, append, partition_of, row
+from tests.unit.log.material import NOW
+from tests.unit.replication.replicas import Listener
 
 LOGS = 4 * PARTITIONS_PER_TURN
 
@@ -37,3 +41,42 @@ async def test_logs_that_are_due_together_are_flushed_in_several_turns() -> None
         group.create_task(Maintenance(broker)._flush())
     assert flushed == logs[:-1]
     assert [after - before for before, after in pairwise(seen)] == [PARTITIONS_PER_TURN] * 3
+
+
+async def retained(partition: Partition) -> list[Partition]:
+    """All but the last of its three segments go. Which partitions are followed again, to report it."""
+    reported: list[Partition] = []
+    broker: Any = SimpleNamespace(
+        health=HealthReport(),
+        metrics=BrokerMetrics(),
+        loop=asyncio.get_running_loop(),
+        partitions=SimpleNamespace(find=lambda *_: partition),
+        replicas=SimpleNamespace(follow=reported.append),
+    )
+    assert await Maintenance(broker)._remove_segments(partition, NOW) == 2
+    assert partition.log.log_start_offset == partition.log.durable_start == 2
+    assert await Maintenance(broker)._remove_segments(partition, NOW) == 0
+    return reported
+
+
+def three_segments(broker_id: int) -> Partition:
+    partition = partition_of(broker_id, segment_bytes=100, retention_bytes=1)
+    partition.assign(row(broker_id, 0, isr=(broker_id,)), broker_id, 0.0)
+    for _ in range(3):
+        append(partition, b"x" * 20)
+    return partition
+
+
+async def test_what_retention_deletes_at_a_leader_is_told_to_its_readers() -> None:
+    """An idle follower hears of nothing else."""
+    partition, listener = three_segments(LEADER), Listener()
+    partition.watch(listener, as_replica=True)
+    assert await retained(partition) == []
+    assert (listener.committed, listener.changes) == ([0], 0), "once, and it wakes nobody"
+
+
+async def test_a_follower_reports_what_its_own_retention_has_deleted() -> None:
+    """Its leader may wait for that before it admits it."""
+    partition = three_segments(FOLLOWER)
+    partition.assign(row(LEADER, 1), FOLLOWER, 0.0)
+    assert await retained(partition) == [partition]

@@ -217,6 +217,45 @@ async def test_the_high_watermark_alone_wakes_no_replica(server: Server) -> None
     assert third.read(answer)[0].high_watermark == 1
 
 
+async def test_a_log_start_that_retention_raised_is_told_with_the_next_answer(server: Server) -> None:
+    """Also to who has everything: nothing else would tell it."""
+    follower = Follower(server, max_wait_ms=10_000)
+    server.append()
+    follower.open_session()
+    follower.fetch(at(0))
+    assert (await overtaken(follower, follower.ask([at(1, last=1)])))[0].high_watermark == 1
+    assert await overtaken(follower, follower.ask()) == {}
+    answer = follower.ask()
+    server.partition.log.delete_records_before(1)
+    server.partition.on_start_raised()
+    await asyncio.sleep(0)
+    assert isinstance(answer, DelayedResponse)
+    assert not answer.is_done, "it is in no hurry"
+    assert (await overtaken(follower, answer))[0].log_start_offset == 1
+
+
+async def overtaken(follower: Follower, answer: Response) -> dict[int, FetchedPartitionData]:
+    assert isinstance(answer, DelayedResponse)
+    assert answer.on_overtaken is not None
+    answer.on_overtaken()
+    await asyncio.sleep(0)
+    return follower.read(answer)
+
+
+async def test_in_a_new_epoch_all_is_told_again(server: Server) -> None:
+    """A follower that has heard of it first drops what it was told in the old one."""
+    follower = Follower(server)
+    server.append()
+    follower.open_session()
+    follower.fetch(at(0))
+    server.partition.log.delete_records_before(1)
+    assert follower.fetch(at(1, last=1))[0].log_start_offset == 1  # on its way, and dropped
+    server.partition.assign(row(1, 2, (1, 2)), 1, 0.0)
+    data = follower.fetch(at(1, epoch=2, last=1))[0]
+    assert (data.high_watermark, data.log_start_offset) == (1, 1)
+    assert follower.fetch() == {}
+
+
 async def test_it_wakes_replicas_that_consumers_may_read_from() -> None:
     server = Server(replica_selector_class=RACK_AWARE_SELECTOR)
     third = Follower(server, 3, max_wait_ms=10_000)

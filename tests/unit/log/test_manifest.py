@@ -285,6 +285,20 @@ def test_a_ticket_of_retention_from_before_a_truncation_removes_nothing(host: Ho
     assert PARTITION in host.manager.logs
 
 
+def test_a_log_start_that_retention_raised_before_a_truncation_is_written_by_a_checkpoint(host: Host) -> None:
+    """A follower reports only what is on the disk. Nothing else would ever say that it is."""
+    host.fill()
+    host.log.flush()
+    host.log.config = replace(host.log.config, retention_bytes=host.log.size_bytes // 2)
+    job = host.log.take_retention(NOW, RECORDS)
+    assert job is not None
+    host.log.truncate_to(RECORDS - 1)
+    job.run()
+    assert job.done(NOW) == 0
+    assert 0 == host.log.durable_start < host.log.log_start_offset
+    assert list(host.log.directory.raised) == [host.log]
+
+
 def test_a_listing_from_before_a_truncation_is_void(host: Host) -> None:
     host.fill()
     job = host.log.take_flush()

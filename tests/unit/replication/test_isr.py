@@ -198,6 +198,19 @@ def test_replicas_that_come_and_go_are_known_by_the_row(leader: Partition) -> No
     assert wanted(leader) == (1, 2, 4)
 
 
+def test_who_still_has_what_the_leader_has_deleted_may_not_join(leader: Partition) -> None:
+    """Below the leader's log start nobody can compare epochs: there may lie what was never committed."""
+    append(leader, b"b")
+    fetch(leader, 2, 2)
+    assert leader.high_watermark == 2
+    leader.delete_records_before(1)
+    leader.on_replica_fetch(3, BROKER_EPOCH, 2, 0.0, 0)
+    assert wanted(leader) is None
+    leader.delete_records_before(2)
+    leader.on_replica_fetch(3, BROKER_EPOCH, 2, 0.0, 1)
+    assert wanted(leader) == (1, 2, 3), "what was deleted since its first fetch had been compared then"
+
+
 def test_followers_that_hold_an_offset_can_be_read_from(leader: Partition) -> None:
     append(leader, b"b")
     leader.on_replica_fetch(2, BROKER_EPOCH, 2, 0.0, 1)
@@ -210,16 +223,16 @@ def test_followers_that_hold_an_offset_can_be_read_from(leader: Partition) -> No
 
 def test_progress_counts_from_the_fetch_before() -> None:
     progress = FollowerProgress(2, 0.0)
-    assert not progress.on_fetch(1, 0, 0, 10, 5.0)
+    assert not progress.on_fetch(1, 0, 0, 0, 10, 5.0)
     assert progress.caught_up_at == 0.0
-    assert progress.on_fetch(1, 10, 0, 20, 6.0), "what the leader had at 5 s"
+    assert progress.on_fetch(1, 10, 0, 0, 20, 6.0), "what the leader had at 5 s"
     assert progress.caught_up_at == 5.0
-    assert not progress.on_fetch(1, 15, 0, 30, 7.0)
-    assert progress.on_fetch(1, 30, 0, 30, 8.0)
+    assert not progress.on_fetch(1, 15, 0, 0, 30, 7.0)
+    assert progress.on_fetch(1, 30, 0, 0, 30, 8.0)
     assert progress.caught_up_at == 8.0
 
 
 def test_a_new_incarnation_has_not_caught_up_with_the_old_ones_fetch() -> None:
     progress = FollowerProgress(2, 0.0)
-    progress.on_fetch(1, 0, 0, 10, 5.0)
-    assert not progress.on_fetch(2, 10, 0, 20, 6.0)
+    progress.on_fetch(1, 0, 0, 0, 10, 5.0)
+    assert not progress.on_fetch(2, 10, 0, 0, 20, 6.0)

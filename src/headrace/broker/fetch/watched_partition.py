@@ -181,8 +181,10 @@ class WatchedPartition:
             self.watcher.stale[self] = None
 
     def on_change(self) -> None:
-        """The partition may not even be there any more: it is looked up again."""
+        """The partition may not even be there any more: it is looked up again. And all is told again: a
+        follower drops what it was told in an epoch that has ended."""
         self.unbind()
+        self.sent_high_watermark = self.sent_stable_offset = self.sent_log_start = -1
         watcher = self.watcher
         if watcher is not None:
             watcher.dirty[self] = None

@@ -98,8 +98,14 @@ class ReplicaFetcher:
             if one is not None:
                 self._leave(one)
             one = self._by_topic[topic][index] = Followed(partition)
-        elif one.sent is not None and one.sent == partition.fetch_position():
-            return  # only the ISR or something else has changed, which a fetch does not mention
+        elif one.sent is not None and (position := partition.fetch_position()) is not None:
+            if one.sent == position:
+                return  # only the ISR or something else has changed, which a fetch does not mention
+            if one.sent._replace(log_start_offset=position.log_start_offset) == position:
+                # An answer that is on its way is still for it, and its leader will not say that again.
+                self._session.touch(one)
+                self._hurry()
+                return
         one.failures = 0
         self._backoffs.remove(one)
         self._session.renew(one)

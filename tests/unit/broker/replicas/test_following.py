@@ -163,6 +163,28 @@ async def test_a_row_that_changes_nothing_for_a_fetch_does_not_disturb_it() -> N
         assert len(leader.requests) == 2
 
 
+async def test_an_answer_is_taken_though_the_log_start_was_raised_meanwhile() -> None:
+    """The leader says a log start once. Who dropped it kept its own, and was not admitted (2000716)."""
+    mine, theirs = follow(partition_of(FOLLOWER)), lead(partition_of(LEADER))
+    append(theirs, b"a", b"b")
+    append(theirs, b"c")
+    leader = MemoryLeader(theirs)
+    leader.heeds_nudges = False
+    async with managed(Host(leader)) as manager:
+        manager.follow(mine)
+        await until(lambda: len(leader.requests) == 3)  # which waits
+        assert mine.high_watermark == 3
+        mine.log.delete_records_before(1)
+        mine.log.durable_start = 1  # its checkpoint was written
+        manager.follow(mine)
+        theirs.delete_records_before(2)
+        leader.poke()  # the answer to what was asked before
+        await until(lambda: mine.log.log_start_offset == 2)
+        await until(lambda: len(leader.requests) == 4)
+        ((_, (named,)),) = leader.requests[3].topics
+        assert (named.fetch_offset, named.log_start_offset) == (3, 1)
+
+
 async def test_a_partition_that_comes_while_a_fetch_waits_is_asked_for_at_once() -> None:
     """Without it each failover would take the longest wait of a fetch."""
     mine = [follow(partition_of(FOLLOWER, index)) for index in range(2)]

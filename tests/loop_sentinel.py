@@ -23,7 +23,7 @@ from types import FrameType
 from typing import Any, Final, NamedTuple
 from weakref import WeakSet
 
-from headrace.broker.broker import Broker
+from headrace.broker import assembly
 from headrace.network.event_loop import BrokerEventLoop, DirectSelector
 from headrace.testing.disk import SimulatedDisk, SimulatedFile
 from headrace.testing.simulation.virtual_loop import ProcessLoop
@@ -44,7 +44,6 @@ class Exempt(NamedTuple):
 
 
 EXEMPT: Final = (
-    Exempt("broker.storage._cluster_id", "the start: nobody is served, and no log is open"),
     Exempt("controller.checkpoint_files.CheckpointFiles.latest", "the start: nobody is served"),
     Exempt("log.manager.LogManager.create", "a checkpoint names a log that nobody has removed: not twice"),
 )
@@ -221,13 +220,13 @@ def _watch_disks(sentinel: Sentinel, put: _Replaced) -> None:
 
 
 def _watch_brokers(sentinel: Sentinel, put: _Replaced) -> None:
-    plain = Broker.__init__
+    plain = assembly._Assembly.__init__
 
-    def init(self: Broker, *args: Any, **named: Any) -> None:
+    def init(self: assembly._Assembly, *args: Any, **named: Any) -> None:
         plain(self, *args, **named)
-        sentinel.loops.add(self.loop)
+        sentinel.loops.add(self.runtime.loop)
 
-    put(Broker, "__init__", init)
+    put(assembly._Assembly, "__init__", init)
 
 
 def _watch_turns(sentinel: Sentinel, put: _Replaced) -> None:

@@ -65,7 +65,7 @@ class Turns:
 @contextmanager
 def turns_of(cluster: Cluster) -> Iterator[Turns]:
     """The longest turn within the block. One more turn is made at its end, so that the last one counts."""
-    loop = cluster.broker.loop
+    loop = cluster.broker.runtime.loop
     assert isinstance(loop, BrokerEventLoop)
     counting = _CountingEpoll(loop.direct._epoll)
     selector: Any = loop.direct

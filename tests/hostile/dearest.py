@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
-from headrace.broker.api import Api
-from headrace.broker.apis import APIS
+from headrace.broker.requests.api import Api
+from headrace.broker.requests.apis import APIS
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from headrace.protocol.messages.create_topics_response import CreateTopicsResponse

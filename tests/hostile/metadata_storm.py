@@ -57,13 +57,13 @@ def serve(pipe: Connection) -> None:
                 )
                 for index in range(PARTITIONS_EACH)
             ]
-            broker.store.machine.replay([*records, *rows], MetadataDelta())
+            broker.metadata.store.machine.replay([*records, *rows], MetadataDelta())
 
         for number in range(TOPICS):
             cluster.call(lambda number=number: fill(number))  # type: ignore[misc] # bound as it is now
         pipe.send(cluster.bootstrap)
         while not pipe.poll(_CHANGE_SECONDS):
-            cluster.call(broker.dispatcher.forget_answers)
+            cluster.call(broker.context.answers.forget)
         pipe.recv()
 
 

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from headrace.broker.api import Api
+from headrace.broker.requests.api import Api
 from headrace.protocol.api_keys import ApiKey
 from headrace.testing.cluster import Cluster
 from tests.hostile.dearest import LONGEST_MS, search, searched, target
@@ -44,8 +44,8 @@ _CHANGE_TOPICS = {ApiKey.CREATE_TOPICS, ApiKey.CREATE_PARTITIONS, ApiKey.DELETE_
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_of_other_tests() -> Iterator[None]:
-    """A broker keeps what lives on from the collector (`broker/collector.py`). This process holds what
-    thousands of other tests have left: a collection of that takes half a second of somebody's turn."""
+    """A broker keeps what lives on from the collector (`broker/process/collector.py`). This process holds
+    what thousands of other tests have left: a collection of that takes half a second of somebody's turn."""
     gc.collect()
     gc.freeze()
     yield

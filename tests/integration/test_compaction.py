@@ -12,7 +12,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import ResourceType
 
-from headrace.broker.cleaner_pool import Processes
+from headrace.broker.storage.cleaner_pool import Processes
 from headrace.testing.cluster import Cluster
 from tests.integration.real_client import create, set_config
 
@@ -68,7 +68,7 @@ def clean_until(cluster: Cluster) -> int:
 
 
 def busy_workers(cluster: Cluster) -> list[Any]:
-    workers = cluster.broker.cleaning._workers
+    workers = cluster.broker.storage.cleaning._workers
     assert isinstance(workers, Processes)
     return list(workers._busy)
 
@@ -82,7 +82,7 @@ def test_a_topic_shrinks_to_its_keys_and_stays_so_after_a_restart(tmp_path: Path
         assert len(found) < 1000
         assert all(offset == number for offset, _, number in found)
         assert {key: number for _, key, number in found} == {b"k%d" % key: 2990 + key for key in range(10)}
-        counted = cluster.broker.metrics.cleaner
+        counted = cluster.broker.runtime.metrics.cleaner
         assert counted.bytes_read > counted.bytes_written > 0
     with Cluster(QUICK, directory=tmp_path) as cluster:
         assert clean_until(cluster) > 2000
@@ -99,7 +99,7 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
         set_config(cluster.bootstrap, ResourceType.BROKER, "1", "log.cleaner.io.max.bytes.per.second", "1e9")
         first = busy_workers(cluster)[0].pid
         os.kill(first, signal.SIGKILL)
-        wait_until(lambda: cluster.broker.metrics.cleaner.lost_workers == 1)
+        wait_until(lambda: cluster.broker.runtime.metrics.cleaner.lost_workers == 1)
         wait_until(lambda: clean_until(cluster) > 1000)
         assert {number for _, _, number in read_all(cluster.bootstrap, 2000)} >= set(range(1995, 2000))
 

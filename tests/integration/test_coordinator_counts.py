@@ -16,7 +16,7 @@ def counted(cluster: Cluster, size: int = 1) -> tuple[CoordinatorCounts, int]:
     """And how often it paused."""
 
     async def count() -> tuple[CoordinatorCounts, int]:
-        pauses, counting_on = 0, cluster.broker.metrics.coordinators.count(size)
+        pauses, counting_on = 0, cluster.broker.runtime.metrics.coordinators.count(size)
         while True:
             try:
                 next(counting_on)

@@ -29,12 +29,12 @@ def two_directories(tmp_path: Path) -> tuple[dict[str, str], list[Path]]:
 
 
 def fail(cluster: Cluster, path: Path, number: int) -> None:
-    (directory,) = [d for d in cluster.broker.logs.directories if d.path == str(path)]
+    (directory,) = [d for d in cluster.broker.storage.logs.directories if d.path == str(path)]
     cluster.call(lambda: directory.fail(OSError(number, os.strerror(number)), "try it out"))
 
 
 def partition_in(cluster: Cluster, path: Path) -> int:
-    logs = cluster.broker.logs.logs
+    logs = cluster.broker.storage.logs.logs
     return next(n.partition for n, log in logs.items() if n.topic == "t" and log.directory.path == str(path))
 
 
@@ -64,7 +64,7 @@ def test_the_broker_gives_up_when_its_metadata_cannot_be_written(tmp_path: Path)
         from confluent_kafka.admin import NewTopic
 
         client.create_topics([NewTopic("never", 1, 1)], request_timeout=1)
-        eventually(lambda: cluster.broker.failure.done())
+        eventually(lambda: cluster.broker.runtime.failure.done())
 
 
 def test_metadata_is_not_begun_anew_while_a_directory_is_missing(tmp_path: Path) -> None:

@@ -76,4 +76,4 @@ def test_a_fetch_of_more_files_than_may_be_open(tmp_path: Path) -> None:
             if set(offsets.values()) == {1}:
                 break
         assert set(offsets.values()) == {1}, "all of it was given"
-        assert all(directory.is_online for directory in cluster.broker.logs.directories)
+        assert all(directory.is_online for directory in cluster.broker.storage.logs.directories)

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from headrace.broker import disk_space
+from headrace.broker.storage import disk_space
 from headrace.core.ports import Buffer
 from headrace.log.os_disk import OsDisk, OsFile
 from headrace.testing.cluster import Cluster
@@ -36,7 +36,7 @@ def set_floor(cluster: Cluster, value: str) -> None:
     for future in client.incremental_alter_configs([resource]).values():
         future.result()
     is_full = value == MORE_THAN_ANY
-    eventually(lambda: cluster.broker.logs.directories[0].is_full is is_full)
+    eventually(lambda: cluster.broker.storage.logs.directories[0].is_full is is_full)
 
 
 def begin(bootstrap: str, *, idempotent: bool = True) -> Callable[[], object]:
@@ -56,10 +56,10 @@ def begin(bootstrap: str, *, idempotent: bool = True) -> Callable[[], object]:
 def test_fault_35_a_producer_waits_until_there_is_room(cluster: Cluster) -> None:
     set_floor(cluster, MORE_THAN_ANY)
     finish = begin(cluster.bootstrap)
-    metrics = cluster.broker.metrics
+    metrics = cluster.broker.runtime.metrics
     eventually(lambda: metrics.refused_by_full_disks >= RETRIES)
     assert cluster.broker.partitions.get("t", 0).log.end_offset == 0
-    assert cluster.broker.logs.directories[0].is_online
+    assert cluster.broker.storage.logs.directories[0].is_online
     set_floor(cluster, "0")
     finish()
     assert [message.value() for message in read(cluster.bootstrap, "t", 3)] == [b"0", b"1", b"2"]
@@ -93,7 +93,7 @@ def test_fault_35_a_partition_whose_files_find_no_room_is_made_when_there_is_som
     set_floor(cluster, "0")
     create(cluster.bootstrap, "later", 2)
     eventually(lambda: len(broker.partitions.offline) == 2)
-    assert all(directory.is_online for directory in broker.logs.directories)
+    assert all(directory.is_online for directory in broker.storage.logs.directories)
     finish = begin(cluster.bootstrap)
     monkeypatch.setattr(OsDisk, "make_dirs", plain)
     finish()
@@ -128,4 +128,4 @@ def test_fault_35_a_broker_that_is_alone_refuses_a_topic_and_makes_the_next_one(
     waits()
     create(cluster.bootstrap, "taken", 1)
     assert cluster.broker.partitions.find("taken", 0) is not None
-    assert all(directory.is_online for directory in cluster.broker.logs.directories)
+    assert all(directory.is_online for directory in cluster.broker.storage.logs.directories)

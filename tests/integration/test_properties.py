@@ -71,7 +71,7 @@ def test_each_listener_is_told_its_own_address(tmp_path: Path) -> None:
         "listener.security.protocol.map": "INSIDE:PLAINTEXT,OUTSIDE:PLAINTEXT",
     }
     with running(properties, tmp_path) as cluster:
-        for endpoint in cluster.broker.endpoints:
+        for endpoint in cluster.broker.node.endpoints:
             brokers = admin(f"127.0.0.1:{endpoint.port}").list_topics(timeout=10).brokers
             assert [node.port for node in brokers.values()] == [endpoint.port]
 
@@ -106,7 +106,7 @@ def test_topics_are_created_on_fetch(tmp_path: Path) -> None:
             }
         )
         consumer.assign([TopicPartition("read-first", 0, 0)])
-        eventually(lambda: consumer.poll(0.1) or "read-first" in cluster.broker.image.topics_by_name)
+        eventually(lambda: consumer.poll(0.1) or "read-first" in cluster.broker.metadata.image.topics_by_name)
         consumer.close()
 
 
@@ -114,7 +114,7 @@ def test_auto_create_topics_enable_false_creates_nothing(tmp_path: Path) -> None
     with running({"auto.create.topics.enable": "false"}, tmp_path) as cluster:
         outcome = send(cluster.bootstrap, "absent", [b"x"], settings={"message.timeout.ms": "1500"})
         assert code_of(outcome[0]) in (KafkaError._UNKNOWN_TOPIC, KafkaError._MSG_TIMED_OUT)
-        assert not cluster.broker.image.topics_by_name
+        assert not cluster.broker.metadata.image.topics_by_name
 
 
 def test_default_replication_factor_holds_where_none_is_given(tmp_path: Path) -> None:
@@ -331,12 +331,12 @@ def test_max_connections_per_ip_refuses_the_next(tmp_path: Path) -> None:
 
 def test_what_was_set_at_run_time_holds_after_a_restart(tmp_path: Path) -> None:
     with running({}, tmp_path) as cluster:
-        number = str(cluster.broker.broker_id)
+        number = str(cluster.broker.runtime.broker_id)
         set_config(cluster.bootstrap, ResourceType.BROKER, number, "max.connections.per.ip", "70")
         for restarted in (False, True):
             if restarted:
                 cluster.restart()
-            assert cluster.call(lambda: cluster.broker.config.max_connections_per_ip) == 70
+            assert cluster.call(lambda: cluster.broker.runtime.config.max_connections_per_ip) == 70
             assert cluster.call(lambda: cluster.broker.network.max_connections_per_ip) == 70
 
 
@@ -345,7 +345,7 @@ def test_no_session_slots_means_no_sessions(tmp_path: Path) -> None:
         create(cluster.bootstrap, "t")
         send_all(cluster.bootstrap, "t", [b"x"])
         assert len(read(cluster.bootstrap, "t", 1)) == 1
-        assert cluster.call(lambda: len(cluster.broker.fetch_sessions)) == 0
+        assert cluster.call(lambda: len(cluster.broker.context.fetches.sessions)) == 0
 
 
 def test_producer_id_expiration_forgets_idle_producers(tmp_path: Path) -> None:
@@ -371,9 +371,9 @@ def test_later_properties_are_accepted_and_marked(name: str, value: str) -> None
 
 def test_num_recovery_threads_at_run_time_count_for_the_next_shutdown(tmp_path: Path) -> None:
     with running({"num.recovery.threads.per.data.dir": "3"}, tmp_path) as cluster:
-        assert cluster.broker.logs.threads_per_directory == 3
+        assert cluster.broker.storage.logs.threads_per_directory == 3
         set_config(cluster.bootstrap, ResourceType.BROKER, "1", "num.recovery.threads.per.data.dir", "5")
-        eventually(lambda: cluster.broker.logs.threads_per_directory == 5)
+        eventually(lambda: cluster.broker.storage.logs.threads_per_directory == 5)
 
 
 def test_internal_topics_come_to_be_whatever_their_segments_are_to_be() -> None:

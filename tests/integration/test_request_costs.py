@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pytest
 from crc32c import crc32c
 
-from headrace.broker.handlers.list_offsets import MAX_TIMESTAMP
 from headrace.protocol.compression import Compression, compress
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message
@@ -71,6 +70,7 @@ from headrace.protocol.messages.offset_commit_response import OffsetCommitRespon
 from headrace.protocol.messages.offset_fetch_response import OffsetFetchResponse
 from headrace.protocol.messages.produce_response import ProduceResponse
 from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
+from headrace.protocol.offset_timestamps import MAX_TIMESTAMP
 from headrace.protocol.record_spans import varint
 from headrace.testing.cluster import Cluster
 from tests.loop_turns import turns_of

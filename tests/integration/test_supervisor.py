@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import supervisor as supervising
-from headrace.broker.local_cluster import local_ports, local_properties
-from headrace.broker.supervisor import BrokerSpec, SupervisionFailed, Supervisor, write_properties
+from headrace.broker.process import supervisor as supervising
+from headrace.broker.process.local_cluster import local_ports, local_properties
+from headrace.broker.process.supervisor import BrokerSpec, SupervisionFailed, Supervisor, write_properties
 
 SECONDS = 60.0
 
@@ -172,7 +172,7 @@ def test_the_companion_is_looked_after(tmp_path: Path) -> None:
 CHILD = """
 import sys
 from pathlib import Path
-from headrace.broker.supervisor import BrokerSpec, run_supervisor
+from headrace.broker.process.supervisor import BrokerSpec, run_supervisor
 specs = [BrokerSpec(n, Path(p)) for n, p in enumerate(sys.argv[1:], start=1)]
 sys.exit(run_supervisor(specs, on_ready=lambda text: print("ready", text, flush=True),
                         say=lambda text: print(text, flush=True)))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from headrace.broker.local_cluster import local_ports
+from headrace.broker.process.local_cluster import local_ports
 from headrace.cli.main import cli
 from headrace.testing.zookeeper import ZooKeeper
 from headrace.testing.zookeeper_jars import CLASSPATH_VARIABLE, ZooKeeperMissing, find_classpath

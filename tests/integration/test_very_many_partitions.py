@@ -13,7 +13,7 @@ import pytest
 from headrace.broker.fetch import fetching
 from headrace.broker.handlers import metadata as metadata_handler
 from headrace.broker.handlers import produce as produce_handler
-from headrace.broker.late_removals import AT_ONCE as REMOVED_AT_ONCE
+from headrace.broker.storage.late_removals import AT_ONCE as REMOVED_AT_ONCE
 from headrace.protocol.batch import read_header
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages import create_topics_request as create
@@ -151,7 +151,7 @@ class WritingTurns:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._plain = cluster.broker.turns
+        self._plain = cluster.broker.runtime.turns
         self._slices: Counter[object] = Counter()
         """By fetch."""
 
@@ -169,7 +169,7 @@ class WritingTurns:
 @pytest.fixture
 def written_behind_it(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     assert fetching.READ_TOGETHER > 3, "it is read in the first slice"
-    monkeypatch.setattr(cluster.broker, "turns", WritingTurns(cluster))
+    monkeypatch.setattr(cluster.broker.runtime, "turns", WritingTurns(cluster))
 
 
 @pytest.mark.usefixtures("written_behind_it")

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from headrace.broker.apis import BY_KEY
+from headrace.broker.requests.apis import BY_KEY
 from headrace.protocol.message import Message
 from headrace.protocol.messages.create_topics_request import (
     CreatableTopic,

@@ -168,7 +168,7 @@ class Model:
     def pass_time(self, milliseconds: int) -> None:
         self.now += milliseconds
         self.disk.now_ms = self.now
-        self.log.delete_expired_files(self.now)
+        self.log.folder.delete_expired_files(self.now)
 
     def commit(self, share: float) -> None:
         self.committed += int((self.end - self.committed) * share)

@@ -172,7 +172,7 @@ class Campaign:
         self.start = self.log.delete_records_before(self.random.randint(self.start, self.end))
         self.highest_start = max(self.start, self.highest_start)
         self.log.enforce_retention(NOW, self.end)
-        self.log.delete_expired_files(NOW + self.random.choice((0, 100_000)))
+        self.log.folder.delete_expired_files(NOW + self.random.choice((0, 100_000)))
 
     def new_epoch(self) -> None:
         self.epoch += 1

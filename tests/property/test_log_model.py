@@ -199,7 +199,7 @@ class LogModel(RuleBasedStateMachine):
         assert removed == gone
         if gone:
             self.start = max(self.start, bases[gone])
-        self.log.delete_expired_files(now + 60_000)
+        self.log.folder.delete_expired_files(now + 60_000)
 
     # --- stopping ---
 

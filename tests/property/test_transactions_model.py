@@ -201,7 +201,7 @@ class TransactionsModel(RuleBasedStateMachine):
         self._elect(self.leader_id)
 
     def _snapshot(self, log: PartitionLog) -> int:
-        return max((at for at in log.snapshot_offsets if at <= log.end_offset), default=0)
+        return max((at for at in log.folder.snapshot_offsets if at <= log.end_offset), default=0)
 
     @precondition(lambda self: self.leader.high_watermark > self.leader.log.log_start_offset)
     @rule(data=st.data())

@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from headrace.broker.errors import code_of
 from headrace.broker.fetch.reading import PartitionAnswer, Reader, serve_replica
 from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
+from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData

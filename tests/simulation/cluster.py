@@ -10,8 +10,9 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from headrace.broker.assembly import assemble
 from headrace.broker.broker import Broker
-from headrace.broker.world import World
+from headrace.broker.runtime.environment import Environment
 from headrace.config.broker import BrokerConfig
 from headrace.controller.safeguards import ALL_ON as CONTROLLER_ALL_ON
 from headrace.controller.safeguards import ControllerSafeguards
@@ -61,14 +62,14 @@ class BrokerProcess:
         self.is_ready = False
         self.is_stopping = False
 
-    async def run(self, config: BrokerConfig, world: World) -> None:
-        """As `broker/main.py` runs a broker: until it is asked to stop, or cannot go on."""
-        self.broker = Broker(config, world)
+    async def run(self, config: BrokerConfig, environment: Environment) -> None:
+        """As `broker/process/main.py` runs a broker: until it is asked to stop, or cannot go on."""
         try:
+            self.broker = await assemble(config, environment)
             await self.broker.start()
             self.is_ready = True
             self.host.on_ready(self)
-            await self.broker.failure
+            await self.broker.runtime.failure
             await self._stop()
         except (HeadraceError, OSError) as error:
             self.host.cluster.tell(f"{self.loop.name} ends: {error}")
@@ -152,7 +153,7 @@ class SimulatedHost:
         process = self.process = BrokerProcess(self, loop)
         self.clock = SimulatedClock(loop, self.skew_ms)
         self.disk.now_ms = BEGINNING_MS + int(cluster.scheduler.now * 1000)
-        world = World(
+        environment = Environment(
             clock=self.clock,
             disk=self.disk,
             random=Random(self.random.getrandbits(64)),
@@ -165,7 +166,7 @@ class SimulatedHost:
             wholeness=cluster.wholeness,
         )
         cluster.tell(f"{loop.name} starts")
-        loop.create_task(process.run(cluster.config(self.broker_id), world))
+        loop.create_task(process.run(cluster.config(self.broker_id), environment))
 
     def _coordination(self, process: BrokerProcess) -> SimulatedCoordination:
         process.coordination = SimulatedCoordination(self.cluster.ensemble, process.loop, process.loop.name)

@@ -55,10 +55,10 @@ class Coincidences:
         """Of a partition whose leader has to ask another broker for what it wants; `apart`: one that has no
         replica of it. None if there is none."""
         controller = self._decisions.controller()
-        topic = None if controller is None else controller.image.topic(TOPIC)
+        topic = None if controller is None else controller.metadata.image.topic(TOPIC)
         if controller is None or topic is None:
             return None
-        hosts, active = self._cluster.hosts, controller.broker_id
+        hosts, active = self._cluster.hosts, controller.runtime.broker_id
         fitting = [
             index
             for index in range(len(topic))
@@ -220,7 +220,7 @@ class Coincidences:
         """A broker says that it stops, is killed for want of patience, and is back before it is heard."""
         controller = self._decisions.controller()
         host = self._scene.victim()
-        if controller is None or host is None or host.broker_id == controller.broker_id:
+        if controller is None or host is None or host.broker_id == controller.runtime.broker_id:
             return None
         if host.process is None or not host.process.is_ready:
             return None

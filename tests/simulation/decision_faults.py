@@ -26,7 +26,7 @@ class DecisionFaults:
     def controller(self) -> Broker | None:
         for host in self._cluster.hosts:
             broker = host.broker
-            if broker is not None and hasattr(broker, "node") and broker.controller.is_active:
+            if broker is not None and broker.controller.is_active:
                 return broker
         return None
 
@@ -54,7 +54,7 @@ class DecisionFaults:
     def reassign(self) -> str | None:
         """A partition is to be elsewhere, or what was begun is taken back."""
         controller = self.controller()
-        topic = None if controller is None else controller.image.topic(TOPIC)
+        topic = None if controller is None else controller.metadata.image.topic(TOPIC)
         if controller is None or topic is None:
             return None
         index = self._random.randrange(len(topic))
@@ -70,6 +70,6 @@ class DecisionFaults:
             with suppress(HeadraceError):  # it is not the active controller any more
                 await controller.controller.submit(decide)
 
-        host = self._cluster.hosts[controller.broker_id - 1]
+        host = self._cluster.hosts[controller.runtime.broker_id - 1]
         assert host.process is not None
         host.process.loop.create_task(submit())

@@ -27,17 +27,17 @@ def _host(host: SimulatedHost) -> list[str]:
         "stopping" if process.is_stopping else "",
     ]
     broker = process.broker
-    if broker is None or not hasattr(broker, "node"):
+    if broker is None:
         return [f"{process.loop.name}: {' '.join(filter(None, state))}"]
     session = "" if process.coordination is None else process.coordination.session.value
-    fenced = {each.broker_id: (each.epoch, each.fenced) for each in broker.image.brokers.values()}
-    role = "the active controller" if broker.controller.is_active else f"follows {broker.controller_id}"
+    fenced = {each.broker_id: (each.epoch, each.fenced) for each in broker.metadata.image.brokers.values()}
+    role = "the active controller" if broker.controller.is_active else f"follows {broker.node.controller_id}"
     lines = [
         f"{process.loop.name}: {' '.join(filter(None, state))}, session {session},"
-        f" epoch {broker.broker_epoch}, metadata {broker.store.end}, {role},"
+        f" epoch {broker.node.broker_epoch}, metadata {broker.metadata.store.end}, {role},"
         f" brokers (epoch, fenced) {fenced}"
     ]
-    for topic in broker.image.topics_by_name.values():
+    for topic in broker.metadata.image.topics_by_name.values():
         for index in range(len(topic)):
             row = topic.state(index)
             lines.append(

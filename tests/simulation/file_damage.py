@@ -13,9 +13,9 @@ from functools import partial
 from random import Random
 from typing import Final, NamedTuple, cast
 
-from headrace.broker.api import Call
 from headrace.broker.broker import Broker
 from headrace.broker.handlers import delete_records
+from headrace.broker.requests.api import Call
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import BrokerId
 from headrace.log import checkpoints, claims_file, files
@@ -94,7 +94,7 @@ def partition_of(path: str) -> Key | None:
 
 async def _delete(broker: Broker, request: DeleteRecordsRequest, call: Call) -> None:
     with suppress(HeadraceError):
-        await delete_records.handle(broker, request, call)
+        await delete_records.handle(broker.context, request, call)
 
 
 class FileDamage:
@@ -328,8 +328,7 @@ class FileDamage:
     def _is_synced(self, host: SimulatedHost, path: str) -> bool:
         """Before, it cannot leave memory."""
         key, broker = partition_of(path), host.broker
-        partitions = getattr(broker, "partitions", None)
-        found = None if key is None or partitions is None else partitions.find(*key)
+        found = None if key is None or broker is None else broker.partitions.find(*key)
         if found is None:
             return False
         ends = [

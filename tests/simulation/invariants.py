@@ -63,10 +63,7 @@ class Invariants:
         if process is None or process.loop is not loop or process.broker is None:
             return
         broker = process.broker
-        store = getattr(broker, "store", None)
-        if store is None:
-            return
-        if store.end != self._metadata_end.get(loop, -1):
+        if broker.metadata.store.end != self._metadata_end.get(loop, -1):
             self._on_metadata(loop, broker)
             self._find_replicas(host, broker)
         for key, replica in self._replicas[host].items():
@@ -112,19 +109,19 @@ class Invariants:
 
     def _on_metadata(self, loop: ProcessLoop, broker: Broker) -> None:
         """MetadataLogMatching; the applied prefix is the committed prefix; LeaderInIsr."""
-        end, before = broker.store.end, self._metadata_end.get(loop, 0)
+        end, before = broker.metadata.store.end, self._metadata_end.get(loop, 0)
         self._metadata_end[loop] = end
         ensemble = self._cluster.ensemble
         self._require(end <= ensemble.end, "AppliedIsCommitted", f"{loop.name} applied up to {end}")
         self._require(end >= before, "AppliedIsCommitted", f"{loop.name} went back from {before} to {end}")
-        copy = broker.metadata_partition.log
+        copy = broker.metadata.partition.log
         self._require(copy.end_offset >= end, "MetadataLogMatching", f"the copy of {loop.name} is shorter")
-        if METADATA not in self._cluster.hosts[broker.broker_id - 1].damaged:
+        if METADATA not in self._cluster.hosts[broker.runtime.broker_id - 1].damaged:
             compare_metadata(loop.name, broker, before, ensemble.ever)
         if end > self._newest:
             self._newest = end
-            self._registered = {each.broker_id: each.epoch for each in broker.image.brokers.values()}
-            self._on_newest(broker.image)
+            self._registered = {each.broker_id: each.epoch for each in broker.metadata.image.brokers.values()}
+            self._on_newest(broker.metadata.image)
 
     def _on_newest(self, image: MetadataImage) -> None:
         """The newest committed rows: who may lead, and whether they could."""
@@ -339,9 +336,7 @@ class Invariants:
 
     def is_registered(self, broker: Broker) -> bool:
         """The newest row speaks of this incarnation, and not of one before it."""
-        if not hasattr(broker, "node"):
-            return False  # it has not got so far
-        return self._registered.get(broker.broker_id) == broker.broker_epoch
+        return self._registered.get(broker.runtime.broker_id) == broker.node.broker_epoch
 
     def is_whole(self, host: SimulatedHost, key: Key) -> bool:
         """Whether a replica that was damaged holds everything again, read from its files just now."""
@@ -349,9 +344,9 @@ class Invariants:
         if broker is None or row is None or not self.is_registered(broker):
             return False
         replica = self._replicas[host].get(key)
-        if broker.broker_id not in row.replicas:
+        if broker.runtime.broker_id not in row.replicas:
             return replica is None
-        if replica is None or not replica.is_readable or broker.broker_id not in row.isr:
+        if replica is None or not replica.is_readable or broker.runtime.broker_id not in row.isr:
             return False
         if not holds_all(host.disk, replica.partition.log, self._committed(key)):
             return False

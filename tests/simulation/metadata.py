@@ -12,7 +12,7 @@ from tests.simulation.replicas import InvariantBroken
 
 def compare_metadata(name: str, broker: Broker, at: int, known: Mapping[int, Buffer]) -> None:
     """MetadataLogMatching, from offset `at` on."""
-    log, end = broker.metadata_partition.log, broker.store.end
+    log, end = broker.metadata.partition.log, broker.metadata.store.end
     if log.closed or log.directory.failure is not None:
         return
     at = max(at, log.log_start_offset)

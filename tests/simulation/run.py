@@ -223,10 +223,10 @@ class Run:
             host.process is not None and host.process.is_ready for host in self.cluster.hosts
         ):
             return False
-        if any(broker.store.end != self.cluster.ensemble.end for broker in brokers):
+        if any(broker.metadata.store.end != self.cluster.ensemble.end for broker in brokers):
             return False
-        image = brokers[0].image
-        if any(image.brokers[broker.broker_id].fenced for broker in brokers):
+        image = brokers[0].metadata.image
+        if any(image.brokers[broker.runtime.broker_id].fenced for broker in brokers):
             return False
         topic = image.topics_by_name[TOPIC]
         for index in range(len(topic)):

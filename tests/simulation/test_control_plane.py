@@ -93,7 +93,7 @@ def enveloped(request: Message, version: int) -> EnvelopeRequest:
 
 def forwarded(host: SimulatedHost, request: Message, version: int) -> asyncio.Task[bytes]:
     frame = frame_request(request, version, 7, "test")[LENGTH_SIZE:]
-    return begin(host, running(host).channel.forward(frame, "client"))
+    return begin(host, running(host).context.channel.forward(frame, "client"))
 
 
 NO_ELECTION = ElectLeadersRequest(election_type=9, topic_partitions=None, timeout_ms=1000)
@@ -125,7 +125,7 @@ def test_an_envelope_holds_only_what_is_forwarded(cluster: SimulatedCluster) -> 
     """One in another, and again, would cost a copy of the rest each."""
     host = is_active(cluster)
     inner = enveloped(NO_ELECTION, 2)
-    channel = running(host).channel
+    channel = running(host).context.channel
     answer = finish(cluster, begin(host, channel.request(enveloped(inner, 0), EnvelopeResponse)), 2)
     assert answer.error_code == ErrorCode.INVALID_REQUEST
 
@@ -140,7 +140,7 @@ def test_a_broker_that_stops_does_not_wait_for_what_nobody_can_decide(cluster: S
     cluster.cut_ensemble(host)
     task = forwarded(host, NO_ELECTION, 2)
     cluster.run_for(1)
-    draining = begin(host, broker.dispatcher.drain())
+    draining = begin(host, broker.context.in_flight.drain())
     cluster.run_until(lambda: task.done() and draining.done(), 2, "nothing is forwarded any more")
 
 
@@ -177,7 +177,10 @@ def register_twin(cluster: SimulatedCluster, host: SimulatedHost) -> None:
     """Another process, somewhere else, registers under the same broker id."""
     loop = ProcessLoop(cluster.scheduler, "twin")
     twin = SimulatedCoordination(cluster.ensemble, loop, "twin")
-    told = Membership(running(host), twin).describe()
+    broker = running(host)
+    told = Membership(
+        broker.runtime, broker.metadata, broker.storage.logs, broker.node.endpoints, twin
+    ).describe()
     elsewhere = told._replace(endpoints=(Endpoint("PLAINTEXT", "nowhere", 9092),))
 
     async def register() -> None:
@@ -194,23 +197,23 @@ def test_a_process_that_was_replaced_ends(cluster: SimulatedCluster, pick: Any) 
     host.wanted = False
     broker = running(host)
     register_twin(cluster, host)
-    cluster.run_until(broker.failure.done, 10, "the process gives up")
-    assert "broker.id" in str(broker.failure.result())
+    cluster.run_until(broker.runtime.failure.done, 10, "the process gives up")
+    assert "broker.id" in str(broker.runtime.failure.result())
 
 
 def test_a_session_that_was_lost_is_no_replacement(cluster: SimulatedCluster) -> None:
     brokers = [running(host) for host in cluster.hosts]
-    before = [broker.broker_epoch for broker in brokers]
+    before = [broker.node.broker_epoch for broker in brokers]
     cluster.ensemble.expire_all()
     cluster.run_until(
         lambda: all(
-            broker.broker_epoch > epoch and broker.is_alive(broker.broker_id)
+            broker.node.broker_epoch > epoch and broker.metadata.is_alive(broker.runtime.broker_id)
             for broker, epoch in zip(brokers, before, strict=True)
         ),
         30,
         "every broker is back",
     )
-    assert not any(broker.failure.done() for broker in brokers)
+    assert not any(broker.runtime.failure.done() for broker in brokers)
 
 
 # --- tasks that must not die in silence -------------------------------------------------------------------
@@ -227,7 +230,7 @@ def test_a_broker_that_cannot_register_again_says_so(
     broker = running(host)
     monkeypatch.setattr(description, "remember", broken)
     cluster.ensemble.expire_all()
-    cluster.run_until(broker.failure.done, 20, "the broker gives up")
+    cluster.run_until(broker.runtime.failure.done, 20, "the broker gives up")
 
 
 # --- what is on the disk ----------------------------------------------------------------------------------
@@ -240,7 +243,9 @@ def test_a_broker_starts_after_power_was_lost_behind_a_checkpoint(monkeypatch: p
         for number in range(5):
             finish(cluster, forwarded(is_active(cluster), creation(f"topic-{number}"), 7), 10)
         host = resigned(cluster)
-        cluster.run_until(lambda: running(host).store.checkpoint_end > 0, 10, "there is a checkpoint")
+        cluster.run_until(
+            lambda: running(host).metadata.store.checkpoint_end > 0, 10, "there is a checkpoint"
+        )
         host.wanted = False
         monkeypatch.setattr(host.disk, "crash", partial(host.disk.crash, keep=0.0))
         host.lose_power()
@@ -326,7 +331,7 @@ def test_all_brokers_go_by_one_minimum_of_replicas(cluster: SimulatedCluster) ->
     for host in cluster.hosts:
         broker = running(host)
         cluster.run_until(lambda b=broker: b.store.end == cluster.ensemble.end, 10, "it has followed")  # type: ignore[misc]  # the default binds the loop's broker
-        assert broker.image.broker_configs(None)["min.insync.replicas"] == "2"
+        assert broker.metadata.image.broker_configs(None)["min.insync.replicas"] == "2"
 
 
 def test_metadata_that_zookeeper_has_lost_stops_no_broker(cluster: SimulatedCluster) -> None:
@@ -342,7 +347,7 @@ def test_metadata_that_zookeeper_has_lost_stops_no_broker(cluster: SimulatedClus
     cluster.run_until(lambda: not is_led(), 30, "the controllership is lost")
     cluster.run_for(30)
     assert not is_led()
-    assert not any(running(host).failure.done() for host in cluster.hosts)
+    assert not any(running(host).runtime.failure.done() for host in cluster.hosts)
     ensemble.batches.append(last)
-    ensemble.end = running(cluster.hosts[0]).store.end
+    ensemble.end = running(cluster.hosts[0]).metadata.store.end
     cluster.run_until(is_led, 30, "somebody is the active controller")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from headrace.broker.api import Call
 from headrace.broker.handlers import delete_records
+from headrace.broker.requests.api import Call
 from headrace.network.connection import Connection
 from headrace.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from headrace.protocol.messages.delete_records_request import (
@@ -49,7 +49,7 @@ def test_what_was_deleted_does_not_come_back_from_a_follower_that_is_killed() ->
         topic = DeleteRecordsTopic(name="orders", partitions=[asked])
         request = DeleteRecordsRequest(topics=[topic], timeout_ms=5000)
         call = Call(2, None, cast(Connection, None))
-        answer = finish(cluster, begin(host, delete_records.handle(running(host), request, call)), 2)
+        answer = finish(cluster, begin(host, delete_records.handle(running(host).context, request, call)), 2)
         (result,) = answer.topics[0].partitions
         assert (result.error_code, result.low_watermark) == (0, 2)
         for each in cluster.hosts:

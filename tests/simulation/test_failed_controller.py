@@ -22,7 +22,7 @@ def test_a_broker_whose_only_directory_failed_is_gone_soon(is_active: bool) -> N
         for operation in ("pwrite", "sync", "open"):
             host.disk.faults.append(Fault(operation, "/data", errno.EIO))
         host.wanted = False
-        broker.logs.directories[0].fail(OSError(errno.EIO, "Input/output error"), "write to it")
-        it.cluster.run_until(broker.failure.done, 5, "fatal error: the broker stops")
+        broker.storage.logs.directories[0].fail(OSError(errno.EIO, "Input/output error"), "write to it")
+        it.cluster.run_until(broker.runtime.failure.done, 5, "fatal error: the broker stops")
         it.cluster.run_until(lambda: host.process is not process, 3, "it has stopped")
         it.cluster.run_until(lambda: it.in_sync() == 2, 10, "it is fenced")

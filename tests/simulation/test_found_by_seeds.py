@@ -62,8 +62,8 @@ class Scene:
 
     def row(self, partition: int = 0) -> PartitionState:
         """As whoever has the newest metadata sees it."""
-        newest = max(self.cluster.brokers(), key=lambda broker: broker.store.end)
-        return newest.image.topics_by_name[TOPIC].state(partition)
+        newest = max(self.cluster.brokers(), key=lambda broker: broker.metadata.store.end)
+        return newest.metadata.image.topics_by_name[TOPIC].state(partition)
 
     def in_sync(self) -> int:
         """In the partition where the fewest are."""
@@ -83,7 +83,7 @@ class Scene:
         if not all(host.process is not None and host.process.is_ready for host in self.cluster.hosts):
             return False
         brokers = self.cluster.brokers()
-        ends = {broker.store.end for broker in brokers}
+        ends = {broker.metadata.store.end for broker in brokers}
         return self.in_sync() == len(self.cluster.hosts) and ends == {self.cluster.ensemble.end}
 
 
@@ -169,7 +169,7 @@ def test_a_broker_with_a_full_disk_does_not_register_as_one_that_has_lost_it() -
         assert broker is not None
         cluster.cut_ensemble(full)
         cluster.run_until(lambda: not cluster.ensemble.members(), 20, "its session expires")
-        broker.logs.directories[0].failure = StorageError("full")  # nobody has told it to end yet
+        broker.storage.logs.directories[0].failure = StorageError("full")  # nobody has told it to end yet
         cluster.heal_ensemble()
         cluster.run_for(0.5)  # it has a session again, and would have registered
         told = [decode(each.broker_id, each.description) for each in cluster.ensemble.members().values()]
@@ -177,4 +177,4 @@ def test_a_broker_with_a_full_disk_does_not_register_as_one_that_has_lost_it() -
 
 
 def _has_registered(host: SimulatedHost) -> bool:
-    return host.broker is not None and hasattr(host.broker, "node") and host.broker.broker_epoch >= 0
+    return host.broker is not None and host.broker.node.broker_epoch >= 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.broker.mending import Mending
+from headrace.broker.storage.mending import Mending
 from headrace.replication.partition import Partition
 from tests.simulation.cluster import SimulatedHost
 from tests.simulation.test_found_by_seeds import Scene, scene
@@ -51,14 +51,16 @@ def test_only_what_is_lost_is_fetched(leads: bool, way: str) -> None:
         host.disk.put(FIRST, harmed)
         broker = host.broker
         assert broker is not None
-        it.cluster.run_until(lambda: broker.metrics.scrub.ranges_mended == 1, 60, "the range is mended")
+        it.cluster.run_until(
+            lambda: broker.runtime.metrics.scrub.ranges_mended == 1, 60, "the range is mended"
+        )
         assert host.disk.content(FIRST) == whole
         it.cluster.run_for(5.0)
         assert strays(host) == []
         assert it.in_sync() == 3
         assert (it.row().leader, it.row().leader_epoch) == (row.leader, row.leader_epoch)
-        assert broker.metrics.scrub.damage_found == 1
-        assert broker.integrity.unmended() == []
+        assert broker.runtime.metrics.scrub.damage_found == 1
+        assert broker.storage.integrity.unmended() == []
 
 
 def test_it_is_tried_again_while_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:

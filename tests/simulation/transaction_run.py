@@ -114,10 +114,10 @@ class TransactionRun(Run):
         """Every partition has a leader, which has no open transaction; no marker is on its way."""
         if not self._is_whole():
             return False
-        brokers = {int(broker.broker_id): broker for broker in self.cluster.brokers()}
+        brokers = {int(broker.runtime.broker_id): broker for broker in self.cluster.brokers()}
         if any(len(broker.coordinators.transaction_ends) for broker in brokers.values()):
             return False
-        topic = next(iter(brokers.values())).image.topics_by_name[TOPIC]
+        topic = next(iter(brokers.values())).metadata.image.topics_by_name[TOPIC]
         logs = [brokers[topic.leader(index)].partitions.get(TOPIC, index).log for index in range(len(topic))]
         return all(log.producers.first_undecided_offset is None for log in logs)
 

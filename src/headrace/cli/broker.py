@@ -33,8 +33,8 @@ def broker(path: str, override: dict[str, str]) -> int:
 
 
 def serve(properties: dict[str, str]) -> int:
-    from headrace.broker.main import ReadyInfo, run_broker
-    from headrace.broker.supervisor import die_with_parent
+    from headrace.broker.process.main import ReadyInfo, run_broker
+    from headrace.broker.process.supervisor import die_with_parent
     from headrace.config.broker import BrokerConfig
 
     die_with_parent()

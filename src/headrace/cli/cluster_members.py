@@ -14,7 +14,7 @@ from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 
 if TYPE_CHECKING:
-    from headrace.broker.metadata_recovery import MetadataCopy
+    from headrace.broker.storage.metadata_recovery import MetadataCopy
     from headrace.config.zookeeper_address import ZooKeeperAddress
 
 
@@ -84,7 +84,7 @@ def recover_metadata(
     as you can reach, and start the brokers again afterwards. No data of any topic is touched. What the copy
     does not know, a topic that was created in the last second for instance, is not known afterwards.
     """
-    from headrace.broker.metadata_recovery import best_copy, read_copy
+    from headrace.broker.storage.metadata_recovery import best_copy, read_copy
     from headrace.config.zookeeper_address import parse_zookeeper_connect
 
     address = parse_zookeeper_connect(zookeeper, "--zookeeper")

@@ -49,8 +49,8 @@ def host(path: str, brokers: str, override: dict[str, str], print_only: bool) ->
     Leave room between the ids and the ports of two listeners. zookeeper.connect must be set. A broker that
     dies is started again. When all serve, it prints one line: `ready bootstrap=HOST:PORT,...`.
     """
-    from headrace.broker.local_cluster import host_properties
-    from headrace.broker.supervisor import BrokerSpec, run_supervisor, write_properties
+    from headrace.broker.process.local_cluster import host_properties
+    from headrace.broker.process.supervisor import BrokerSpec, run_supervisor, write_properties
     from headrace.config.properties_file import read_properties
 
     base = {**read_properties(path), **override}

@@ -91,7 +91,7 @@ def adopt(
     DIR is a partition's directory (orders-0), or a log dir of Kafka: then every topic in it, except those
     that brokers keep for themselves. Stop the Kafka broker first. Its files are not changed.
     """
-    from headrace.broker.adoption import Source, adopt, find_sources
+    from headrace.broker.storage.adoption import Source, adopt, find_sources
 
     def progress(source: Source) -> None:
         click.echo(f"copying {source.partition} ({source.bytes} bytes)", err=True)

@@ -44,7 +44,7 @@ def registry(bootstrap: str, listen: str, topic: str) -> None:
             f"the registry needs {' and '.join(missing)}",
             "install it with `pip install 'headrace[registry]'`",
         )
-    from headrace.broker.logging import configure
+    from headrace.broker.runtime.logging import configure
     from headrace.registry.server import run
 
     configure()

@@ -75,8 +75,8 @@ def _cluster(
     racks: str | None,
     stack: contextlib.ExitStack,
 ) -> int:
-    from headrace.broker.local_cluster import local_ports, local_properties
-    from headrace.broker.supervisor import BrokerSpec, run_supervisor, write_properties
+    from headrace.broker.process.local_cluster import local_ports, local_properties
+    from headrace.broker.process.supervisor import BrokerSpec, run_supervisor, write_properties
     from headrace.config.zookeeper_address import parse_zookeeper_connect
 
     if (directory / "meta.properties").exists():

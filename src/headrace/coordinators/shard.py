@@ -34,11 +34,15 @@ class Shard(Protocol):
         ...
 
 
+TimerOperation = Callable[[int], Decision[Any]]
+"""Told the time at which it runs, which may be later than it was due."""
+
+
 class Timers(Protocol):
     """Given to a shard. A timer fires once, as an operation of its own; what it decides is written like any
     other decision. All timers end with the shard."""
 
-    def set(self, name: object, delay_ms: float, operation: Callable[[], Decision[Any]]) -> None:
+    def set(self, name: object, delay_ms: float, operation: TimerOperation) -> None:
         """Arm, or arm again: the earlier one of the same name is forgotten. Moving one later is cheap."""
         ...
 

@@ -1,4 +1,4 @@
-"""Domain errors, by blame. They carry no wire code: `broker/errors.py` translates each one, once.
+"""Domain errors, by blame. They carry no wire code: `broker/requests/errors.py` translates each one, once.
 
 The text of an error reaches a person: it says what is wrong and, where something can be done, what to do.
 """

@@ -16,12 +16,12 @@ from headrace.log.resident_reads import find_resident
 from headrace.log.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
-    from headrace.log.partition_log import PartitionLog
     from headrace.log.segment import Segment
+    from headrace.log.segment_chain import SegmentChain
 
 
 def aborted_in(
-    log: PartitionLog, offset: int, records: FileRange, *, wait: bool = True
+    log: SegmentChain, offset: int, records: FileRange, *, wait: bool = True
 ) -> list[AbortedTransaction]:
     """Those of `records`, which `log.read` has found for `offset`. Perhaps a few more: where the records end
     is only known as well as the offset index knows it. Without `wait`, ColdRead where a disk would have to
@@ -51,7 +51,7 @@ def _holds(segment: Segment, offset: int, records: FileRange, wait: bool) -> boo
     return position == records.position and records.position < segment.size
 
 
-def _end_of(log: PartitionLog, place: int, records: FileRange, wait: bool) -> int:
+def _end_of(log: SegmentChain, place: int, records: FileRange, wait: bool) -> int:
     """An offset at or behind the last record of the range. Without the index, the end of the segment."""
     segment = log.segments[place]
     end = records.position + records.length

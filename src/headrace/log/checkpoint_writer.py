@@ -398,7 +398,7 @@ class CheckpointJob:
         higher = []
         for log, start, truncations in self._raised:
             if truncations == log.truncations:
-                log.durable_start = max(log.durable_start, start)
+                log.note_durable_start(start)
                 higher.append(log)
             if log.durable_start < log.log_start_offset and not log.closed:
                 self._owner.directory.raised[log] = None

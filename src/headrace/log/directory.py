@@ -11,7 +11,7 @@ from __future__ import annotations
 import errno
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 from headrace.core.errors import DiskFull, StorageError, TooManyOpenFiles
@@ -21,9 +21,6 @@ from headrace.log import wholeness
 from headrace.log.descriptors import RESERVE, is_lack_of_descriptors
 from headrace.log.full_disk import is_full_disk
 from headrace.log.index_blocks import IndexBlocks
-
-if TYPE_CHECKING:
-    from headrace.log.segment_chain import SegmentChain
 
 Lowered = tuple[int, int, int]
 """Recovery point, log start and end of a log that is about to be cut."""
@@ -48,6 +45,12 @@ class HoldsFile(Protocol):
     def release(self) -> None:
         """Let go of the descriptor; it is opened again when it is needed."""
         ...
+
+
+class WatchedLog(Protocol):
+    """A log that its directory remembers, because something of it is not on the disk yet."""
+
+    def flush_is_due(self, now_ms: int) -> bool: ...
 
 
 class LogDirectory:
@@ -98,9 +101,9 @@ class LogDirectory:
         self._on_loss = on_loss
         self.max_open = max_open
         self._lent: deque[HoldsFile] = deque()
-        self.dirty: dict[SegmentChain, None] = {}
+        self.dirty: dict[WatchedLog, None] = {}
         """Logs with something that is not synced, as they came. (A set is ordered by addresses in memory.)"""
-        self.raised: dict[SegmentChain, None] = {}
+        self.raised: dict[WatchedLog, None] = {}
         """Logs whose start was raised, which a restart would not find yet."""
         self.on_raised: Callable[[], None] = _nobody_asks
         """Called when another one is among them: a checkpoint is wanted soon."""
@@ -155,7 +158,7 @@ class LogDirectory:
     def admits_producer(self) -> bool:
         return self.on_new_producer()
 
-    def note_raised(self, log: SegmentChain) -> None:
+    def note_raised(self, log: WatchedLog) -> None:
         self.raised[log] = None
         self.on_raised()
 

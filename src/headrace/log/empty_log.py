@@ -48,5 +48,5 @@ def empty_log(
         recovery_point=0,
         topic_id=topic_id,
     )
-    log.note_unsynced(f"{path}/{files.PARTITION_METADATA}")
+    log.folder.note_unsynced(f"{path}/{files.PARTITION_METADATA}")
     return log

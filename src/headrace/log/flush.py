@@ -1,6 +1,6 @@
 """A flush in three steps, so that the event loop never waits for the disk.
 
-`SegmentChain.take_flush` notes on the loop what has to be synced; `run` does it, in a thread; `done`, on
+`DurableLog.take_flush` notes on the loop what has to be synced; `run` does it, in a thread; `done`, on
 the loop again, moves the recovery point. Until then nothing that the job covers counts as durable.
 """
 
@@ -14,8 +14,8 @@ from headrace.log import files
 from headrace.log.descriptors import wait_for_descriptors
 
 if TYPE_CHECKING:
+    from headrace.log.durable_log import DurableLog
     from headrace.log.manifest import Listing
-    from headrace.log.segment_chain import SegmentChain
 
 
 class FlushJob:
@@ -35,7 +35,7 @@ class FlushJob:
 
     def __init__(
         self,
-        log: SegmentChain,
+        log: DurableLog,
         disk: Disk,
         open_files: Sequence[File],
         paths: Sequence[str],
@@ -85,4 +85,4 @@ class FlushJob:
 
     def failed(self) -> None:
         """After `run` raised. The directory is offline already."""
-        self.log.flush_in_progress = False
+        self.log.flush_failed()

@@ -59,6 +59,6 @@ class IndexRepair:
         fresh.reads, fresh.appended_from = old.reads, old.appended_from
         log.replace_segments(place, 1, fresh)
         for path in fresh.index_paths()[:2]:
-            log.note_unsynced(path)
+            log.folder.note_unsynced(path)
         log.mark_unsynced(now_ms)
         return fresh

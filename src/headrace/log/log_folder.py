@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.core.errors import NotLeader
 from headrace.core.ids import TopicPartition
 from headrace.log import files
 from headrace.log.directory import LogDirectory
@@ -12,14 +11,13 @@ from headrace.log.segment import Segment
 
 
 class LogFolder:
-    """Invariant: a log that is closed touches no file. Another may have its name by then."""
+    """A part of its log, which alone uses it: a log that is closed touches no file, since another may have
+    its name by then."""
 
     __slots__ = (
         "_expired_files",
         "_unsynced_paths",
-        "closed",
         "directory",
-        "is_open",
         "jumps",
         "path",
         "snapshot_offsets",
@@ -44,18 +42,6 @@ class LogFolder:
         """Small files to sync, and a sign that the folder itself has changed; None: nothing has."""
         self._expired_files: list[tuple[int, str]] | None = None
         """(when, path) of renamed files that wait to be removed."""
-        self.closed = False
-        self.is_open = True
-        """Neither closed nor being truncated: it may be read and written."""
-
-    def require_open(self) -> None:
-        """A log that was deleted or closed must not touch the files that have its name now, and what a thread
-        is about to cut off is nobody's to see."""
-        self.directory.require_online()
-        if self.closed:
-            raise NotLeader(f"the log of {self.topic_partition} was closed")
-        if not self.is_open:
-            raise NotLeader(f"the log of {self.topic_partition} is being truncated")
 
     # --- what must be synced ---
 
@@ -67,6 +53,16 @@ class LogFolder:
         self.note_folder_changed()
         assert self._unsynced_paths is not None
         self._unsynced_paths.append(path)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the folder itself must be synced."""
+        return self._unsynced_paths is not None
+
+    def take_unsynced(self) -> list[str]:
+        """Of the small files that are to be synced; whoever takes them syncs them."""
+        paths, self._unsynced_paths = self._unsynced_paths or [], None
+        return paths
 
     # --- batches behind a gap ---
 
@@ -100,6 +96,12 @@ class LogFolder:
     def snapshot_path(self, offset: int) -> str:
         return f"{self.path}/{files.numbered(offset)}{files.SNAPSHOT}"
 
+    def write_snapshot(self, offset: int, content: bytes) -> None:
+        path = self.snapshot_path(offset)
+        files.replace(self.directory.disk, path, content, sync=False)
+        self.snapshot_offsets.append(offset)
+        self.note_unsynced(path)
+
     def drop_snapshots(self, *, before: int | None = None, above: int | None = None) -> None:
         """Remove those that lie before an offset (the newest of them stays) or above one."""
         offsets = self.snapshot_offsets
@@ -125,6 +127,20 @@ class LogFolder:
                 continue
             self._expired_files.append((when_ms, path + files.DELETED))
         segment.release()
+
+    def rename_away(self, segment: Segment) -> list[str]:
+        """The files of a segment get names that mean nothing, to be removed by the caller: that takes long
+        where they are large."""
+        renamed = []
+        for suffix in files.SEGMENT_SUFFIXES:
+            path = segment.path(suffix)
+            try:
+                self.directory.disk.rename(path, path + files.DELETED)
+            except FileNotFoundError:
+                continue
+            renamed.append(path + files.DELETED)
+        segment.release()
+        return renamed
 
     def take_expired_files(self, now_ms: int) -> list[str]:
         """What was renamed long enough ago, to be removed by whoever asks: that may take long."""

@@ -25,7 +25,7 @@ from headrace.protocol.record_spans import first_at_time, latest
 from headrace.protocol.records import open_batch
 
 if TYPE_CHECKING:
-    from headrace.log.partition_log import PartitionLog
+    from headrace.log.segment_chain import SegmentChain
 
 
 MAX_OPENED: Final = 16
@@ -113,7 +113,7 @@ def _ask(question: BatchQuestion, answers: Answers | None) -> TimestampOffset | 
 
 
 def offset_for_timestamp(
-    log: PartitionLog, timestamp: int, limit: int, answers: Answers | None = None
+    log: SegmentChain, timestamp: int, limit: int, answers: Answers | None = None
 ) -> TimestampOffset | None:
     for segment in log.segments:
         if segment.base_offset >= limit:
@@ -126,7 +126,7 @@ def offset_for_timestamp(
 
 
 def _first_at_or_after(
-    log: PartitionLog, segment: Segment, timestamp: int, limit: int, answers: Answers | None
+    log: SegmentChain, segment: Segment, timestamp: int, limit: int, answers: Answers | None
 ) -> TimestampOffset | None:
     first = segment.locate(max(segment.time_floor(timestamp), log.log_start_offset))
     if first is None:
@@ -145,7 +145,7 @@ def _first_at_or_after(
 
 
 def _in_batch(
-    log: PartitionLog,
+    log: SegmentChain,
     file: Readable,
     position: int,
     header: BatchHeader,
@@ -160,7 +160,7 @@ def _in_batch(
 
 
 def max_timestamp_offset(
-    log: PartitionLog, limit: int, answers: Answers | None = None
+    log: SegmentChain, limit: int, answers: Answers | None = None
 ) -> TimestampOffset | None:
     candidates = _visible(log, limit)
     best = max(candidates, key=Segment.largest_timestamp, default=None)
@@ -170,7 +170,7 @@ def max_timestamp_offset(
     return _largest_visible(log, candidates, limit, answers) if found is None else found
 
 
-def _visible(log: PartitionLog, limit: int) -> list[Segment]:
+def _visible(log: SegmentChain, limit: int) -> list[Segment]:
     """The segments that are not altogether below the log start or above the limit."""
     found = log.segments
     ends = [segment.base_offset for segment in found[1:]] + [log.end_offset]
@@ -182,7 +182,7 @@ def _visible(log: PartitionLog, limit: int) -> list[Segment]:
 
 
 def _largest_as_told(
-    log: PartitionLog, segment: Segment, limit: int, answers: Answers | None
+    log: SegmentChain, segment: Segment, limit: int, answers: Answers | None
 ) -> TimestampOffset | None:
     """The record with the largest time of a segment, which knows its batch; None if it may not be seen."""
     largest = segment.largest_timestamp()
@@ -198,7 +198,7 @@ def _largest_as_told(
 
 
 def _largest_visible(
-    log: PartitionLog, candidates: list[Segment], limit: int, answers: Answers | None
+    log: SegmentChain, candidates: list[Segment], limit: int, answers: Answers | None
 ) -> TimestampOffset | None:
     """The slow way, for when the largest timestamp of all lies below the log start or above the limit, or is
     only claimed. Segments and batches come with what they claim, the largest first, until no claim is left
@@ -232,7 +232,7 @@ def _is_better(found: TimestampOffset, best: TimestampOffset) -> bool:
     return (found.timestamp, -found.offset) > (best.timestamp, -best.offset)
 
 
-def _claims(log: PartitionLog, segment: Segment, limit: int, most: int) -> list[tuple[int, BatchHeader]]:
+def _claims(log: SegmentChain, segment: Segment, limit: int, most: int) -> list[tuple[int, BatchHeader]]:
     """Where the batches are that may be seen, and their headers."""
     first = segment.locate(log.log_start_offset)
     if first is None:

@@ -357,7 +357,7 @@ class LogManager:
     def take_expired_files(self, now_ms: int) -> list[tuple[LogDirectory, str]]:
         """Renamed segments whose delay is over, for `Removals.remove_files`, which may run in a thread."""
         online = [log for log in self.logs.values() if log.directory.is_online]
-        return [(log.directory, path) for log in online for path in log.take_expired_files(now_ms)]
+        return [(log.directory, path) for log in online for path in log.folder.take_expired_files(now_ms)]
 
     def due_flushes(self, now_ms: int) -> list[PartitionLog]:
         """Logs whose flush settings, or a sealed segment, ask for a flush now."""

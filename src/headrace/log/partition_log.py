@@ -3,14 +3,10 @@
 Synchronous and without a clock: `now_ms` is given. One owner calls it; nothing here is safe for threads
 except `FlushJob.run` and `TruncationJob.run`. Every error of the disk is a StorageError, and takes the
 whole directory offline. (A lack of descriptors is no error of the disk.)
-
-`read` answers like Kafka: the last batch of an answer may be cut off at `max_bytes`, which every client copes
-with, and which saves looking for its beginning. Only the first one is whole if it is to be sent at all.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -18,25 +14,19 @@ from headrace.core.errors import (
     CorruptBatch,
     DoesNotFollow,
     FencedLeaderEpoch,
-    OffsetOutOfRange,
     StorageError,
 )
-from headrace.core.ports import Buffer, FileRange
-from headrace.log import aborted, lookup, resident_reads, retention
+from headrace.core.ports import Buffer
+from headrace.log import retention
 from headrace.log.claims_file import first_checksum
 from headrace.log.descriptors import is_lack_of_descriptors
-from headrace.log.empty_file import EMPTY_FILE
-from headrace.log.lookup import Answers, TimestampOffset
+from headrace.log.log_reads import LogReads
 from headrace.log.producer_replay import take_over
 from headrace.log.retention import RetentionJob
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
-from headrace.log.segment_chain import SegmentChain
-from headrace.log.transaction_index import AbortedTransaction
 from headrace.log.truncation import TruncationJob, lower_together
 from headrace.protocol.batch import CONTROL_FLAG, HEADER_SIZE, LOG_OVERHEAD, BatchHeader, check
 
-LogSlice = FileRange
-EMPTY_SLICE: Final = LogSlice(EMPTY_FILE, 0, 0)
 _ASSIGN: Final = Struct(">qii").pack_into
 """Base offset, batch length, leader epoch: the head of a batch, outside its checksum."""
 NEWEST_EPOCH: Final = 2**31 - 1
@@ -53,8 +43,12 @@ class AppendResult(NamedTuple):
     duplicate: bool
 
 
-class PartitionLog(SegmentChain):
-    """What the broker uses: append, read, look up, shorten. The files themselves are the chain's work."""
+class PartitionLog(LogReads):
+    """What the broker uses: append, read, look up, shorten.
+
+    One object of four layers, each in its file, because an append moves fields of all of them, for each
+    batch: the chain of segments, what of it is on the disk, how it is read, and this.
+    """
 
     __slots__ = ()
 
@@ -213,7 +207,7 @@ class PartitionLog(SegmentChain):
         before = checked[-2][1].next_offset if len(checked) > 1 else self.end_offset
         if last.base_offset != before:
             ends = (self.end_offset, self.synced_offset, self._flush_offset)
-            self.note_jump(last.base_offset, last.next_offset, ends)
+            self.folder.note_jump(last.base_offset, last.next_offset, ends)
 
     def _write(self, segment: Segment, batches: memoryview) -> None:
         try:
@@ -274,142 +268,14 @@ class PartitionLog(SegmentChain):
             raise self.directory.refuse(error, f"note an epoch of {self.topic_partition}") from error
         self.latest_epoch = self.epochs.latest
 
-    # --- reading ---
-
-    def read(self, offset: int, max_bytes: int, *, limit: int, min_one: bool) -> LogSlice:
-        """Where the bytes from the batch that holds `offset` on are, up to `limit`, within one segment."""
-        if not self.is_open or self.directory.failure is not None:
-            self.require_open()
-        segment = self._active
-        if offset < segment.base_offset:
-            return self._read_sealed(offset, max_bytes, limit, min_one)
-        end_offset = self.end_offset
-        if offset > end_offset or offset < self.log_start_offset:
-            raise self._out_of_range(offset)
-        if offset >= limit or offset == end_offset:
-            return EMPTY_SLICE
-        try:
-            position = segment.position_of(offset)
-            end = segment.size if limit >= end_offset else segment.position_of(limit)
-            return self._slice(segment, position, end, max_bytes, min_one)
-        except OSError as error:
-            raise self.directory.fail(error, f"read {self.topic_partition}") from error
-
-    def _read_sealed(self, offset: int, max_bytes: int, limit: int, min_one: bool) -> LogSlice:
-        if offset < self.log_start_offset:
-            raise self._out_of_range(offset)
-        place = max(bisect_right(self._bases, offset) - 1, 0)
-        try:
-            while place < len(self.segments):
-                segment = self.segments[place]
-                if offset >= limit or segment.base_offset >= limit:
-                    break
-                position = segment.position_of(offset)
-                if position < segment.size:
-                    ends = self._bases[place + 1] if place + 1 < len(self._bases) else self.end_offset
-                    end = segment.size if limit >= ends else segment.position_of(limit)
-                    return self._slice(segment, position, end, max_bytes, min_one)
-                place += 1  # compaction left nothing at the end of that segment
-        except OSError as error:
-            raise self.directory.fail(error, f"read {self.topic_partition}") from error
-        return EMPTY_SLICE
-
-    def read_resident(
-        self, offset: int, max_bytes: int, *, limit: int, min_one: bool, probe: bool = True
-    ) -> LogSlice:
-        """As `read`, for the event loop: ColdRead where that would wait for a disk, or give out bytes that
-        came from one and were not verified. `probe`: look whether the range is in memory as well."""
-        if self.closed or self.directory.failure is not None:
-            self.require_open()
-        end_offset = self.end_offset
-        if offset > end_offset or offset < self.log_start_offset:
-            raise self._out_of_range(offset)
-        if offset >= limit or offset == end_offset:
-            return EMPTY_SLICE
-        segment = self._active
-        if offset >= segment.base_offset and segment.open_file is not None:
-            position = segment.recent_position(offset)
-            if position >= segment.appended_from:  # what was just appended is in memory
-                end = segment.size if limit >= end_offset else segment.recent_position(limit)
-                if end >= 0 and (end - position <= max_bytes):
-                    return _NEW(LogSlice, (segment.open_file, position, end - position))
-        try:
-            found = resident_reads.find_range(self, offset, max_bytes, limit, min_one, probe)
-        except OSError as error:
-            raise self.directory.fail(error, f"read {self.topic_partition}") from error
-        return EMPTY_SLICE if found is None else found
-
-    def _slice(self, segment: Segment, position: int, end: int, max_bytes: int, min_one: bool) -> LogSlice:
-        length = end - position
-        file = segment.file()
-        if length > max_bytes:
-            first = int.from_bytes(segment.unverified().pread(4, position + 8), "big") + LOG_OVERHEAD
-            if first > max_bytes:
-                if not min_one:
-                    return EMPTY_SLICE
-                max_bytes = first
-            if length > max_bytes:
-                length = max_bytes
-        if length <= 0:
-            return EMPTY_SLICE
-        if not file.is_resident(position, length):
-            segment.distrust()  # whoever reads it now need not verify it
-        return LogSlice(file, position, length)
-
-    def size_from(self, offset: int) -> int:
-        """About how many bytes lie from `offset` on: exactly, if that is in the active segment."""
-        size = 0
-        for segment in reversed(self.segments):
-            size += segment.size
-            if segment.base_offset <= offset:
-                return size - (segment.position_of(offset) if segment is self._active else 0)
-        return size
-
-    def aborted_in(self, offset: int, records: LogSlice, *, wait: bool = True) -> list[AbortedTransaction]:
-        """The aborted transactions that `records`, read from `offset` on, may hold records of. Without
-        `wait`, ColdRead where that would wait for a disk."""
-        try:
-            return aborted.aborted_in(self, offset, records, wait=wait)
-        except OSError as error:
-            raise self.directory.fail(error, f"read {self.topic_partition}") from error
-
-    def _out_of_range(self, offset: int) -> OffsetOutOfRange:
-        return OffsetOutOfRange(
-            f"offset {offset} of {self.topic_partition} is outside "
-            f"[{self.log_start_offset}, {self.end_offset}]"
-        )
-
-    def offset_for_timestamp(
-        self, timestamp: int, limit: int, answers: Answers | None = None
-    ) -> TimestampOffset | None:
-        """The first record below `limit` whose time is at least `timestamp`. Raises `Unopened` if a batch is
-        to be opened elsewhere first, which the caller allows by giving the answers that there are."""
-        self.require_open()
-        try:
-            return lookup.offset_for_timestamp(self, timestamp, limit, answers)
-        except OSError as error:
-            raise self.directory.fail(error, f"look up a time in {self.topic_partition}") from error
-
-    def max_timestamp_offset(self, limit: int, answers: Answers | None = None) -> TimestampOffset | None:
-        """The first record below `limit` with the largest time of all; `answers` as above."""
-        self.require_open()
-        try:
-            return lookup.max_timestamp_offset(self, limit, answers)
-        except OSError as error:
-            raise self.directory.fail(error, f"look up a time in {self.topic_partition}") from error
-
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        return self.epochs.end_offset_for(epoch, self.end_offset)
-
     # --- shortening ---
 
     def take_truncation(self, offset: int, *, fully: bool = False) -> TruncationJob:
         """Close the log, until the job is done, to drop everything from `offset` on; a batch that holds
         `offset` inside goes whole. `fully`: drop everything, and go on at `offset`."""
         self.require_open()
-        self.truncations += 1
-        self.truncation = job = TruncationJob(self, offset, fully=fully)
-        self.is_open = False
+        job = TruncationJob(self, offset, fully=fully)
+        self.close_for(job)
         return job
 
     def truncate_to(self, offset: int) -> None:

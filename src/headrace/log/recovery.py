@@ -352,15 +352,14 @@ class _Loader:
             snapshot_offsets=self.snapshots,
             manifest=self.proof.save_manifest(self.segments, start, self.made_anew),
         )
-        log.jumps = self.jumps
-        log.drop_jumps([jump for jump in log.jumps if jump[1] > log.end_offset])
+        is_whole = self.trusted and bool(self.snapshots) and self.snapshots[-1] == self.end_offset
+        has_side = is_whole and self.segments[-1].base_offset not in self.made_anew
+        log.resume(jumps=self.jumps, is_whole=is_whole, side=self.proof.beside_last if has_side else None)
         log.resume_clock(self.now_ms)
-        if self.trusted and self.snapshots and self.snapshots[-1] == self.end_offset:
-            log.closed_at = log.indexes_synced_at = self.end_offset
-            if self.segments[-1].base_offset not in self.made_anew:
-                log.side = self.proof.beside_last
         if not self.trusted and self.was_empty:
-            log.note_unsynced(f"{self.path}/{files.PARTITION_METADATA}")  # with its first flush, as a new one
+            log.folder.note_unsynced(
+                f"{self.path}/{files.PARTITION_METADATA}"
+            )  # with its first flush, as a new one
         elif not self.trusted:
             files.sync_path(self.disk, self.epochs.path)
             self.epochs.unsynced = False

@@ -19,8 +19,8 @@ from headrace.log.residency import NotResident
 from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, read_header
 
 if TYPE_CHECKING:
-    from headrace.log.partition_log import PartitionLog
     from headrace.log.segment import Segment
+    from headrace.log.segment_chain import SegmentChain
 
 
 class _InMemory:
@@ -70,7 +70,7 @@ def find_resident(segment: Segment, offset: int) -> int:
 
 
 def find_range(
-    log: PartitionLog, offset: int, max_bytes: int, limit: int, min_one: bool, probe: bool
+    log: SegmentChain, offset: int, max_bytes: int, limit: int, min_one: bool, probe: bool
 ) -> FileRange | None:
     """Where the bytes from the batch that holds `offset` on are, up to `limit`, within one segment."""
     segments = log.segments

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from headrace.log.partition_log import PartitionLog
+    from headrace.log.durable_log import DurableLog
 
 
 class RetentionJob:
@@ -20,7 +20,7 @@ class RetentionJob:
 
     __slots__ = ("_cuts", "_high_watermark", "_log", "_start", "_truncations")
 
-    def __init__(self, log: PartitionLog, high_watermark: int) -> None:
+    def __init__(self, log: DurableLog, high_watermark: int) -> None:
         self._log = log
         self._high_watermark = high_watermark
         self._start = log.log_start_offset
@@ -49,15 +49,15 @@ class RetentionJob:
             if log.durable_start < log.log_start_offset:
                 log.directory.note_raised(log)  # the manifest may not have it, and others wait to hear of it
             return 0
-        log.durable_start = max(log.durable_start, self._start)
+        log.note_durable_start(self._start)
         count = _before(log, min(self._start, self._high_watermark))
         if count:
             log.drop_leading(count, now_ms)
-            log.drop_snapshots(before=log.segments[0].base_offset)
+            log.folder.drop_snapshots(before=log.segments[0].base_offset)
         return count
 
 
-def take(log: PartitionLog, now_ms: int, high_watermark: int) -> RetentionJob | None:
+def take(log: DurableLog, now_ms: int, high_watermark: int) -> RetentionJob | None:
     """Raise the log start as far as segments may go. None if none may."""
     count = _before(log, min(log.log_start_offset, high_watermark))
     if "delete" in log.config.cleanup_policy:
@@ -76,7 +76,7 @@ def take(log: PartitionLog, now_ms: int, high_watermark: int) -> RetentionJob | 
     return RetentionJob(log, high_watermark)
 
 
-def enforce(log: PartitionLog, now_ms: int, high_watermark: int) -> int:
+def enforce(log: DurableLog, now_ms: int, high_watermark: int) -> int:
     job = take(log, now_ms, high_watermark)
     if job is None:
         return 0
@@ -84,12 +84,12 @@ def enforce(log: PartitionLog, now_ms: int, high_watermark: int) -> int:
     return job.done(now_ms)
 
 
-def _end_of(log: PartitionLog, place: int) -> int:
+def _end_of(log: DurableLog, place: int) -> int:
     """The offset that follows the segment at `place`."""
     return log.segments[place + 1].base_offset if place + 1 < len(log.segments) else log.end_offset
 
 
-def _before(log: PartitionLog, offset: int) -> int:
+def _before(log: DurableLog, offset: int) -> int:
     """How many segments, without the active one, lie before `offset`."""
     count = 0
     while count < len(log.segments) - 1 and _end_of(log, count) <= offset:
@@ -97,7 +97,7 @@ def _before(log: PartitionLog, offset: int) -> int:
     return count
 
 
-def _expired(log: PartitionLog, count: int, now_ms: int, high_watermark: int) -> int:
+def _expired(log: DurableLog, count: int, now_ms: int, high_watermark: int) -> int:
     """How many segments may go, if the first `count` of them do and others have expired."""
     retention_ms = log.config.retention_ms
     if retention_ms < 0:
@@ -112,7 +112,7 @@ def _expired(log: PartitionLog, count: int, now_ms: int, high_watermark: int) ->
     return count
 
 
-def _over_size(log: PartitionLog, count: int, high_watermark: int) -> int:
+def _over_size(log: DurableLog, count: int, high_watermark: int) -> int:
     """How many segments may go, if the first `count` of them do and the rest is too large."""
     retention_bytes = log.config.retention_bytes
     if retention_bytes < 0:

@@ -1,4 +1,4 @@
-"""The segments of one log and what keeps them right: roll, flush, snapshot, delete, close.
+"""The offsets and the segments of one log: the segments are rolled, and removed from both ends.
 
 The recovery point is the offset below which everything is known to be on the disk. It moves up only when a
 sync has returned, and its checkpoint is lowered before anything below it is cut off.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from crc32c import crc32c
 
+from headrace.core.errors import CorruptLog, NotLeader
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
-from headrace.log import files, producer_snapshot
+from headrace.log import producer_snapshot
 from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.directory import LogDirectory
-from headrace.log.flush import FlushJob
 from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.log_folder import LogFolder
-from headrace.log.manifest import Contents, Listing, Manifest
+from headrace.log.manifest import Contents, Manifest
 from headrace.log.producer_entry import ProducerEntry
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
@@ -30,13 +31,23 @@ from headrace.protocol.batch import HEADER_SIZE, read_header
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
-    from headrace.log.truncation import TruncationJob
 
 NOT_DIRTY: Final = -1
 UNSYNCED: Final = -1
 
 
-class SegmentChain(LogFolder):
+class Truncation(Protocol):
+    """One that is under way, as whoever closes or renames the log sees it: `truncation.TruncationJob`."""
+
+    lock: Lock
+    failure: CorruptLog | None
+
+    def run(self) -> None: ...
+    def done(self) -> None: ...
+    def cancel(self) -> None: ...
+
+
+class SegmentChain:
     """Invariants: log_start_offset <= end_offset and recovery_point <= end_offset; segments ascend, begin at
     or before log_start_offset, and only the last one, the active one, is written to.
     """
@@ -49,24 +60,30 @@ class SegmentChain(LogFolder):
         "_roll_waits",
         "_rules",
         "_unsynced",
+        "closed",
         "closed_at",
         "config",
+        "directory",
         "dirty_since_ms",
         "durable_start",
         "end_offset",
         "epochs",
         "flush_in_progress",
+        "folder",
         "indexes_synced_at",
+        "is_open",
         "latest_epoch",
         "log_start_offset",
         "manifest",
         "on_synced",
+        "path",
         "producers",
         "recovery_point",
         "segments",
         "side",
         "synced_offset",
         "topic_id",
+        "topic_partition",
         "truncation",
         "truncations",
     )
@@ -88,7 +105,13 @@ class SegmentChain(LogFolder):
         snapshot_offsets: Sequence[int] = (),
         manifest: Manifest | None = None,
     ) -> None:
-        super().__init__(directory, path, topic_partition, snapshot_offsets)
+        self.directory = directory
+        self.path = path
+        self.topic_partition = topic_partition
+        self.folder = LogFolder(directory, path, topic_partition, snapshot_offsets)
+        self.closed = False
+        self.is_open = True
+        """Neither closed nor being truncated: it may be read and written."""
         self.topic_id = topic_id
         self.manifest = manifest or Manifest(directory.disk, path, Contents(topic_partition, topic_id))
         """Of the sealed segments, for the next start."""
@@ -120,13 +143,22 @@ class SegmentChain(LogFolder):
         """What the last flush that was begun is to make durable."""
         self.truncations = 0
         """A flush that was taken before a truncation must not move the recovery point past it."""
-        self.truncation: TruncationJob | None = None
+        self.truncation: Truncation | None = None
         """The one that is under way: until it is done, nobody else touches the log."""
         self.closed_at = -1
         """The end offset at which an earlier clean stop left these files; -1 if none did."""
         self.side = SideFiles()
         """Beside the active segment at a clean stop: at `closed_at`, or when it is closed."""
         self.update_config(config)
+
+    def require_open(self) -> None:
+        """A log that was deleted or closed must not touch the files that have its name now, and what a thread
+        is about to cut off is nobody's to see."""
+        self.directory.require_online()
+        if self.closed:
+            raise NotLeader(f"the log of {self.topic_partition} was closed")
+        if not self.is_open:
+            raise NotLeader(f"the log of {self.topic_partition} is being truncated")
 
     # --- what it is ---
 
@@ -231,7 +263,7 @@ class SegmentChain(LogFolder):
             max_index_bytes=self.config.segment_index_bytes,
         )
         segment.create_file()
-        self.note_folder_changed()
+        self.folder.note_folder_changed()
         self.segments.append(segment)
         self._bases.append(base_offset)
         self._active = segment
@@ -260,20 +292,14 @@ class SegmentChain(LogFolder):
             active.first_checksum = first_checksum(head)
             self._start_segment_clock(active, read_header(head).max_timestamp, now_ms)
 
-    # --- producer snapshots ---
+    # --- what the disk has to get ---
 
     def take_snapshot(self) -> None:
         """Write the producers as of the end offset, so that a restart need not read what lies before."""
         offset = self.end_offset
-        if self.snapshot_offsets and self.snapshot_offsets[-1] >= offset:
-            return
-        path = self.snapshot_path(offset)
-        content = producer_snapshot.encode(self.producers.snapshot())
-        files.replace(self.directory.disk, path, content, sync=False)
-        self.snapshot_offsets.append(offset)
-        self.note_unsynced(path)
-
-    # --- flushing ---
+        taken = self.folder.snapshot_offsets
+        if not taken or taken[-1] < offset:
+            self.folder.write_snapshot(offset, producer_snapshot.encode(self.producers.snapshot()))
 
     def mark_unsynced(self, now_ms: int) -> None:
         if self.dirty_since_ms < 0:
@@ -292,85 +318,6 @@ class SegmentChain(LogFolder):
             or now_ms - self.dirty_since_ms >= self.config.flush_ms
         )
 
-    def take_flush(self) -> FlushJob | None:
-        """What has to be synced so that everything up to now is durable. One at a time."""
-        if self.flush_in_progress or not self.is_open:
-            return None
-        self.directory.require_online()
-        try:
-            return self._take_flush()
-        except OSError as error:
-            raise self.directory.fail(error, f"flush {self.topic_partition}") from error
-
-    def _take_flush(self) -> FlushJob:
-        sealed = self._unsynced
-        segments = [*sealed, self._active]
-        paths = self._unsynced_paths or []
-        directories = []
-        if self._unsynced_paths is not None:
-            directories = [self.path, self.directory.path]
-        # What may find no descriptor comes first: until then nothing has changed.
-        open_files = [segment.file() for segment in segments]
-        listing = self._take_listing()
-        if self._roll_waits:
-            self._active.flush_indexes(final=True)
-        for segment in sealed:
-            paths += segment.index_paths()
-        if self.epochs.unsynced:
-            paths.append(self.epochs.path)
-            directories = directories or [self.path]
-            self.epochs.unsynced = False
-        if self._roll_waits:
-            paths += self._active.index_paths()
-            directories = directories or [self.path]
-        self._unsynced = []
-        self._unsynced_paths = None
-        self.dirty_since_ms = NOT_DIRTY
-        self.directory.dirty.pop(self, None)
-        self.flush_in_progress = True
-        self._flush_offset = self.end_offset
-        with_indexes, self._roll_waits = self._roll_waits, False
-        return FlushJob(self, self.directory.disk, open_files, paths, directories, with_indexes, listing)
-
-    def _take_listing(self) -> Listing | None:
-        """The sealed segments that the manifest does not list yet. The flush that syncs them lists them, also
-        those before the log start: left out, they would look like files of another log between the others."""
-        if not self.manifest.lacks(len(self.segments) - 1):
-            return None
-        listed = {each.base_offset for each in self.manifest.contents.sealed}
-        wanted = [
-            (segment.base_offset, self._bases[place + 1], segment.size, segment.file())
-            for place, segment in enumerate(self.segments[:-1])
-            if segment.base_offset not in listed
-        ]
-        return Listing(self.manifest, wanted) if wanted else None
-
-    def flushed(self, job: FlushJob) -> None:
-        """The job's sync has returned."""
-        self.flush_in_progress = False
-        if job.truncations != self.truncations:
-            return
-        offset = job.offset
-        if job.with_indexes:
-            self.indexes_synced_at = offset
-        if self._unsynced and offset > self._unsynced[0].base_offset:
-            offset -= 1  # sealed meanwhile, its indexes not synced: recovery must still walk over it
-        self.recovery_point = max(self.recovery_point, offset)
-        self.synced_offset = max(self.synced_offset, job.offset)
-        if self.on_synced is not None:
-            self.on_synced()
-
-    def awaits_sync(self, segment: Segment) -> bool:
-        """Whether a flush that is to come, or is under way, has to sync it."""
-        return self.flush_in_progress or segment in self._unsynced
-
-    def flush(self) -> None:
-        """Make everything durable before it returns."""
-        job = self.take_flush()
-        if job is not None:
-            job.run()
-            job.done()
-
     # --- removing ---
 
     def raise_log_start(self, offset: int) -> None:
@@ -385,25 +332,17 @@ class SegmentChain(LogFolder):
         del self._bases[:count]
         when = now_ms + self.config.file_delete_delay_ms
         for segment in gone:
-            self.expire_segment(segment, when)
+            self.folder.expire_segment(segment, when)
         self._unsynced = [segment for segment in self._unsynced if segment not in gone]
-        self.note_folder_changed()
+        self.folder.note_folder_changed()
         self.mark_unsynced(now_ms)
 
     def drop_last(self) -> list[str]:
-        """The last segment goes, the one before it becomes the active one. Its files, under names that mean
-        nothing: to be removed by the caller, which takes long where they are large."""
+        """The last segment goes, the one before it becomes the active one. Its files, to be removed by the
+        caller."""
         segment = self.segments.pop()
         self._bases.pop()
-        renamed = []
-        for suffix in files.SEGMENT_SUFFIXES:
-            path = segment.path(suffix)
-            try:
-                self.directory.disk.rename(path, path + files.DELETED)
-            except FileNotFoundError:
-                continue
-            renamed.append(path + files.DELETED)
-        segment.release()
+        renamed = self.folder.rename_away(segment)
         if segment in self._unsynced:
             self._unsynced.remove(segment)
         if self.segments:
@@ -418,46 +357,3 @@ class SegmentChain(LogFolder):
         self.segments[place : place + count] = [segment]
         self._bases[place : place + count] = [segment.base_offset]
         self._unsynced = [sealed for sealed in self._unsynced if sealed not in gone]
-
-    # --- the end ---
-
-    def close(self) -> None:
-        """Stop cleanly: indexes, producers and epochs are on the disk and the recovery point is the end."""
-        if self.closed:
-            return
-        if (
-            self.closed_at == self.end_offset
-            and self.dirty_since_ms < 0
-            and not self.truncations
-            and not self.epochs.unsynced
-        ):
-            if not self.side.is_known:
-                self._note_side_files()
-            self.abandon()  # nothing has changed since a clean stop: the files are as they should be
-            return
-        if self.end_offset == self.log_start_offset == 0 and self.dirty_since_ms < 0 and not self.truncations:
-            self.abandon()  # nothing was ever written to it, so nothing has to be found again
-            return
-        try:
-            self._active.flush_indexes(final=True)
-            self.take_snapshot()
-            self._unsynced.append(self._active)
-            self.flush_in_progress = False
-        except OSError as error:
-            raise self.directory.fail(error, f"close {self.topic_partition}", half_done=True) from error
-        self.flush()
-        self._note_side_files()
-        self.abandon()
-
-    def _note_side_files(self) -> None:
-        self.side = self.manifest.beside(self._active.base_offset, self.end_offset)
-
-    def abandon(self) -> None:
-        """Let go of every descriptor and do nothing more: the directory is offline, or the log is deleted."""
-        self.closed = True
-        self.manifest.close()
-        self.is_open = False
-        self.directory.dirty.pop(self, None)
-        self.directory.raised.pop(self, None)
-        for segment in self.segments:
-            segment.release()

@@ -1,6 +1,6 @@
 """Cutting the end off a log, in steps, so that the event loop never waits for the disk.
 
-`PartitionLog.take_truncation` closes the log for everybody else, on the loop. In a thread `lower_together`
+`DurableLog.take_truncation` closes the log for everybody else, on the loop. In a thread `lower_together`
 lowers the recovery points on the disk, those of many logs with one write, then `run` cuts one log and syncs
 it. `done`, on the loop again, opens the log. In between nothing is appended to it, read from it or synced.
 
@@ -21,10 +21,9 @@ from headrace.log import files, producer_replay, scan
 from headrace.log.directory import LogDirectory, Lowered
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import NEVER
-from headrace.log.segment_chain import UNSYNCED
 
 if TYPE_CHECKING:
-    from headrace.log.partition_log import PartitionLog
+    from headrace.log.durable_log import DurableLog
 
 
 class TruncationJob:
@@ -33,7 +32,7 @@ class TruncationJob:
 
     __slots__ = ("_boundary", "_fully", "_offset", "failure", "lock", "log")
 
-    def __init__(self, log: PartitionLog, offset: int, *, fully: bool) -> None:
+    def __init__(self, log: DurableLog, offset: int, *, fully: bool) -> None:
         self.log = log
         self._offset = offset
         self._fully = fully
@@ -58,11 +57,10 @@ class TruncationJob:
                 self._fully = True
                 self._boundary = min(self._offset, log.log_start_offset)
         if self._fully:
-            log.recovery_point = 0
-            log.log_start_offset = min(log.log_start_offset, self._boundary)
+            log.promise_at_most(0, self._boundary)
             return 0, self._boundary, self._boundary
         self._note_end()
-        log.recovery_point = min(log.recovery_point, self._boundary)
+        log.promise_at_most(self._boundary, log.log_start_offset)
         return log.recovery_point, log.log_start_offset, self._boundary
 
     def run(self) -> None:
@@ -87,7 +85,7 @@ class TruncationJob:
             if self._fully:
                 self._begin()
             for path in removed:
-                log.remove_file(path)  # only now: a large file takes long to go
+                log.folder.remove_file(path)  # only now: a large file takes long to go
         except FileNotFoundError as error:
             if not log.closed:
                 raise log.directory.fail(error, f"truncate {log.topic_partition}", half_done=True) from error
@@ -107,8 +105,7 @@ class TruncationJob:
     def _begin(self) -> None:
         """Nothing of what was there can come back. Only now a checkpoint may tell of it."""
         log, offset = self.log, self._boundary
-        log.log_start_offset = log.durable_start = offset
-        log.recovery_point = log.synced_offset = offset
+        log.begin_at(offset)
         log.manifest.begin()
         if log.manifest.is_kept:
             log.manifest.save()
@@ -118,13 +115,9 @@ class TruncationJob:
         removed = []
         while log.segments:
             removed += log.drop_last()
-        log.drop_snapshots(above=-1)
-        log.drop_jumps(log.jumps)
-        log.epochs.clear()
-        log.latest_epoch = log.epochs.latest
-        log.producers = ProducerStates(log.directory.admits_producer)
-        log.producers.clear(offset)
-        log.end_offset = offset
+        log.folder.drop_snapshots(above=-1)
+        log.folder.drop_jumps(log.folder.jumps)
+        log.empty_at(offset)
         log.add_segment(offset, 0)
         return removed
 
@@ -138,24 +131,19 @@ class TruncationJob:
         active.truncate_to(boundary)
         if active.roll_at == NEVER:  # it was loaded as a sealed one, or is the cleaner's
             log.resume_clock(active.created_ms)
-        log.end_offset = boundary
-        log.indexes_synced_at = UNSYNCED
-        log.recovery_point = min(log.recovery_point, boundary)
-        log.synced_offset = min(log.synced_offset, boundary)
-        log.drop_snapshots(above=log.end_offset)
-        log.drop_jumps([jump for jump in log.jumps if jump[1] > boundary])
-        log.epochs.truncate_from_end(log.end_offset)
-        log.latest_epoch = log.epochs.latest
+        log.end_at(boundary)
+        log.folder.drop_snapshots(above=boundary)
+        log.folder.drop_jumps([jump for jump in log.folder.jumps if jump[1] > boundary])
         return removed
 
     def _recall_producers(self) -> None:
-        """Into new states: whoever looks at the old ones meanwhile, to count them, finds them unchanged."""
+        """Into new states."""
         log = self.log
         producers = ProducerStates(log.directory.admits_producer)
         producer_replay.rebuild(
-            log.directory.disk, producers, log.segments, log.path, log.snapshot_offsets, log.end_offset
+            log.directory.disk, producers, log.segments, log.path, log.folder.snapshot_offsets, log.end_offset
         )
-        log.producers = producers
+        log.replace_producers(producers)
 
     def _note_end(self) -> None:
         """If the batch that will be the last lies behind a gap, nothing may be left to confirm it."""
@@ -170,8 +158,8 @@ class TruncationJob:
         with self.lock:
             if log.closed:
                 return
-            if (last.base_offset, boundary) not in log.jumps:
-                log.note_jump(last.base_offset, boundary, tuple(end for _, end in log.jumps))
+            if (last.base_offset, boundary) not in log.folder.jumps:
+                log.folder.note_jump(last.base_offset, boundary, tuple(end for _, end in log.folder.jumps))
         log.directory.disk.sync_dir(log.path)
 
     # --- on the loop ---
@@ -179,14 +167,12 @@ class TruncationJob:
     def done(self) -> None:
         """After `run` has returned or raised: the log is open again, unless it was closed meanwhile."""
         log = self.log
-        log.truncation = None
-        log.is_open = not log.closed
+        log.open_again()
         log.update_config(log.config)  # to the segment that is active now
 
     def cancel(self) -> None:
         """Instead of the rest. Nothing was cut."""
-        self.log.truncation = None
-        self.log.is_open = not self.log.closed
+        self.log.open_again()
 
 
 def lower_together(directory: LogDirectory, jobs: Iterable[TruncationJob]) -> None:
@@ -211,7 +197,7 @@ def lower_together(directory: LogDirectory, jobs: Iterable[TruncationJob]) -> No
         raise directory.refuse(error, "lower recovery points") from error
 
 
-def _batch_boundary(log: PartitionLog, offset: int) -> int:
+def _batch_boundary(log: DurableLog, offset: int) -> int:
     """The first offset of the batch that holds `offset`: a batch cannot be cut in two.
 
     In a gap, as compaction leaves it, the log ends with the batch before: a restart would find the same end.

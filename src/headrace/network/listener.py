@@ -10,7 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import HeadraceError, NotReady
 from headrace.core.memory import MemoryShare, unlimited
 from headrace.core.timers import Timer, TimerQueue
 from headrace.metrics.registry import ListenerMetrics
@@ -19,6 +19,7 @@ from headrace.network.connection import Connection, FrameHandler
 from headrace.network.event_loop import deferrer_of, poller_of
 from headrace.network.page_cache import PageCache
 from headrace.network.request_memory import RequestMemory
+from headrace.network.response import Response
 from headrace.network.unsent_answers import UnsentAnswers
 
 TICK_SECONDS: Final = 1.0
@@ -27,13 +28,16 @@ ACCEPT_RETRY_SECONDS: Final = 0.1
 UNLIMITED: Final = 2**31 - 1
 
 
+def _serve_nothing(_connection: Connection, _frame: memoryview) -> Response:
+    raise NotReady("this broker accepts no connections yet")
+
+
 class Endpoint:
     """All listeners and connections of one broker."""
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
-        handler: FrameHandler,
         threads: ThreadPoolExecutor,
         *,
         max_frame_bytes: int,
@@ -52,7 +56,7 @@ class Endpoint:
         self.loop = loop
         self.poller = poller_of(loop)
         self.defer = deferrer_of(loop)
-        self.handler = handler
+        self.handler: FrameHandler = _serve_nothing
         self.max_frame_bytes = max_frame_bytes
         self.max_in_flight = max_in_flight
         self.buffers = BufferPool()
@@ -94,7 +98,8 @@ class Endpoint:
         bound: int = sock.getsockname()[1]
         return bound
 
-    def start_accepting(self) -> None:
+    def start_accepting(self, handler: FrameHandler) -> None:
+        self.handler = handler
         for sock in self._listening:
             self._resume_accepting(sock)
 

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from headrace.core.errors import FencedLeaderEpoch, NotLeader, UnknownLeaderEpoch
 from headrace.core.ids import TopicPartition
-from headrace.log.partition_log import LogSlice, PartitionLog
+from headrace.log.log_reads import LogSlice
+from headrace.log.partition_log import PartitionLog
 from headrace.metrics.registry import TopicMetrics
 from headrace.replication.assignment import NO_LEADER
 from headrace.replication.high_watermark import committed_bytes

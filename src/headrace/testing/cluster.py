@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from headrace.broker.broker import Broker
-from headrace.broker.main import ReadyInfo, RunningBroker
+from headrace.broker.process.main import ReadyInfo, RunningBroker
 from headrace.config.broker import BrokerConfig, require_known
 from headrace.core.errors import HeadraceError
 from headrace.network.event_loop import BrokerEventLoop

@@ -14,8 +14,8 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from headrace.broker.local_cluster import local_ports, local_properties
-from headrace.broker.supervisor import BrokerSpec, Supervisor, write_properties
+from headrace.broker.process.local_cluster import local_ports, local_properties
+from headrace.broker.process.supervisor import BrokerSpec, Supervisor, write_properties
 from headrace.core.errors import HeadraceError
 from headrace.testing.zookeeper import ZooKeeper
 

@@ -56,14 +56,13 @@ class Initialised(NamedTuple):
 class TransactionShard:
     """Implements coordinators.shard.Shard. Invariant: `_transactions` is what the records say, in order."""
 
-    __slots__ = ("_clock_ms", "_last_epochs", "_level", "_memory", "_settings", "_timers", "_transactions")
+    __slots__ = ("_last_epochs", "_level", "_memory", "_settings", "_timers", "_transactions")
 
     def __init__(
         self,
         timers: Timers,
         settings: TransactionSettings,
         level: Callable[[], int],
-        clock_ms: Callable[[], int],
         memory: MemoryShare | None = None,
     ) -> None:
         """`level`: the finalised transaction.version, now. `memory` is told what was loaded."""
@@ -71,7 +70,6 @@ class TransactionShard:
         self._timers = timers
         self._settings = settings
         self._level = level
-        self._clock_ms = clock_ms
         self._transactions: dict[str, Transaction] = {}
         self._last_epochs: dict[str, tuple[Producer, int]] = {}
         """By id: a producer and the epoch that it had before, by which a repeated request is known. Kafka's
@@ -215,8 +213,7 @@ class TransactionShard:
     def _arm_abort(self, delay_ms: float) -> None:
         self._timers.set("abort", delay_ms, self._abort_overdue)
 
-    def _abort_overdue(self) -> Decision[None]:
-        now_ms = self._clock_ms()
+    def _abort_overdue(self, now_ms: int) -> Decision[None]:
         overdue = [each for each in self._transactions.values() if each.is_overdue(now_ms)]
         self._arm_abort(0 if len(overdue) > ABORTS_AT_ONCE else self._settings.abort_check_interval_ms)
         aborted = [ending.fence(each, self._level(), now_ms) for each in overdue[:ABORTS_AT_ONCE]]
@@ -229,8 +226,8 @@ class TransactionShard:
     def _arm_expiry(self, delay_ms: float) -> None:
         self._timers.set("expiry", delay_ms, self._expire)
 
-    def _expire(self) -> Decision[None]:
-        last = self._clock_ms() - self._settings.id_expiration_ms
+    def _expire(self, now_ms: int) -> Decision[None]:
+        last = now_ms - self._settings.id_expiration_ms
         gone = [
             name
             for name, each in self._transactions.items()

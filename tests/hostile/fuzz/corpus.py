@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from headrace.broker.apis import APIS
+from headrace.broker.requests.apis import APIS
 from headrace.protocol.compression import Compression
 from headrace.protocol.headers import LENGTH_SIZE, frame_request
 from headrace.protocol.records import NewRecord, encode_batch

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from headrace.broker.apis import BY_KEY
+from headrace.broker.requests.apis import BY_KEY
 from headrace.broker.requests.reading import read_request
 from headrace.broker.requests.shapes import SHAPES
 from headrace.core.errors import HeadraceError

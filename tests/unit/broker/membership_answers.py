@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
+from headrace.core.ports import Buffer
+from headrace.core.ports_network import PeerReset
 from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.headers import frame_response, read_request_header
 from headrace.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from headrace.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnPartitionResult,
@@ -10,6 +15,7 @@ from headrace.protocol.messages.add_partitions_to_txn_response import (
     AddPartitionsToTxnResult,
     AddPartitionsToTxnTopicResult,
 )
+from headrace.protocol.primitives import Reader
 
 
 def answer_to(
@@ -36,3 +42,42 @@ def answer_to(
             for each in request.transactions
         ]
     )
+
+
+class Link:
+    """To a coordinator on another broker, which answers when the test says."""
+
+    def __init__(self) -> None:
+        self.is_open = True
+        self.requests: list[AddPartitionsToTxnRequest] = []
+        self._waiting: list[asyncio.Future[memoryview]] = []
+
+    async def send(self, frame: Buffer) -> memoryview:
+        header, at = read_request_header(memoryview(frame))
+        assert header.api_version == 5
+        self.requests.append(AddPartitionsToTxnRequest.decode(Reader(memoryview(frame), at), 5))
+        future: asyncio.Future[memoryview] = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        return await future
+
+    @property
+    def is_asked(self) -> bool:
+        return bool(self._waiting)
+
+    def answer(
+        self, code: ErrorCode = ErrorCode.NONE, response: AddPartitionsToTxnResponse | None = None
+    ) -> None:
+        response = response or answer_to(self.requests[-1], code, {})
+        self._waiting.pop(0).set_result(memoryview(frame_response(response, 5, 0))[4:])
+
+    def break_off(self) -> None:
+        self.is_open = False
+        self._waiting.pop(0).set_exception(PeerReset("gone"))
+
+    def close(self) -> None:
+        self.is_open = False
+
+
+async def settle() -> None:
+    for _ in range(8):
+        await asyncio.sleep(0)

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
-from headrace.broker.api import Call
-from headrace.broker.broker import Broker
 from headrace.broker.handlers import offset_commit
+from headrace.broker.requests.api import Call
+from headrace.broker.requests.context import RequestContext
 from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, HeadraceError
 from headrace.core.ids import TopicPartition
@@ -102,16 +102,15 @@ class Server:
         self.image = Image(Topic("orders", ORDERS, 2), Topic("payments", PAYMENTS, 1))
         self.verification = Verification()
         stub = SimpleNamespace(
-            image=self.image,
-            coordinators=SimpleNamespace(groups=self.groups),
-            verification=self.verification,
+            metadata=SimpleNamespace(image=self.image),
+            coordinators=SimpleNamespace(groups=self.groups, verification=self.verification),
         )
-        self._broker = cast(Broker, stub)
+        self._context = cast(RequestContext, stub)
 
     def serve(self, handler: Any, request: Message, version: int) -> Any:
         """The answer, once through bytes: every version must be able to say it."""
         asked = type(request).from_bytes(request.to_bytes(version), version)
-        answer = handler.handle(self._broker, asked, Call(version, "test", cast(Any, None)))
+        answer = handler.handle(self._context, asked, Call(version, "test", cast(Any, None)))
         if isinstance(answer, Completion):
             answer = answer.result()
         assert isinstance(answer, Message)

@@ -10,19 +10,22 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 from uuid import UUID
 
-from headrace.broker.broker import Broker, Node
+from headrace.broker.cluster.metadata_cache import Node
 from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.fetch.reading import ColdPart
 from headrace.broker.fetch.sessions import SessionCache
-from headrace.broker.flusher import Flusher
+from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.handlers import fetch, produce
-from headrace.broker.partitions import PartitionTable
-from headrace.broker.produce_purgatory import ProducePurgatory
-from headrace.broker.refused_batches import RefusedBatches
+from headrace.broker.produce.produce_purgatory import ProducePurgatory
+from headrace.broker.produce.refused_batches import RefusedBatches
+from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.replicas.throttle import Throttle
-from headrace.broker.requests.turns import Turns
-from headrace.broker.requests.work_thread import WorkThread
-from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID
+from headrace.broker.requests.context import RequestContext
+from headrace.broker.requests.in_flight import InFlightRequests
+from headrace.broker.runtime.turns import Turns
+from headrace.broker.runtime.work_thread import WorkThread
+from headrace.broker.storage.flusher import Flusher
+from headrace.broker.storage.opening import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.config.broker import BrokerConfig
 from headrace.core.ids import TopicPartition
 from headrace.core.memory import unlimited
@@ -105,58 +108,79 @@ class Server:
         self.metadata_fetches: list[tuple[int, int]] = []
         self._threads = ThreadPoolExecutor(1)
         # A real one: compiled handlers take nothing that only looks like it.
-        self._endpoint = Endpoint(
-            self.loop, lambda _connection, _frame: [], self._threads, max_frame_bytes=1 << 20
-        )
+        self._endpoint = Endpoint(self.loop, self._threads, max_frame_bytes=1 << 20)
         ours, self._peer = socket.socketpair()
         self.connection = Connection(self._endpoint, ours, "host-2", "PLAINTEXT")
         self._endpoint.connections.add(self.connection)
         names = {name.replace("_", "."): value for name, value in settings.items()}
         self.image = Image(partitions)
-        metrics = BrokerMetrics()
+        self._size = partitions
         self.throttle = Throttle(LOCAL, for_leader=True)
-        stub: Any = SimpleNamespace(
+        self.cold_reads: Any = ColdReadsInPlace()
+        self.runtime: Any = SimpleNamespace(
             clock=SimpleNamespace(wall_ms=lambda: NOW, monotonic=lambda: self.now),
             config=BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", **names}),
-            image=self.image,
             loop=self.loop,
-            cold_reads=ColdReadsInPlace(),
-            metrics=metrics,
+            metrics=BrokerMetrics(),
             memory=SimpleNamespace(
                 fetch_sessions=unlimited("fetch sessions"), held=unlimited("held requests")
             ),
-            partitions=PartitionTable(),
-            fetch_purgatory=FetchPurgatory(self.loop),
             timers=TimerQueue(self.loop),
-            produce_purgatory=ProducePurgatory(self.loop),
-            refused_batches=RefusedBatches(),
-            fetch_sessions=SessionCache(10, iter(range(500, 600)).__next__),
-            flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
-            broker_hosts=SimpleNamespace(believe_replica=lambda *_: None),
             turns=Turns(self.loop, cast(Clock, SimpleNamespace(monotonic=lambda: 0.0, wall_ms=lambda: NOW))),
             work_thread=WorkThread(self.loop),
             monotonic_ms=lambda: int(self.now * 1000),
-            nodes=lambda _: [Node(number, f"host-{number}", 9092, None) for number in self.image.brokers],
-            replicas=SimpleNamespace(throttles=SimpleNamespace(leader=self.throttle)),
-            is_alive=lambda broker_id: not self.image.brokers[broker_id].fenced,
-            maintenance=SimpleNamespace(checkpoint=self._checkpoint),
-            on_metadata_fetch=lambda broker_id, epoch, *_: self.metadata_fetches.append((broker_id, epoch)),
         )
-        self.stub = stub
-        self.broker = cast(Broker, stub)
-        log = open_at(self.disk, "/metadata", partition=METADATA_PARTITION)
-        self.metadata = Partition(METADATA_PARTITION, METADATA_TOPIC_ID, log, metrics.topic("metadata"))
-        stub.metadata_partition = self.metadata
-        stub.partitions.exists = lambda topic, index: topic == TOPIC and index < partitions
+        self.metadata_partition = self._open_metadata()
+        self.metadata: Any = SimpleNamespace(
+            image=self.image,
+            partition=self.metadata_partition,
+            exists=self._exists,
+            nodes=lambda _: [Node(number, f"host-{number}", 9092, None) for number in self.image.brokers],
+            is_alive=lambda broker_id: not self.image.brokers[broker_id].fenced,
+        )
+        stub = SimpleNamespace(
+            runtime=self.runtime,
+            metadata=self.metadata,
+            partitions=PartitionTable(self._exists),
+            node=SimpleNamespace(
+                on_metadata_fetch=lambda broker_id, epoch, *_: self.metadata_fetches.append(
+                    (broker_id, epoch)
+                )
+            ),
+            storage=SimpleNamespace(
+                flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
+                maintenance=SimpleNamespace(checkpoint=self._checkpoint),
+            ),
+            replicas=SimpleNamespace(throttles=SimpleNamespace(leader=self.throttle)),
+            fetches=SimpleNamespace(
+                purgatory=FetchPurgatory(self.loop),
+                sessions=SessionCache(10, iter(range(500, 600)).__next__),
+                wide=WideFetches(),
+                cold_reads=self.cold_reads,
+            ),
+            produces=SimpleNamespace(purgatory=ProducePurgatory(self.loop), refused=RefusedBatches()),
+            peers=SimpleNamespace(hosts=SimpleNamespace(believe_replica=lambda *_: None)),
+            in_flight=InFlightRequests(),
+        )
+        self.context = cast(RequestContext, stub)
+        self.stub: Any = stub
+        """The same, for a test that puts another part into it."""
         self.partitions = [self._host(index, isr) for index in range(partitions)]
         self.partition = self.partitions[0]
+
+    def _exists(self, topic: str, index: int) -> bool:
+        return topic == TOPIC and index < self._size
+
+    def _open_metadata(self) -> Partition:
+        log = open_at(self.disk, "/metadata", partition=METADATA_PARTITION)
+        return Partition(METADATA_PARTITION, METADATA_TOPIC_ID, log, self.runtime.metrics.topic("metadata"))
 
     def _host(self, index: int, isr: tuple[int, ...]) -> Partition:
         name = TopicPartition(TOPIC, index)
         log = open_at(self.disk, f"/data-{index}", partition=name, config=topic_config())
-        partition = Partition(name, TOPIC_ID, log, self.broker.metrics.topic(TOPIC))
+        partition = Partition(name, TOPIC_ID, log, self.runtime.metrics.topic(TOPIC))
         partition.assign(row(LOCAL, 1, isr), LOCAL, 0.0)
-        self.broker.partitions.add(partition)
+        self.context.partitions.add(partition)
         return partition
 
     async def _checkpoint(self) -> None:
@@ -177,13 +201,13 @@ class Server:
         """A request without its length field."""
         view = memoryview(bytearray(frame))
         header, at = read_request_header(view)
-        return fetch.serve(self.broker, header.api_version, header.correlation_id, view, at, self.connection)
+        return fetch.serve(self.context, header.api_version, header.correlation_id, view, at, self.connection)
 
     def ask(self, request: Message, version: int) -> Response:
         frame = memoryview(bytearray(frame_request(request, version, 1, "test")))[4:]
         header, at = read_request_header(frame)
         serve = fetch.serve if header.api_key == 1 else produce.serve
-        return serve(self.broker, version, header.correlation_id, frame, at, self.connection)
+        return serve(self.context, version, header.correlation_id, frame, at, self.connection)
 
 
 def sent(answer: Response) -> memoryview:

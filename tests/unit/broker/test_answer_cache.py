@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from headrace.broker.answer_cache import MAX_ANSWER_BYTES, MAX_ENTRIES, AnswerCache, Question
+from headrace.broker.requests.answer_cache import MAX_ANSWER_BYTES, MAX_ENTRIES, AnswerCache, Question
 from headrace.core.memory import MemoryShare
 from headrace.network.response import DelayedResponse
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker import cleaner_worker
-from headrace.broker.cleaner_worker import FAILED, GO_ON, STOP, Throttle, serve
+from headrace.broker.storage import cleaner_worker
+from headrace.broker.storage.cleaner_worker import FAILED, GO_ON, STOP, Throttle, serve
 from headrace.log.cleaner.job import (
     CleanedGroup,
     CleaningJob,

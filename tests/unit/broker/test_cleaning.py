@@ -6,13 +6,13 @@ import asyncio
 import errno
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 
-from headrace.broker.cleaner_pool import InPlace, Steps, WorkerLost
-from headrace.broker.cleaning import Cleaning
+from headrace.broker.storage.cleaner_pool import InPlace, Steps, WorkerLost
+from headrace.broker.storage.cleaning import Cleaning
 from headrace.config.broker import BrokerConfig
 from headrace.core.ids import TopicPartition
 from headrace.log import files
@@ -53,18 +53,24 @@ class Host:
         self.log = Logger()
         self.partitions: list[Any] = []
         self.now = 100.0
-        self.clock = SimpleNamespace(wall_ms=lambda: NOW, monotonic=lambda: self.now)
         names = {name.replace("_", "."): value for name, value in settings.items()}
-        self.config = BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", **names})
-        self.world = SimpleNamespace(processes=False)
-        self.maintenance = SimpleNamespace(checkpoint=self._checkpoint)
-        self.cleaning = Cleaning(self)  # type: ignore[arg-type]  # a stub
+        runtime: Any = SimpleNamespace(
+            disk=self.disk,
+            metrics=self.metrics,
+            log=self.log,
+            clock=SimpleNamespace(wall_ms=lambda: NOW, monotonic=lambda: self.now),
+            config=BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", **names}),
+            environment=SimpleNamespace(processes=False),
+            offload=self._offload,
+        )
+        maintenance: Any = SimpleNamespace(checkpoint=self._checkpoint)
+        self.cleaning = Cleaning(runtime, self.logs, cast(Any, self.partitions), maintenance)
 
     async def _checkpoint(self) -> None:
         for swap in self.logs.take_checkpoint({}):
             swap.run()
 
-    async def offload(self, call: Any) -> None:
+    async def _offload(self, call: Any) -> None:
         call()
 
     def host(self, topic: str, **config: Any) -> PartitionLog:

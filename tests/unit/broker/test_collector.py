@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import collector as module
-from headrace.broker.collector import MANY_GONE, MOST_FREEZES, THAW_SECONDS, Collector
+from headrace.broker.process import collector as module
+from headrace.broker.process.collector import MANY_GONE, MOST_FREEZES, THAW_SECONDS, Collector
 
 ALWAYS, NEVER = -1.0, 1e9
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from headrace.broker.produce_purgatory import DELAYED_BYTES, ProducePurgatory
+from headrace.broker.produce.produce_purgatory import DELAYED_BYTES, ProducePurgatory
 from headrace.network.response import NO_RESPONSE, DelayedResponse, Response
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.produce_request import (
@@ -58,13 +58,13 @@ def is_pending(answer: Response) -> bool:
 async def test_the_answer_waits_until_it_is_committed(server: Server) -> None:
     first, second = produce(server), produce(server)
     assert is_pending(first)
-    assert len(server.broker.produce_purgatory) == 2
+    assert len(server.context.produces.purgatory) == 2
     fetch(server.partition, 2, 1)
     assert [each.base_offset for each in results(first)] == [0]
     assert is_pending(second)
     fetch(server.partition, 2, 2)
     assert [each.base_offset for each in results(second)] == [1]
-    assert len(server.broker.produce_purgatory) == 0
+    assert len(server.context.produces.purgatory) == 0
 
 
 async def test_a_produce_that_waits_does_not_stop_its_connection(server: Server) -> None:
@@ -93,7 +93,7 @@ async def test_when_its_time_is_over_only_what_is_missing_is_refused(server: Ser
     await asyncio.sleep(0.3)
     assert codes(answer) == [ErrorCode.REQUEST_TIMED_OUT, 0]
     fetch(server.partitions[0], 2, 1)
-    assert len(server.broker.produce_purgatory) == 0
+    assert len(server.context.produces.purgatory) == 0
 
 
 async def test_another_leader_is_told_at_once(server: Server) -> None:
@@ -142,11 +142,11 @@ async def test_with_group_commit_disk_and_replicas_must_have_it(server: Server) 
     answer = produce(server)
     fetch(partition, 2, 1)
     assert is_pending(answer), "the leader's own disk is missing"
-    await server.broker.flusher.drain()
+    await server.context.storage.flusher.drain()
     await asyncio.sleep(0)
     assert codes(answer) == [0]
     answer = produce(server)
-    await server.broker.flusher.drain()
+    await server.context.storage.flusher.drain()
     await asyncio.sleep(0)
     assert is_pending(answer), "the follower is missing"
     fetch(partition, 2, 2)
@@ -158,20 +158,20 @@ async def test_with_group_commit_one_ack_waits_for_the_disk_alone(server: Server
     partition.log.update_config(replace(partition.log.config, flush_messages=1))
     answer = produce(server, acks=1)
     assert is_pending(answer)
-    await server.broker.flusher.drain()
+    await server.context.storage.flusher.drain()
     await asyncio.sleep(0)
     assert codes(answer) == [0]
     assert partition.high_watermark == 0
 
 
 async def test_when_too_many_wait_each_connection_waits_with_its_next_request(server: Server) -> None:
-    server.broker.produce_purgatory = ProducePurgatory(server.broker.loop, 3 * DELAYED_BYTES)
+    server.stub.produces.purgatory = ProducePurgatory(server.loop, 3 * DELAYED_BYTES)
     answers = [produce(server) for _ in range(5)]
     assert all(isinstance(each, DelayedResponse) for each in answers)
     assert [each.exclusive for each in answers if isinstance(each, DelayedResponse)] == [False] * 3 + [
         True
     ] * 2
-    assert server.broker.memory.held.refusals == 2
+    assert server.context.runtime.memory.held.refusals == 2
     fetch(server.partition, 2, 5)
     assert [codes(each) for each in answers] == [[0]] * 5
     again = produce(server)

@@ -39,11 +39,13 @@ async def test_many_logs_are_described_in_turns() -> None:
         for name in names
     }
     turns = Turns()
-    broker: Any = SimpleNamespace(
-        logs=SimpleNamespace(directories=[directory], logs=logs),
+    context: Any = SimpleNamespace(
+        runtime=SimpleNamespace(turns=turns),
         partitions=SimpleNamespace(find=lambda _topic, _index: None),
-        disk_space=SimpleNamespace(spaces={}),
-        turns=turns,
+        storage=SimpleNamespace(
+            logs=SimpleNamespace(directories=[directory], logs=logs),
+            disk_space=SimpleNamespace(spaces={}),
+        ),
     )
 
     def delete_the_last() -> None:
@@ -52,7 +54,7 @@ async def test_many_logs_are_described_in_turns() -> None:
 
     turns.meanwhile = delete_the_last
     call: Any = SimpleNamespace(version=4)
-    answer = await handle(broker, DescribeLogDirsRequest(topics=None), call)
+    answer = await handle(context, DescribeLogDirsRequest(topics=None), call)
     assert turns.given == LOGS // IN_A_SLICE
     rows = answer.results[0].topics[0].partitions
     assert [row.partition_index for row in rows] == [*range(LOGS - turns.given)]

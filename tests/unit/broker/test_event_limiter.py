@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.broker.event_limiter import (
+from headrace.broker.runtime.event_limiter import (
     LINES_PER_EVENT,
     LINES_PER_SOURCE,
     WINDOW_SECONDS,

@@ -10,11 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from headrace.broker.coordinators.timers import Run, ShardTimers
+from headrace.broker.coordinators.timers import ShardTimers
 from headrace.broker.fetch.delayed_fetch import DelayedFetch, FetchPurgatory
 from headrace.broker.fetch.watched_partition import FetchWatcher
-from headrace.broker.flusher import Flusher
+from headrace.broker.storage.flusher import Flusher
 from headrace.coordinators.decision import Decision
+from headrace.coordinators.shard import TimerOperation
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.timers import TimerQueue
@@ -87,17 +88,17 @@ async def test_fault_37_a_timer_that_raises_leaves_the_others_their_times(compla
     loop = HandLoop()
     fired: list[object] = []
 
-    def on_due(name: object, _: Run) -> None:
+    def on_due(name: object, _: TimerOperation) -> None:
         fired.append(name)
         if name == "session of a":
             stumble()
 
     timers = ShardTimers(TimerQueue(cast(asyncio.AbstractEventLoop, loop)), on_due)
-    timers.set("session of a", 1000, Decision)
-    timers.set("session of b", 1000, Decision)
-    timers.set("session of c", 5000, Decision)
+    timers.set("session of a", 1000, lambda _now_ms: Decision())
+    timers.set("session of b", 1000, lambda _now_ms: Decision())
+    timers.set("session of c", 5000, lambda _now_ms: Decision())
     loop.go_to(101.0)
-    timers.set("session of b", 1000, Decision)
+    timers.set("session of b", 1000, lambda _now_ms: Decision())
     loop.go_to(110.0)
     assert fired == ["session of a", "session of b", "session of b", "session of c"]
     assert complaints == ["the timer 'session of a' of a coordinator failed: RuntimeError('a defect')"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.broker.figures import LEAST_SECONDS, SAMPLE_SECONDS, SAMPLES, Growth
+from headrace.broker.process.figures import LEAST_SECONDS, SAMPLE_SECONDS, SAMPLES, Growth
 
 DAY = 86_400
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from headrace.broker.gauges import connect_gauges
+from headrace.broker.process.gauges import connect_gauges
 from headrace.controller.topic_image import DirectoryTable, Exceptional, PartitionState, TopicImage
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics
 
@@ -31,21 +31,21 @@ def gauges(*rows: PartitionState) -> BrokerGauges:
     for index, state in enumerate(rows):
         topic.add(index, state)
 
+    metrics = BrokerMetrics()
+    image = SimpleNamespace(brokers={}, topics_by_name={"t": topic}, partition_count=len(rows))
     broker: Any = SimpleNamespace(
-        broker_id=HERE,
-        metrics=BrokerMetrics(),
-        memory=(),
-        image=SimpleNamespace(brokers={}, topics_by_name={"t": topic}, partition_count=len(rows)),
+        runtime=SimpleNamespace(broker_id=HERE, metrics=metrics, memory=()),
+        metadata=SimpleNamespace(image=image),
         partitions=Partitions(),
-        logs=SimpleNamespace(directories=[]),
+        storage=SimpleNamespace(logs=SimpleNamespace(directories=[])),
         controller=SimpleNamespace(is_active=False),
-        fetch_purgatory=(),
-        produce_purgatory=(),
-        fetch_sessions=Sessions(),
+        context=SimpleNamespace(
+            fetches=SimpleNamespace(purgatory=(), sessions=Sessions()),
+            produces=SimpleNamespace(purgatory=()),
+        ),
     )
     connect_gauges(broker)
-    read: BrokerGauges = broker.metrics.read_gauges()
-    return read
+    return metrics.read_gauges()
 
 
 def test_partitions_without_a_leader_are_counted_wherever_they_are() -> None:

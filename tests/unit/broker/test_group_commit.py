@@ -10,7 +10,7 @@ from threading import Event
 
 import pytest
 
-from headrace.broker.flusher import Flusher
+from headrace.broker.storage.flusher import Flusher
 from headrace.core.errors import HeadraceError, NotLeader, StorageError
 from headrace.log.os_disk import OsDisk, OsFile
 from headrace.log.partition_log import PartitionLog

@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from headrace.broker.api import Call
-from headrace.broker.apis import BY_KEY
-from headrace.broker.broker import Broker
 from headrace.broker.coordinators.state_estimate import StateEstimate
+from headrace.broker.requests.api import Call
+from headrace.broker.requests.apis import BY_KEY
+from headrace.broker.requests.context import RequestContext
 from headrace.config.broker import BrokerConfig
 from headrace.core.completion import Completion
 from headrace.core.errors import (
@@ -77,15 +77,17 @@ class Server:
         self.said: list[tuple[str, str]] = []
         self.memory = unlimited("groups")
         stub = SimpleNamespace(
-            config=BrokerConfig.parse({}),
+            runtime=SimpleNamespace(
+                config=BrokerConfig.parse({}),
+                log=SimpleNamespace(debug=lambda event, **rest: self.said.append((event, rest["reason"]))),
+                turns=SimpleNamespace(is_over=False),
+            ),
+            metadata=SimpleNamespace(image=SimpleNamespace(topics_by_name={})),
             coordinators=SimpleNamespace(
                 groups=self.groups, group_state=StateEstimate(self.memory, lambda: 0, lambda: 0.0)
             ),
-            log=SimpleNamespace(debug=lambda event, **rest: self.said.append((event, rest["reason"]))),
-            turns=SimpleNamespace(is_over=False),
-            image=SimpleNamespace(topics_by_name={}),
         )
-        self._broker = cast(Broker, stub)
+        self._context = cast(RequestContext, stub)
 
     async def serve(self, request: Message, version: int) -> Any:
         """The answer, once through bytes: every version must be able to say it."""
@@ -93,7 +95,7 @@ class Server:
         assert handle is not None
         asked = type(request).from_bytes(request.to_bytes(version), version)
         call = Call(version, "test", cast(Any, SimpleNamespace(peer_host="10.0.0.1")))
-        answer = handle(self._broker, asked, call)
+        answer = handle(self._context, asked, call)
         if inspect.isawaitable(answer):
             answer = await answer
         return type(answer).from_bytes(answer.to_bytes(version), version)

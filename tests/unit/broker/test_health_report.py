@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from headrace.broker.cluster.reachability import Reachability
-from headrace.broker.health_report import Figure, HealthReport
+from headrace.broker.runtime.health_report import Figure, HealthReport
 from headrace.client import configs
 from headrace.client.broker_health import BrokerHealth, ask_brokers
 from headrace.client.cluster import Cluster

@@ -9,8 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.hosting import Hosting
-from headrace.broker.partitions import PartitionTable
+from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.storage.hosting import Hosting
 from headrace.controller.delta import MetadataDelta
 from headrace.core.errors import CorruptLog, StorageError
 from headrace.core.ids import TopicPartition
@@ -23,21 +23,34 @@ from tests.unit.replication.replicas import new_partition
 NAME = TopicPartition("orders", 0)
 
 
+def hosting_of(
+    runtime: Any, *, metadata: Any = None, node: Any = None, logs: Any = None, partitions: Any = None
+) -> Hosting:
+    """With the parts that a test needs."""
+    unused: Any = None
+    return Hosting(
+        runtime, metadata, node, logs, partitions, unused, unused, unused, lambda: None, high_watermarks={}
+    )
+
+
+def no_partitions() -> PartitionTable:
+    return PartitionTable(lambda _topic, _index: False)
+
+
 def test_a_damaged_log_of_a_deleted_topic_makes_room_for_another_of_its_name(tmp_path: Path) -> None:
     """With one replica nobody else could ever lead the new one, and it would be offline for good."""
     logs = manager([tmp_path])
     append(logs.create(NAME, TOPIC_ID, NOW), b"a")
     logs.quarantine(NAME, CorruptLog("a bit has flipped"))
     warnings: list[str] = []
-    broker: Any = SimpleNamespace(
-        partitions=PartitionTable(),
-        logs=logs,
+    runtime = SimpleNamespace(
         metrics=BrokerMetrics(),
         clock=SimpleNamespace(wall_ms=lambda: NOW),
         log=SimpleNamespace(warning=lambda text, **_: warnings.append(text)),
     )
-    broker.partitions.set_offline(NAME, StorageError("damaged"))
-    Hosting(broker)._remove(NAME.topic, TOPIC_ID)
+    partitions = no_partitions()
+    partitions.set_offline(NAME, StorageError("damaged"))
+    hosting_of(runtime, logs=logs, partitions=partitions)._remove(NAME.topic, TOPIC_ID)
     assert NAME not in logs.quarantined
     assert len(warnings) == 1
     assert logs.create(NAME, TOPIC_ID, NOW).end_offset == 0
@@ -50,10 +63,11 @@ def test_what_a_mistake_left_out_is_looked_at_with_the_next_change(monkeypatch: 
     topics = {UUID(int=number): SimpleNamespace(topic_id=UUID(int=number)) for number in (1, 2)}
     registration = SimpleNamespace(epoch=5)
     image = SimpleNamespace(brokers={1: registration}, topic_by_id=topics.get)
-    broker: Any = SimpleNamespace(
-        broker_id=1, broker_epoch=5, alone=False, image=image, world=SimpleNamespace(safeguards=ALL_ON)
+    hosting = hosting_of(
+        SimpleNamespace(broker_id=1, environment=SimpleNamespace(safeguards=ALL_ON)),
+        metadata=SimpleNamespace(image=image),
+        node=SimpleNamespace(broker_epoch=5),
     )
-    hosting = Hosting(broker)
     looked: list[str] = []
 
     def follow_rows(topic: Any, _: object) -> None:
@@ -73,7 +87,7 @@ def test_what_a_mistake_left_out_is_looked_at_with_the_next_change(monkeypatch: 
 
 def test_a_partition_that_has_come_back_is_not_offline_any_more() -> None:
     partition = new_partition()
-    table = PartitionTable()
+    table = no_partitions()
     table.set_offline(partition.topic_partition, StorageError("damaged"))
     table.add(partition)
     assert table.offline == {}

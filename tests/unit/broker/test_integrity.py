@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from headrace.broker import integrity as integrity_module
-from headrace.broker.integrity import Integrity
-from headrace.broker.mending import Mending
+from headrace.broker.storage import integrity as integrity_module
+from headrace.broker.storage.integrity import Integrity
+from headrace.broker.storage.mending import Mending
 from headrace.core.timers import TimerQueue
 from headrace.log.read_state import ColdRead, Damage
 from headrace.log.segment import Segment
@@ -24,19 +24,20 @@ from tests.unit.log.material import NOW
 from tests.unit.replication.replicas import append, new_partition, row
 
 
-class Broker:
-    def __init__(self, partition: Partition) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.timers = TimerQueue(self.loop)
-        self.is_standalone = False
-        self.partitions = [partition]
-        self.metrics = SimpleNamespace(scrub=SimpleNamespace(damage_found=0))
-        self.clock = SimpleNamespace(wall_ms=lambda: NOW)
-        self.log = SimpleNamespace(warning=self._note, error=self._note)
-        self.notes: list[str] = []
-
-    def _note(self, text: str, **_: object) -> None:
-        self.notes.append(text)
+def integrity_of(partition: Partition) -> Integrity:
+    """Of a broker that hosts nothing else. It asks no other, and gives nothing up."""
+    loop = asyncio.get_running_loop()
+    runtime: Any = SimpleNamespace(
+        loop=loop,
+        timers=TimerQueue(loop),
+        is_standalone=False,
+        metrics=SimpleNamespace(scrub=SimpleNamespace(damage_found=0)),
+        clock=SimpleNamespace(wall_ms=lambda: NOW),
+        log=SimpleNamespace(warning=lambda *_, **__: None, error=lambda *_, **__: None),
+    )
+    partitions: Any = [partition]
+    unused: Any = None
+    return Integrity(runtime, unused, unused, partitions, unused, unused)
 
 
 @pytest.fixture
@@ -72,8 +73,7 @@ async def test_a_range_that_cannot_be_read_takes_its_directory_offline(
     disk: SimulatedDisk, partition: Partition
 ) -> None:
     """Otherwise a leader would go on leading with records that it can give to nobody."""
-    broker: Any = Broker(partition)
-    integrity = Integrity(broker)
+    integrity = integrity_of(partition)
     break_disk(disk, partition)
     integrity.doubt(partition, 0)
     await until_offline(partition)
@@ -82,12 +82,12 @@ async def test_a_range_that_cannot_be_read_takes_its_directory_offline(
 async def test_a_cold_range_that_cannot_be_read_is_looked_at_and_is_not_sent(
     disk: SimulatedDisk, partition: Partition, threads: ThreadPoolExecutor
 ) -> None:
-    broker: Any = Broker(partition)
-    page_cache = PageCache(broker.loop, threads)
-    Integrity(broker).watch(SimpleNamespace(page_cache=page_cache))
+    loop = asyncio.get_running_loop()
+    page_cache = PageCache(loop, threads)
+    integrity_of(partition).watch(page_cache)
     part = partition.log.read(0, 1 << 20, limit=1, min_one=True)
     break_disk(disk, partition)
-    sent: asyncio.Future[bool] = broker.loop.create_future()
+    sent: asyncio.Future[bool] = loop.create_future()
     page_cache.warm(part, sent.set_result)
     async with asyncio.timeout(15):
         assert not await sent, "it is not sent"
@@ -98,9 +98,9 @@ async def test_whoever_sends_a_cold_range_vouches_for_nothing_else_of_its_segmen
     disk: SimulatedDisk, partition: Partition, threads: ThreadPoolExecutor
 ) -> None:
     """What it brought back into memory was once taken for what had been verified there."""
-    broker: Any = Broker(partition)
-    page_cache = PageCache(broker.loop, threads)
-    Integrity(broker).watch(SimpleNamespace(page_cache=page_cache))
+    loop = asyncio.get_running_loop()
+    page_cache = PageCache(loop, threads)
+    integrity_of(partition).watch(page_cache)
     log = partition.log
     first = log.read_resident(0, 1 << 20, limit=1, min_one=True)
     append(partition, b"b")
@@ -109,7 +109,7 @@ async def test_whoever_sends_a_cold_range_vouches_for_nothing_else_of_its_segmen
     harmed = bytearray(disk.content(path))
     harmed[-1] ^= 1
     disk.put(path, bytes(harmed))
-    sent: asyncio.Future[bool] = broker.loop.create_future()
+    sent: asyncio.Future[bool] = loop.create_future()
     page_cache.warm(first, sent.set_result)
     async with asyncio.timeout(15):
         assert await sent, "the range itself is whole"
@@ -123,9 +123,8 @@ async def test_nobody_leads_in_an_earlier_epoch_than_its_log_ends_in(
 ) -> None:
     given_up: list[str] = []
     monkeypatch.setattr(Integrity, "_give_up", lambda _, __, error: given_up.append(str(error)))
-    broker: Any = Broker(partition)
     epoch = partition.log.latest_epoch
-    integrity = Integrity(broker)
+    integrity = integrity_of(partition)
     assert not integrity.refuses_epoch(partition, epoch)
     assert not given_up
     assert integrity.refuses_epoch(partition, epoch - 1)
@@ -165,8 +164,7 @@ async def test_a_mending_that_ended_unheard_is_begun_again(
     partition: Partition, begun: list[Segment]
 ) -> None:
     """Otherwise the range would be refused for ever: damage that is known is not found again."""
-    broker: Any = Broker(partition)
-    integrity = Integrity(broker)
+    integrity = integrity_of(partition)
     segment = sealed(partition)
     integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))
     await until_begun(begun, 2)
@@ -178,8 +176,7 @@ async def test_damage_found_while_an_index_is_made_again_is_still_mended(
     partition: Partition, begun: list[Segment]
 ) -> None:
     """The segment is another object then, which nobody mends."""
-    broker: Any = Broker(partition)
-    integrity = Integrity(broker)
+    integrity = integrity_of(partition)
     segment = sealed(partition)
     integrity._repair_index(partition, segment)
     integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.local_cluster import host_properties, local_ports, local_properties
+from headrace.broker.process.local_cluster import host_properties, local_ports, local_properties
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import ConfigError
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from headrace.broker.logging import configure, get_logger
+from headrace.broker.runtime.logging import configure, get_logger
 from headrace.core.errors import ConfigError
 
 
@@ -109,7 +109,7 @@ def test_an_embedding_program_sees_events_and_nothing_is_printed(
 def test_a_logger_does_not_load_rich() -> None:
     """It would cost a fifth of the time that a broker may take to start."""
     code = (
-        "import sys; from headrace.broker.logging import configure, get_logger; configure(); "
+        "import sys; from headrace.broker.runtime.logging import configure, get_logger; configure(); "
         "get_logger('headrace.x').info('ready'); "
         "assert 'rich' not in sys.modules; import rich.console; print('loaded later')"
     )

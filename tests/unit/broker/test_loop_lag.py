@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from headrace.broker.health_report import HealthReport
-from headrace.broker.loop_lag import BAD_MS, EVERY_SECONDS, LoopLag, RecentLag
+from headrace.broker.process.loop_lag import BAD_MS, EVERY_SECONDS, LoopLag, RecentLag
+from headrace.broker.runtime.health_report import HealthReport
 from headrace.config.health import HEALTH
 from headrace.metrics.histogram import LatencyHistogram
 

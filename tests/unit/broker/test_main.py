@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.main import RunningBroker
+from headrace.broker.process.main import RunningBroker
 from headrace.config.broker import BrokerConfig
 from headrace.network.event_loop import BrokerEventLoop
 

@@ -7,15 +7,21 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
-from headrace.broker.health_report import HealthReport
-from headrace.broker.maintenance import PARTITIONS_PER_TURN, Maintenance
-from headrace.metrics.registry import BrokerMetrics
+from headrace.broker.storage.maintenance import PARTITIONS_PER_TURN, Maintenance
 from headrace.replication.partition import Partition
-from tests.unit.broker.replicas.world import FOLLOWER, LEADER, append, partition_of, row
+from tests.unit.broker.replicas.leader_and_follower import FOLLOWER, LEADER, append, partition_of, row
 from tests.unit.log.material import NOW
 from tests.unit.replication.replicas import Listener
 
 LOGS = 4 * PARTITIONS_PER_TURN
+
+
+def maintenance_of(
+    runtime: Any, *, logs: Any = None, partitions: Any = None, flusher: Any = None, replicas: Any = None
+) -> Maintenance:
+    """With the parts that a test needs."""
+    unused: Any = None
+    return Maintenance(runtime, unused, logs, partitions, flusher, replicas, unused, unused, unused)
 
 
 async def test_logs_that_are_due_together_are_flushed_in_several_turns() -> None:
@@ -23,10 +29,8 @@ async def test_logs_that_are_due_together_are_flushed_in_several_turns() -> None
     logs[-1].flush_is_due = lambda _now_ms: False  # somebody else has flushed it meanwhile
     flushed: list[Any] = []
     seen: list[int] = []
-    broker: Any = SimpleNamespace(
-        clock=SimpleNamespace(wall_ms=lambda: 0),
-        health=HealthReport(),
-        metrics=BrokerMetrics(),
+    maintenance = maintenance_of(
+        SimpleNamespace(clock=SimpleNamespace(wall_ms=lambda: 0)),
         flusher=SimpleNamespace(flush=flushed.append),
         logs=SimpleNamespace(due_flushes=lambda _now_ms: list(logs)),
     )
@@ -38,7 +42,7 @@ async def test_logs_that_are_due_together_are_flushed_in_several_turns() -> None
 
     async with asyncio.TaskGroup() as group:
         group.create_task(look())
-        group.create_task(Maintenance(broker)._flush())
+        group.create_task(maintenance._flush())
     assert flushed == logs[:-1]
     assert [after - before for before, after in pairwise(seen)] == [PARTITIONS_PER_TURN] * 3
 
@@ -46,16 +50,14 @@ async def test_logs_that_are_due_together_are_flushed_in_several_turns() -> None
 async def retained(partition: Partition) -> list[Partition]:
     """All but the last of its three segments go. Which partitions are followed again, to report it."""
     reported: list[Partition] = []
-    broker: Any = SimpleNamespace(
-        health=HealthReport(),
-        metrics=BrokerMetrics(),
-        loop=asyncio.get_running_loop(),
+    maintenance = maintenance_of(
+        SimpleNamespace(loop=asyncio.get_running_loop()),
         partitions=SimpleNamespace(find=lambda *_: partition),
         replicas=SimpleNamespace(follow=reported.append),
     )
-    assert await Maintenance(broker)._remove_segments(partition, NOW) == 2
+    assert await maintenance._remove_segments(partition, NOW) == 2
     assert partition.log.log_start_offset == partition.log.durable_start == 2
-    assert await Maintenance(broker)._remove_segments(partition, NOW) == 0
+    assert await maintenance._remove_segments(partition, NOW) == 0
     return reported
 
 

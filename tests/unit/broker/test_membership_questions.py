@@ -9,58 +9,27 @@ from typing import Any
 
 from headrace.broker.transactions.membership_questions import CoordinatorQuestions, Question
 from headrace.core.ids import TopicPartition
-from headrace.core.ports import Buffer
-from headrace.core.ports_network import PeerRefused, PeerReset
+from headrace.core.ports_network import PeerRefused
 from headrace.protocol.error_codes import ErrorCode
-from headrace.protocol.headers import frame_response, read_request_header
 from headrace.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from headrace.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
-from headrace.protocol.primitives import Reader
-from tests.unit.broker.membership_answers import answer_to
+from tests.unit.broker.membership_answers import Link, settle
 
 FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 OK = ErrorCode.NONE
-
-
-class Link:
-    """The other broker, which answers when the test says."""
-
-    def __init__(self) -> None:
-        self.is_open = True
-        self.requests: list[AddPartitionsToTxnRequest] = []
-        self._waiting: list[asyncio.Future[memoryview]] = []
-
-    async def send(self, frame: Buffer) -> memoryview:
-        header, at = read_request_header(memoryview(frame))
-        assert header.api_version == 5
-        self.requests.append(AddPartitionsToTxnRequest.decode(Reader(memoryview(frame), at), 5))
-        future: asyncio.Future[memoryview] = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        return await future
-
-    def answer(self, code: ErrorCode = OK, response: AddPartitionsToTxnResponse | None = None) -> None:
-        response = response or answer_to(self.requests[-1], code, {})
-        self._waiting.pop(0).set_result(memoryview(frame_response(response, 5, 0))[4:])
-
-    def break_off(self) -> None:
-        self.is_open = False
-        self._waiting.pop(0).set_exception(PeerReset("gone"))
-
-    def close(self) -> None:
-        self.is_open = False
 
 
 class Peer:
     def __init__(self) -> None:
         self.links: list[Link] = []
         self.refuses = False
-        broker: Any = SimpleNamespace(
+        runtime: Any = SimpleNamespace(
             loop=asyncio.get_running_loop(),
-            address_of=lambda _: ("host-2", 9092),
-            world=SimpleNamespace(dialer=self),
+            environment=SimpleNamespace(dialer=self),
             log=SimpleNamespace(info=lambda *_, **__: None),
         )
-        self.questions = CoordinatorQuestions(broker, 2)
+        metadata: Any = SimpleNamespace(address_of=lambda _: ("host-2", 9092))
+        self.questions = CoordinatorQuestions(runtime, metadata, 2)
 
     async def dial(self, _host: str, _port: int, *, timeout: float) -> Link:
         assert timeout > 0
@@ -75,11 +44,6 @@ class Peer:
         question = Question(name, producer, epoch, partitions or (FIRST,), add)
         self.questions.add(question)
         return question
-
-
-async def settle() -> None:
-    for _ in range(8):
-        await asyncio.sleep(0)
 
 
 def names(request: AddPartitionsToTxnRequest) -> Sequence[str]:

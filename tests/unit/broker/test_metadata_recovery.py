@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.metadata_recovery import best_copy, read_copy
+from headrace.broker.storage.metadata_recovery import best_copy, read_copy
 from headrace.core.errors import ConfigError, CorruptLog
 from headrace.testing.cluster import Cluster
 from tests.integration.real_client import create

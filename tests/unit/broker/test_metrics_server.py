@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from headrace.broker import metrics_server
-from headrace.broker.metrics_server import MetricsServer
+from headrace.broker.process import metrics_server
+from headrace.broker.process.metrics_server import MetricsServer
 from headrace.metrics.registry import BrokerMetrics, PartitionGauges
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.missing_logs import MissingLogs, find_missing
+from headrace.broker.storage.missing_logs import MissingLogs, find_missing
 from headrace.controller.operations import TopicDeletion
 from headrace.core.errors import CorruptLog
 from headrace.core.ids import BrokerEpoch, TopicPartition

@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from headrace.broker.api import Call
 from headrace.broker.handlers import delete_records, list_offsets
+from headrace.broker.requests.api import Call
 from headrace.network.connection import Connection
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.delete_records_request import (
@@ -51,7 +51,7 @@ async def list_offset(
     asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
     topic = ListOffsetsTopic(name=TOPIC, partitions=[asked])
     request = ListOffsetsRequest(replica_id=replica, topics=[topic])
-    found = list_offsets.handle(server.broker, request, call(version))
+    found = list_offsets.handle(server.context, request, call(version))
     response = found if isinstance(found, ListOffsetsResponse) else await found
     return response.topics[0].partitions[0]
 
@@ -94,7 +94,7 @@ async def delete(server: Server, offset: int, timeout_ms: int = 5000) -> DeleteR
     request = DeleteRecordsRequest(
         topics=[DeleteRecordsTopic(name=TOPIC, partitions=[asked])], timeout_ms=timeout_ms
     )
-    response = await delete_records.handle(server.broker, request, call(2))
+    response = await delete_records.handle(server.context, request, call(2))
     return response.topics[0].partitions[0]
 
 

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from headrace.broker import producer_ids
-from headrace.broker.broker import Broker
-from headrace.broker.producer_ids import ProducerIds
+from headrace.broker.coordinators import producer_ids
+from headrace.broker.coordinators.producer_ids import ProducerIds
+from headrace.broker.requests.in_flight import InFlightRequests
 from headrace.core.errors import CoordinatorLoading, NotController
 from headrace.core.ports_network import PeerReset
 from headrace.protocol.error_codes import ErrorCode
@@ -33,14 +33,9 @@ class Channel:
 
 
 def ids_of(channel: Channel) -> ProducerIds:
-    broker = SimpleNamespace(
-        channel=channel,
-        broker_id=1,
-        broker_epoch=7,
-        loop=asyncio.get_running_loop(),
-        dispatcher=SimpleNamespace(is_draining=False),
-    )
-    return ProducerIds(cast(Broker, broker))
+    runtime: Any = SimpleNamespace(broker_id=1, loop=asyncio.get_running_loop())
+    node: Any = SimpleNamespace(broker_epoch=7)
+    return ProducerIds(runtime, node, cast(Any, channel), InFlightRequests())
 
 
 def block(first: int, length: int) -> AllocateProducerIdsResponse:

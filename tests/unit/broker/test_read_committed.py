@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from headrace.broker.api import Call
 from headrace.broker.handlers import describe_producers, list_offsets
+from headrace.broker.requests.api import Call
 from headrace.network.connection import Connection
 from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.batch import check
@@ -194,7 +194,7 @@ async def offset_of(server: Server, timestamp: int, *, committed: bool) -> int:
         isolation_level=1 if committed else 0,
         topics=[ListOffsetsTopic(name=TOPIC, partitions=[asked])],
     )
-    found = list_offsets.handle(server.broker, request, CALL)
+    found = list_offsets.handle(server.context, request, CALL)
     response = found if isinstance(found, ListOffsetsResponse) else await found
     return response.topics[0].partitions[0].offset
 
@@ -214,7 +214,7 @@ async def test_offsets_for_both_kinds_of_readers(server: Server) -> None:
 
 def producers(server: Server) -> list[ProducerState]:
     request = DescribeProducersRequest(topics=[TopicRequest(name=TOPIC, partition_indexes=[0])])
-    return describe_producers.handle(server.broker, request, CALL).topics[0].partitions[0].active_producers
+    return describe_producers.handle(server.context, request, CALL).topics[0].partitions[0].active_producers
 
 
 async def test_producers_are_described_with_their_transactions(server: Server) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headrace.broker.refused_batches import REMEMBERED, REMEMBERED_MS, RefusedBatches
+from headrace.broker.produce.refused_batches import REMEMBERED, REMEMBERED_MS, RefusedBatches
 from headrace.core.errors import NotLeader
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
@@ -69,7 +69,7 @@ async def test_those_behind_it_wait_for_the_first(server: Server, known: bool) -
     assert send(server, first + 1) == NOT_LEADER
     assert send(server, first + 2) == NOT_LEADER
     assert [send(server, first + number) for number in range(3)] == [NONE] * 3
-    assert len(server.broker.refused_batches) == 0
+    assert len(server.context.produces.refused) == 0
 
 
 async def test_also_in_requests_for_several_partitions(server: Server) -> None:
@@ -119,7 +119,7 @@ async def test_nobody_waits_for_ever(server: Server) -> None:
         assert send(server, 2) == NOT_LEADER
         server.now += 1
     assert send(server, 2) == GAP
-    assert len(server.broker.refused_batches) == 0
+    assert len(server.context.produces.refused) == 0
 
 
 def test_only_so_many_are_remembered() -> None:

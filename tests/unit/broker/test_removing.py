@@ -8,7 +8,7 @@ from collections.abc import Collection
 from typing import cast
 from uuid import UUID
 
-from headrace.broker.removing import Removing
+from headrace.broker.storage.removing import Removing
 from headrace.core.ids import TopicPartition
 from headrace.log.checkpoint_writer import DirectoryCheckpoints
 from headrace.log.directory import LogDirectory

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.storage import METADATA_TOPIC_ID
+from headrace.broker.storage.opening import METADATA_TOPIC_ID
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.metrics.registry import TopicMetrics
 from headrace.network.response import DelayedResponse, Response
@@ -190,7 +190,7 @@ async def test_a_waiting_replica_is_woken_by_an_append(server: Server) -> None:
     server.append()
     await asyncio.sleep(0)
     assert len(follower.read(answer)[0].records) > 0
-    assert not server.broker.fetch_purgatory
+    assert not server.context.fetches.purgatory
 
 
 async def test_a_new_epoch_ends_the_wait_in_the_old_one(server: Server) -> None:
@@ -273,7 +273,7 @@ async def test_a_peer_that_leaves_is_forgotten(server: Server) -> None:
     answer = Follower(server, max_wait_ms=10_000).ask([at(0)])
     assert isinstance(answer, DelayedResponse)
     answer.abandon()
-    assert not server.broker.fetch_purgatory
+    assert not server.context.fetches.purgatory
     assert not server.partition._replica_readers
 
 
@@ -359,7 +359,7 @@ async def test_a_partition_that_goes_and_comes_again_is_found_again(server: Serv
     follower = Follower(server)
     follower.open_session()
     follower.fetch(at(0))
-    server.broker.partitions.remove_topic("orders")
+    server.context.partitions.remove_topic("orders")
     server.partition.resign()
     assert follower.fetch()[0].error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
     again = server._host(0, (1, 2))
@@ -430,9 +430,9 @@ async def test_a_copy_that_is_behind_says_nothing_to_one_that_is_ahead(server: S
 def _append_metadata(server: Server) -> bytes:
     from tests.unit.log.material import append
 
-    append(server.metadata.log, b"record")
-    server.metadata.on_extended(1)
-    return server.metadata.log.active_segment.file().pread(1 << 20, 0)
+    append(server.metadata_partition.log, b"record")
+    server.metadata_partition.on_extended(1)
+    return server.metadata_partition.log.active_segment.file().pread(1 << 20, 0)
 
 
 async def test_a_fetch_that_has_waited_leaves_no_garbage(server: Server) -> None:

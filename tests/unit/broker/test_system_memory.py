@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.broker.system import memory_bytes
+from headrace.broker.process.system import memory_bytes
 
 GB = 1 << 30
 

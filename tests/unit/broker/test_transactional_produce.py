@@ -5,39 +5,41 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
 
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.handlers import produce
-from headrace.broker.transactions.membership_questions import Question, request_of, tell
+from headrace.broker.transactions.requests import PatientRequests
 from headrace.broker.transactions.verification import Verifications
 from headrace.config.broker import BrokerConfig
+from headrace.core.completion import Completion
 from headrace.core.errors import OutOfOrderSequence
 from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.batch import check
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import frame_request, read_request_header
-from headrace.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnRequest
+from headrace.protocol.messages.add_partitions_to_txn_request import AddPartitionsToTxnTransaction
 from headrace.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.protocol.messages.produce_response import ProduceResponse
 from headrace.protocol.primitives import Reader
-from tests.unit.broker.membership_answers import answer_to
+from tests.unit.broker.membership_answers import Link, answer_to, settle
 from tests.unit.broker.serving import LOCAL, TOPIC, TOPIC_ID, Image, Server, Topic, sent
 from tests.unit.log.material import NOW, batch_of
 from tests.unit.log.transactional_writes import marker
 from tests.unit.replication.replicas import fetch
 
 PRODUCER = 77
+ANOTHER = 2
 OK = ErrorCode.NONE
 
 
 class StateTopic(Topic):
-    """`__transaction_state`, led by this broker."""
+    """`__transaction_state`, led by one broker."""
 
-    def __init__(self, leader: int = LOCAL) -> None:
+    def __init__(self, leader: int) -> None:
         super().__init__(TRANSACTIONS_TOPIC, UUID(int=8), 50)
         self._leader = leader
 
@@ -49,44 +51,59 @@ class StateTopic(Topic):
 
 
 class ImageWithState(Image):
-    def __init__(self, size: int, leader: int = LOCAL) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__(size)
-        self.state: StateTopic | None = StateTopic(leader)
+        self.state: StateTopic | None = StateTopic(ANOTHER)
 
     def topic(self, name: str) -> Topic | None:
         return self.state if name == TRANSACTIONS_TOPIC else super().topic(name)
 
 
 class Coordinator:
-    """Answers when it is told to."""
+    """On another broker. Answers when it is told to."""
 
     def __init__(self, server: Server) -> None:
-        self.asked: list[tuple[AddPartitionsToTxnRequest, Question]] = []
+        self.link = Link()
+        self.asked_here: list[tuple[str, bool, Completion[Any]]] = []
+        """If it is on this broker: the transactional id, whether something is written, and the answer."""
         self.image = ImageWithState(len(server.partitions))
-        server.image = server.stub.image = self.image
-        server.stub.coordinators = SimpleNamespace(ask_itself=self.hear)
-        server.stub.broker_id = LOCAL
-        server.stub.peer_log = SimpleNamespace(warning=lambda *_, **__: None)
-        server.stub.log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda *_, **__: None)
-        server.stub.verification = Verifications(server.broker)
+        server.image = server.metadata.image = self.image
+        server.metadata.address_of = lambda _: ("host-2", 9092)
+        runtime = server.runtime
+        runtime.broker_id = LOCAL
+        runtime.environment = SimpleNamespace(dialer=self)
+        runtime.peer_log = SimpleNamespace(warning=lambda *_, **__: None)
+        runtime.log = SimpleNamespace(info=lambda *_, **__: None, warning=lambda *_, **__: None)
+        patient = PatientRequests(runtime, cast(Any, self), cast(Any, None))
+        self.verification = Verifications(runtime, server.metadata, server.context.partitions, patient)
+        server.stub.coordinators = SimpleNamespace(verification=self.verification)
 
-    def hear(self, question: Question) -> None:
-        self.asked.append((request_of([question]), question))
+    async def dial(self, _host: str, _port: int, *, timeout: float) -> Link:
+        assert timeout > 0
+        return self.link
 
-    def answer(self, code: ErrorCode = OK, **other: ErrorCode) -> None:
-        """The oldest question; `other`: the codes of partitions by their number."""
-        request, question = self.asked.pop(0)
-        tell([question], answer_to(request, code, other))
+    def ask(self, transactional_id: str, _operation: object, *, writes: bool) -> Completion[Any]:
+        answer: Completion[Any] = Completion()
+        self.asked_here.append((transactional_id, writes, answer))
+        return answer
 
-    async def question(self) -> None:
-        """Until it is asked again."""
+    async def question(self) -> AddPartitionsToTxnTransaction:
+        """The one that is not answered, or the next."""
         async with asyncio.timeout(30):
-            while not self.asked:
+            while not self.link.is_asked:
                 await asyncio.sleep(0.005)
+        (transaction,) = self.link.requests[-1].transactions
+        return transaction
 
-    @property
-    def verify_only(self) -> bool:
-        return self.asked[0][0].transactions[0].verify_only
+    async def answer(self, code: ErrorCode = OK, **other: ErrorCode) -> None:
+        """`other`: the codes of partitions by their number."""
+        await self.question()
+        self.link.answer(response=answer_to(self.link.requests[-1], code, other))
+        await settle()
+
+    async def is_asked(self) -> bool:
+        await settle()
+        return self.link.is_asked or bool(self.asked_here)
 
 
 @pytest.fixture
@@ -97,12 +114,14 @@ async def server() -> AsyncIterator[Server]:
 
 
 @pytest.fixture
-def coordinator(server: Server) -> Coordinator:
-    return Coordinator(server)
+async def coordinator(server: Server) -> AsyncIterator[Coordinator]:
+    coordinator = Coordinator(server)
+    yield coordinator
+    coordinator.verification.stop()
 
 
 def configure(server: Server, name: str, value: str) -> None:
-    server.stub.config = BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", name: value})
+    server.runtime.config = BrokerConfig.parse({"broker.id": "1", "log.dirs": "/nowhere", name: value})
 
 
 def batch(
@@ -131,7 +150,7 @@ def send(
     )
     frame = memoryview(bytearray(frame_request(request, version, 1, client_id)))[4:]
     header, at = read_request_header(frame)
-    answer = produce.serve(server.broker, version, header.correlation_id, frame, at, server.connection)
+    answer = produce.serve(server.context, version, header.correlation_id, frame, at, server.connection)
     frame[:] = bytes(len(frame))
     return answer
 
@@ -155,35 +174,48 @@ async def test_the_first_batch_waits_for_the_coordinator(server: Server, coordin
     assert isinstance(answer, DelayedResponse)
     assert answer.exclusive, "what comes behind it must not overtake it"
     assert server.partition.log.end_offset == 0
-    assert coordinator.verify_only
-    coordinator.answer()
+    assert (await coordinator.question()).verify_only
+    await coordinator.answer()
     assert codes(answer) == [OK]
     assert server.partition.log.end_offset == 1
     assert codes(send(server, batch(1))) == [OK], "the transaction is open: nobody is asked"
-    assert not coordinator.asked
+    assert not await coordinator.is_asked()
+
+
+async def test_a_coordinator_on_this_broker_is_asked_without_a_link(
+    server: Server, coordinator: Coordinator
+) -> None:
+    coordinator.image.state = StateTopic(LOCAL)
+    answer = send(server, batch())
+    ((transactional_id, writes, decided),) = coordinator.asked_here
+    assert (transactional_id, writes) == ("t", False)
+    assert is_pending(answer)
+    decided.complete(None)
+    assert codes(answer) == [OK]
+    assert not coordinator.link.requests
 
 
 async def test_after_a_marker_it_is_asked_again(server: Server, coordinator: Coordinator) -> None:
     send(server, batch())
-    coordinator.answer()
+    await coordinator.answer()
     end(server)
     answer = send(server, batch(1))
     assert is_pending(answer)
-    coordinator.answer()
+    await coordinator.answer()
     assert codes(answer) == [OK]
 
 
 async def test_all_partitions_are_asked_about_at_once(server: Server, coordinator: Coordinator) -> None:
     answer = send(server, batch(), batch())
-    (request, _) = coordinator.asked[0]
-    assert [(each.name, each.partitions) for each in request.transactions[0].topics] == [(TOPIC, [0, 1])]
-    coordinator.answer(p1=ErrorCode.INVALID_TXN_STATE)
+    question = await coordinator.question()
+    assert [(each.name, each.partitions) for each in question.topics] == [(TOPIC, [0, 1])]
+    await coordinator.answer(p1=ErrorCode.INVALID_TXN_STATE)
     assert codes(answer) == [OK, ErrorCode.INVALID_TXN_STATE]
     assert [each.log.end_offset for each in server.partitions] == [1, 0]
     second = send(server, batch(1), batch())
-    (request, _) = coordinator.asked[0]
-    assert request.transactions[0].topics[0].partitions == [1]
-    coordinator.answer()
+    question = await coordinator.question()
+    assert question.topics[0].partitions == [1]
+    await coordinator.answer()
     assert codes(second) == [OK, OK]
 
 
@@ -206,10 +238,10 @@ async def test_what_the_coordinator_says_is_told_as_the_client_understands(
     server: Server, coordinator: Coordinator, said: ErrorCode, version: int, told: ErrorCode
 ) -> None:
     answer = send(server, batch(), version=version)
-    coordinator.answer(said)
+    await coordinator.answer(said)
     assert codes(answer, version) == [told]
     assert server.partition.log.end_offset == 0
-    assert server.broker.metrics.coordinators.verification_failures == 1
+    assert server.context.runtime.metrics.coordinators.verification_failures == 1
 
 
 async def test_without_a_coordinator_the_client_tries_again(server: Server, coordinator: Coordinator) -> None:
@@ -222,15 +254,15 @@ async def test_a_marker_that_comes_meanwhile_makes_the_answer_worthless(
 ) -> None:
     answer = send(server, batch())
     end(server)
-    coordinator.answer()
+    await coordinator.answer()
     assert codes(answer) == [ErrorCode.INVALID_TXN_STATE]
     assert server.partition.log.end_offset == 1, "the marker alone"
 
 
 async def test_version_12_adds_the_partition(server: Server, coordinator: Coordinator) -> None:
     answer = send(server, batch(), version=12)
-    assert not coordinator.verify_only
-    coordinator.answer()
+    assert not (await coordinator.question()).verify_only
+    await coordinator.answer()
     assert codes(answer, 12) == [OK]
 
 
@@ -239,23 +271,21 @@ async def test_version_12_asks_again_while_the_last_transaction_is_ended(
 ) -> None:
     configure(server, "add.partitions.to.txn.retry.backoff.max.ms", "60000")
     answer = send(server, batch(epoch=1), version=12)
-    coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+    await coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
     end(server, epoch=1)  # of the transaction before
     assert is_pending(answer)
     await coordinator.question()
     end(server, epoch=1)  # and once more, while the question is under way
-    coordinator.answer()
+    await coordinator.answer()
     assert is_pending(answer)
-    await coordinator.question()
-    coordinator.answer()
+    await coordinator.answer()
     assert codes(answer, 12) == [OK]
 
 
 async def test_version_12_gives_up_after_a_while(server: Server, coordinator: Coordinator) -> None:
     answer = send(server, batch(), version=12)
     while is_pending(answer):
-        await coordinator.question()
-        coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
+        await coordinator.answer(ErrorCode.CONCURRENT_TRANSACTIONS)
     assert codes(answer, 12) == [ErrorCode.CONCURRENT_TRANSACTIONS]
 
 
@@ -263,16 +293,17 @@ async def test_replicas_are_waited_for_after_the_coordinator() -> None:
     server = Server(1, isr=(1, 2))
     coordinator = Coordinator(server)
     answer = send(server, batch())
-    coordinator.answer()
+    await coordinator.answer()
     assert is_pending(answer)
     fetch(server.partition, 2, 1)
     assert codes(answer) == [OK]
+    coordinator.verification.stop()
     server.close()
 
 
 async def test_nobody_hears_of_acks_0(server: Server, coordinator: Coordinator) -> None:
     answer = send(server, batch(), acks=0)
-    coordinator.answer()
+    await coordinator.answer()
     assert isinstance(answer, DelayedResponse)
     assert answer.parts == []
     assert server.partition.log.end_offset == 1
@@ -282,17 +313,18 @@ async def test_nobody_hears_of_acks_0(server: Server, coordinator: Coordinator) 
 
 async def test_a_refusal_of_acks_0_closes_the_connection(server: Server, coordinator: Coordinator) -> None:
     send(server, batch(), acks=0)
-    coordinator.answer(ErrorCode.INVALID_TXN_STATE)
+    await coordinator.answer(ErrorCode.INVALID_TXN_STATE)
     assert server.connection.closed
 
 
 async def test_who_disables_verification_is_not_asked(server: Server, coordinator: Coordinator) -> None:
     configure(server, "transaction.partition.verification.enable", "false")
     assert codes(send(server, batch())) == [OK]
-    assert not coordinator.asked
+    assert not await coordinator.is_asked()
     # From version 12 on the question is also what puts the partition into the transaction.
     send(server, batch(producer=78), version=12)
-    assert len(coordinator.asked) == 1
+    await coordinator.question()
+    assert len(coordinator.link.requests) == 1
 
 
 async def test_a_transactional_batch_needs_an_id(server: Server, coordinator: Coordinator) -> None:
@@ -300,25 +332,25 @@ async def test_a_transactional_batch_needs_an_id(server: Server, coordinator: Co
     assert told == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
     told = codes(send(server, batch(), batch(), transactional_id=None))
     assert told == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * 2
-    assert not coordinator.asked
+    assert not await coordinator.is_asked()
 
 
 async def test_an_id_alone_makes_no_transaction(server: Server, coordinator: Coordinator) -> None:
     assert codes(send(server, batch(transactional=False))) == [OK]
-    assert not coordinator.asked
+    assert not await coordinator.is_asked()
     assert server.partition.last_stable_offset == 1
 
 
 async def test_one_request_has_one_producer(server: Server, coordinator: Coordinator) -> None:
     told = codes(send(server, batch(), batch(producer=78)))
     assert told == [ErrorCode.INVALID_PRODUCER_ID_MAPPING] * 2
-    assert not coordinator.asked
+    assert not await coordinator.is_asked()
 
 
 async def test_an_older_epoch_is_refused_without_a_question(server: Server, coordinator: Coordinator) -> None:
     end(server, epoch=3)
     assert codes(send(server, batch(epoch=2))) == [ErrorCode.INVALID_PRODUCER_EPOCH]
-    assert not coordinator.asked
+    assert not await coordinator.is_asked()
 
 
 async def test_version_13_names_topics_by_id(server: Server, coordinator: Coordinator) -> None:
@@ -334,8 +366,8 @@ async def test_version_13_names_topics_by_id(server: Server, coordinator: Coordi
     assert codes(send_by_id(TOPIC_ID, plain, transactional_id=None), 13) == [OK]
     assert codes(send_by_id(TOPIC_ID, plain, plain, transactional_id=None), 13) == [OK, OK]
     answer = send_by_id(TOPIC_ID, batch())
-    assert not coordinator.verify_only
-    coordinator.answer()
+    assert not (await coordinator.question()).verify_only
+    await coordinator.answer()
     assert codes(answer, 13) == [OK]
     strange = UUID(int=99)
     assert codes(send_by_id(strange, plain, transactional_id=None), 13) == [ErrorCode.UNKNOWN_TOPIC_ID]

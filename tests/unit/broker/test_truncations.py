@@ -16,8 +16,8 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.flusher import Flusher
-from headrace.broker.truncations import AT_ONCE, Truncations
+from headrace.broker.replicas.truncations import AT_ONCE, Truncations
+from headrace.broker.storage.flusher import Flusher
 from headrace.core.ids import TopicPartition
 from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.manager import LogManager
@@ -71,16 +71,20 @@ class SlowDisk(OsDisk):
             self.waited_on_loop += SYNC_SECONDS
 
 
-class Broker:
-    """What the truncations see of one."""
+def truncations_in(threads: ThreadPoolExecutor, followed: list[Any]) -> Truncations:
+    """`followed`: where the partitions go that are followed again."""
+    loop = asyncio.get_running_loop()
+    runtime: Any = SimpleNamespace(
+        loop=loop,
+        log=SimpleNamespace(warning=pytest.fail),
+        clock=SimpleNamespace(monotonic=time.monotonic, wall_ms=lambda: NOW),
+    )
+    flusher = Flusher(loop, threads, LatencyHistogram())
+    return Truncations(runtime, flusher, followed.append, unfollowed, threads)
 
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.log = SimpleNamespace(warning=pytest.fail)
-        self.clock = SimpleNamespace(monotonic=time.monotonic, wall_ms=lambda: NOW)
-        self.flusher = Flusher(self.loop, threads, LatencyHistogram())
-        self.followed: list[Partition] = []
-        self.replicas = SimpleNamespace(follow=self.followed.append, unfollow=pytest.fail)
+
+def unfollowed(partition: object) -> None:
+    pytest.fail(f"nobody follows {partition} any more")
 
 
 @pytest.fixture
@@ -137,8 +141,8 @@ async def test_three_thousand_logs_are_truncated_while_the_loop_goes_on(
     disk.waited_on_loop = 0.0
     longest_turn = 0.0
     with ThreadPoolExecutor(AT_ONCE + 1) as threads:
-        broker = Broker(threads)
-        truncations = Truncations(broker, threads)  # type: ignore[arg-type]  # what it sees of a broker
+        followed: list[Partition] = []
+        truncations = truncations_in(threads, followed)
         for first in range(0, PARTITIONS, PARTITIONS_PER_TURN):
             for partition in partitions[first : first + PARTITIONS_PER_TURN]:
                 sent = partition.fetch_position()
@@ -146,7 +150,7 @@ async def test_three_thousand_logs_are_truncated_while_the_loop_goes_on(
                 assert partition.on_fetched(sent, answer(diverging=(1, 1)), NOW) == FetchOutcome.TRUNCATING
                 truncations.begin(partition)
             await asyncio.sleep(0)
-        while len(broker.followed) < PARTITIONS:
+        while len(followed) < PARTITIONS:
             began = time.thread_time()
             await asyncio.sleep(0.001)
             longest_turn = max(longest_turn, time.thread_time() - began)
@@ -165,7 +169,7 @@ async def test_a_stop_leaves_those_alone_that_were_not_begun(logs: LogManager, d
     assert sent is not None
     partition.on_fetched(sent, answer(diverging=(1, 1)), NOW)
     with ThreadPoolExecutor(1) as threads:
-        truncations = Truncations(Broker(threads), threads)  # type: ignore[arg-type]  # as above
+        truncations = truncations_in(threads, [])
         truncations.begin(partition)
         await truncations.stop()
         await asyncio.sleep(0)

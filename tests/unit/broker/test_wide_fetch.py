@@ -114,13 +114,13 @@ async def test_an_offset_that_is_not_there_is_told_whatever_the_turn(server: Ser
 
 async def test_no_more_is_brought_from_a_disk_than_is_given(server: Server, replica: int) -> None:
     brought: list[int] = []
-    bring = server.stub.cold_reads.bring
+    bring = server.cold_reads.bring
 
     def count(parts: list[object], then: object) -> None:
         brought.append(len(parts))
         bring(parts, then)
 
-    server.stub.cold_reads.bring = count
+    server.cold_reads.bring = count
     for partition in server.partitions:
         partition.log.active_segment.release()
     answer = ask(server, dict.fromkeys(range(PARTITIONS), 0), replica=replica)

@@ -162,7 +162,7 @@ def test_wrong_arguments(source: Path, tmp_path: Path) -> None:
 def test_a_failure_in_the_middle_leaves_nothing(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from headrace.broker import adoption
+    from headrace.broker.storage import adoption
 
     copy = adoption._copy
 

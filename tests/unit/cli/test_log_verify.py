@@ -37,7 +37,7 @@ def directory(tmp_path: Path) -> Path:
         log.flush()
     log.delete_records_before(13)
     log.enforce_retention(NOW, RECORDS)
-    log.delete_expired_files(NOW + 10**9)
+    log.folder.delete_expired_files(NOW + 10**9)
     manager.shut_down(1, {ORDERS: RECORDS, OTHER: RECORDS})
     return path
 

@@ -166,7 +166,7 @@ def test_a_log_start_checkpoint_that_is_lost_alone_is_no_damage(host: Host, how:
     host.fill()
     host.log.delete_records_before(13)
     host.log.enforce_retention(NOW, RECORDS)
-    host.log.delete_expired_files(NOW + 10**9)
+    host.log.folder.delete_expired_files(NOW + 10**9)
     host.stop(how)
     for name in (checkpoints.LOG_START_OFFSETS, checkpoints.HIGH_WATERMARKS):
         if host.disk.exists(f"/data/{name}"):

@@ -219,7 +219,7 @@ def test_what_is_being_sent_outlives_the_segment(tmp_path: Path) -> None:
     before = found.file.pread(found.length, found.position)
     log.delete_records_before(log.end_offset)
     log.enforce_retention(NOW, log.end_offset)
-    log.delete_expired_files(NOW + log.config.file_delete_delay_ms)
+    log.folder.delete_expired_files(NOW + log.config.file_delete_delay_ms)
     assert found.file.pread(found.length, found.position) == before
 
 

@@ -102,8 +102,8 @@ def test_files_are_renamed_at_once_and_removed_later(tmp_path: Path) -> None:
     assert f"{0:020d}.log.deleted" in names
     assert f"{0:020d}.index.deleted" in names
     assert f"{0:020d}.log" not in names
-    assert log.delete_expired_files(NOW + 499) == 0
-    assert log.delete_expired_files(NOW + 500) == 3
+    assert log.folder.delete_expired_files(NOW + 499) == 0
+    assert log.folder.delete_expired_files(NOW + 500) == 3
     assert not [path for path in Path(log.path).iterdir() if path.name.endswith(".deleted")]
 
 
@@ -111,7 +111,7 @@ def test_one_snapshot_before_the_start_is_kept(tmp_path: Path) -> None:
     log = log_of(tmp_path)
     log.delete_records_before(3)
     log.enforce_retention(NOW, 4)
-    assert log.snapshot_offsets == [2, 3]
+    assert log.folder.snapshot_offsets == [2, 3]
     assert sorted(int(path.stem) for path in Path(log.path).glob("*.snapshot")) == [2, 3]
 
 

@@ -232,7 +232,7 @@ def test_a_log_whose_beginning_was_deleted_is_whole(host: Host, how: str) -> Non
     host.fill()
     host.log.delete_records_before(13)
     host.log.enforce_retention(NOW, RECORDS)
-    host.log.delete_expired_files(NOW + 10**9)
+    host.log.folder.delete_expired_files(NOW + 10**9)
     start = host.log.log_start_offset
     host.stop(how)
     host.start()

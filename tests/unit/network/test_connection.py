@@ -82,7 +82,6 @@ async def endpoint(script: Script) -> AsyncIterator[Endpoint]:
     threads = ThreadPoolExecutor(1)
     endpoint = Endpoint(
         asyncio.get_running_loop(),
-        script,
         threads,
         max_frame_bytes=8_000_000,
         max_connections=3,
@@ -93,9 +92,9 @@ async def endpoint(script: Script) -> AsyncIterator[Endpoint]:
     threads.shutdown()
 
 
-async def connect(endpoint: Endpoint) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def connect(endpoint: Endpoint, script: Script) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     port = endpoint.bind("127.0.0.1", 0)
-    endpoint.start_accepting()
+    endpoint.start_accepting(script)
     return await asyncio.open_connection("127.0.0.1", port)
 
 
@@ -108,7 +107,7 @@ async def close(writer: asyncio.StreamWriter) -> None:
 
 
 async def test_frames_cut_anywhere_are_served_once(endpoint: Endpoint, script: Script) -> None:
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     stream = frame(b"one") + frame(b"two" * 1000) + frame(b"x")
     for at in range(0, len(stream), 7):
         writer.write(stream[at : at + 7])
@@ -119,8 +118,8 @@ async def test_frames_cut_anywhere_are_served_once(endpoint: Endpoint, script: S
     await close(writer)
 
 
-async def test_many_frames_in_one_read_are_answered_in_order(endpoint: Endpoint) -> None:
-    reader, writer = await connect(endpoint)
+async def test_many_frames_in_one_read_are_answered_in_order(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint, script)
     writer.write(b"".join(frame(b"%d" % n) for n in range(200)))
     expected = b"".join(b"=%d" % n for n in range(200))
     assert await reader.readexactly(len(expected)) == expected
@@ -128,7 +127,7 @@ async def test_many_frames_in_one_read_are_answered_in_order(endpoint: Endpoint)
 
 
 async def test_a_large_frame_arrives_whole(endpoint: Endpoint, script: Script) -> None:
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     body = b"b" + os.urandom(5_000_000)
     writer.write(frame(body))
     await writer.drain()
@@ -139,7 +138,7 @@ async def test_a_large_frame_arrives_whole(endpoint: Endpoint, script: Script) -
 
 
 async def test_an_exclusive_answer_holds_back_later_requests(endpoint: Endpoint, script: Script) -> None:
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     writer.write(frame(b"wait") + frame(b"after"))
     while not script.pending:
         await asyncio.sleep(0.001)
@@ -158,7 +157,7 @@ async def test_an_answer_that_waits_is_told_that_something_came_behind_it(
     endpoint: Endpoint, script: Script, together: bool
 ) -> None:
     script.hurries = True
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     writer.write(frame(b"wait") + (frame(b"after") if together else b""))
     if not together:
         while not script.pending:
@@ -169,7 +168,7 @@ async def test_an_answer_that_waits_is_told_that_something_came_behind_it(
 
 
 async def test_pipelined_answers_keep_the_order_of_requests(endpoint: Endpoint, script: Script) -> None:
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     writer.write(frame(b"p1") + frame(b"p2") + frame(b"x"))
     while len(script.seen) < 3:
         await asyncio.sleep(0.001)
@@ -181,7 +180,7 @@ async def test_pipelined_answers_keep_the_order_of_requests(endpoint: Endpoint, 
 
 
 async def test_no_more_than_the_limit_is_in_flight(endpoint: Endpoint, script: Script) -> None:
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     writer.write(b"".join(frame(b"p%d" % n) for n in range(8)))
     await asyncio.sleep(0.05)
     assert len(script.seen) == 4
@@ -202,7 +201,7 @@ async def test_file_ranges_lie_between_their_neighbours(
     path.write_bytes(content)
     script.file = open_file(path)
     script.range = (10, length)
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     writer.write(frame(b"f") + frame(b"x"))
     expected = b"head:" + content[10 : 10 + length] + b":tail=x"
     assert await reader.readexactly(len(expected)) == expected
@@ -214,7 +213,7 @@ async def test_a_cold_range_is_read_by_a_thread(endpoint: Endpoint, script: Scri
     content = os.urandom(2_000_000)
     script.file = open_file(cold_files.write(tmp_path, content))
     script.range = (0, len(content))
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     expected = b"head:" + content + b":tail"
     for _ in range(cold_files.ATTEMPTS):
         cold_files.drop_pages(tmp_path)
@@ -228,16 +227,18 @@ async def test_a_cold_range_is_read_by_a_thread(endpoint: Endpoint, script: Scri
 
 
 @pytest.mark.parametrize("length", [0, -1, 8_000_001, 2**31 - 1])
-async def test_an_impossible_length_ends_the_connection(endpoint: Endpoint, length: int) -> None:
-    reader, writer = await connect(endpoint)
+async def test_an_impossible_length_ends_the_connection(
+    endpoint: Endpoint, script: Script, length: int
+) -> None:
+    reader, writer = await connect(endpoint, script)
     writer.write(struct.pack(">i", length) + b"rest")
     assert await reader.read() == b""
     assert not endpoint.connections
     await close(writer)
 
 
-async def test_a_length_alone_holds_little_memory(endpoint: Endpoint) -> None:
-    _, writer = await connect(endpoint)
+async def test_a_length_alone_holds_little_memory(endpoint: Endpoint, script: Script) -> None:
+    _, writer = await connect(endpoint, script)
     writer.write(struct.pack(">i", 7_900_000) + b"begin")
     while not endpoint.request_memory.share.used_bytes:
         await asyncio.sleep(0.001)
@@ -246,7 +247,7 @@ async def test_a_length_alone_holds_little_memory(endpoint: Endpoint) -> None:
 
 
 async def test_a_peer_that_does_not_read_is_not_served_further(endpoint: Endpoint, script: Script) -> None:
-    _, writer = await connect(endpoint)
+    _, writer = await connect(endpoint, script)
     body = b"b" * 100_000
     for _ in range(300):
         writer.write(frame(body))
@@ -256,7 +257,7 @@ async def test_a_peer_that_does_not_read_is_not_served_further(endpoint: Endpoin
 
 
 async def test_an_abandoned_answer_is_told(endpoint: Endpoint, script: Script) -> None:
-    _, writer = await connect(endpoint)
+    _, writer = await connect(endpoint, script)
     writer.write(frame(b"w"))
     while not script.pending:
         await asyncio.sleep(0.001)
@@ -267,9 +268,9 @@ async def test_an_abandoned_answer_is_told(endpoint: Endpoint, script: Script) -
     script.pending[0].complete([b"late"])
 
 
-async def test_connections_above_the_limit_are_refused(endpoint: Endpoint) -> None:
+async def test_connections_above_the_limit_are_refused(endpoint: Endpoint, script: Script) -> None:
     port = endpoint.bind("127.0.0.1", 0)
-    endpoint.start_accepting()
+    endpoint.start_accepting(script)
     writers = []
     for _ in range(3):
         _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -283,7 +284,7 @@ async def test_connections_above_the_limit_are_refused(endpoint: Endpoint) -> No
 
 
 async def test_many_questions_with_large_answers_do_not_pile_up(endpoint: Endpoint, script: Script) -> None:
-    _, writer = await connect(endpoint)
+    _, writer = await connect(endpoint, script)
     writer.write(frame(b"L") * 20_000)
     await asyncio.sleep(0.3)
     served = len(script.seen)
@@ -294,7 +295,7 @@ async def test_many_questions_with_large_answers_do_not_pile_up(endpoint: Endpoi
 
 
 async def test_answers_behind_another_count_as_in_flight(endpoint: Endpoint, script: Script) -> None:
-    reader, writer = await connect(endpoint)
+    reader, writer = await connect(endpoint, script)
     writer.write(frame(b"p") + frame(b"x") * 50)
     await asyncio.sleep(0.05)
     assert len(script.seen) == 4
@@ -303,8 +304,8 @@ async def test_answers_behind_another_count_as_in_flight(endpoint: Endpoint, scr
     await close(writer)
 
 
-async def test_what_was_answered_before_a_refusal_is_still_sent(endpoint: Endpoint) -> None:
-    reader, writer = await connect(endpoint)
+async def test_what_was_answered_before_a_refusal_is_still_sent(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint, script)
     writer.write(frame(b"one") + frame(b"two") + frame(b"!"))
     assert await reader.read() == b"=one=two"
     await close(writer)
@@ -317,14 +318,13 @@ class Crowd:
         self.threads = ThreadPoolExecutor(1)
         self.endpoint = Endpoint(
             asyncio.get_running_loop(),
-            handler,
             self.threads,
             max_frame_bytes=8_000_000,
             requests=MemoryShare("requests", 1),
             answers=MemoryShare("answers", 20_000_000),
         )
         self.port = self.endpoint.bind("127.0.0.1", 0)
-        self.endpoint.start_accepting()
+        self.endpoint.start_accepting(handler)
         self.peers: list[asyncio.StreamWriter] = []
 
     async def join(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import Disk
-from headrace.log.truncation import lower_together
+from headrace.log.truncation import TruncationJob, lower_together
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import Assignment
@@ -105,7 +105,7 @@ def fetched(
 
 def finish_truncation(follower: Partition, now: float = 0.0) -> None:
     job = follower.log.truncation
-    assert job is not None
+    assert isinstance(job, TruncationJob)
     try:
         lower_together(follower.log.directory, [job])
         job.run()

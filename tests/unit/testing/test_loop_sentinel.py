@@ -38,7 +38,7 @@ def test_what_a_test_does_itself_and_what_threads_do_is_not_counted(
     product = _sync_by(tmp_path / "headrace" / "log" / "right.py")
     with Cluster() as cluster:
         cluster.call(lambda: _sync(tmp_path / "one"))
-        loop = cluster.broker.loop
+        loop = cluster.broker.runtime.loop
         cluster.run(_in_thread(loop, product, tmp_path / "two"))
     assert sentinel.found == []
 

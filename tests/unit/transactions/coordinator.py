@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.coordinators.codec import decode, encode
 from headrace.coordinators.decision import Decision
+from headrace.coordinators.shard import TimerOperation
 from headrace.core.errors import HeadraceError
 from headrace.protocol.records import NewRecord, Record
 from headrace.transactions.ending import EndRequest, Markers, NeedsProducerId
@@ -24,9 +25,9 @@ ORDERS = ("orders", 0)
 
 class FakeTimers:
     def __init__(self) -> None:
-        self.due: dict[object, tuple[float, Callable[[], Decision[Any]]]] = {}
+        self.due: dict[object, tuple[float, TimerOperation]] = {}
 
-    def set(self, name: object, delay_ms: float, operation: Callable[[], Decision[Any]]) -> None:
+    def set(self, name: object, delay_ms: float, operation: TimerOperation) -> None:
         self.due[name] = (delay_ms, operation)
 
     def cancel(self, name: object) -> None:
@@ -54,7 +55,7 @@ class MemoryCoordinator:
 
     def _replayed(self) -> tuple[TransactionShard, FakeTimers]:
         timers = FakeTimers()
-        shard = TransactionShard(timers, self.settings, lambda: self.level, lambda: self.now_ms)
+        shard = TransactionShard(timers, self.settings, lambda: self.level)
         for offset, new in enumerate(self.log):
             record = decode(Record(offset, new.timestamp, new.key, new.value, ()), KINDS)
             assert record is not None
@@ -163,4 +164,4 @@ class MemoryCoordinator:
 
     def fire(self, name: str) -> None:
         _, operation = self.timers.due.pop(name)
-        self.decide(operation)
+        self.decide(lambda: operation(self.now_ms))

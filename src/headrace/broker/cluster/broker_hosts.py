@@ -15,10 +15,11 @@ import ipaddress
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.runtime.runtime import Runtime
 from headrace.core.tasks import spawn
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
     from headrace.network.connection import Connection
 
 LOOKED_UP_AGAIN_SECONDS: Final = 60.0
@@ -28,8 +29,9 @@ MAPPED: Final = "::ffff:"
 
 
 class BrokerHosts:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
         self._addresses: dict[str, frozenset[str]] = {}
         """Of each name, as it was last looked up."""
         self._looked_up_at: dict[str, float] = {}
@@ -37,13 +39,13 @@ class BrokerHosts:
 
     def believe_replica(self, connection: Connection, broker_id: int, broker_epoch: int) -> None:
         """A fetch says that it is that broker's."""
-        registration = self._broker.image.brokers.get(broker_id)
+        registration = self._metadata.image.brokers.get(broker_id)
         if registration is not None and registration.epoch == broker_epoch:
             self._believe(connection, [endpoint.host for endpoint in registration.endpoints])
 
     def believe(self, connection: Connection) -> None:
         """A request came that only brokers send."""
-        brokers = self._broker.image.brokers.values()
+        brokers = self._metadata.image.brokers.values()
         self._believe(connection, [endpoint.host for each in brokers for endpoint in each.endpoints])
 
     def _believe(self, connection: Connection, hosts: Sequence[str]) -> None:
@@ -53,19 +55,19 @@ class BrokerHosts:
         )
 
     def _addresses_of(self, host: str) -> frozenset[str]:
-        now = self._broker.clock.monotonic()
+        now = self._runtime.clock.monotonic()
         if now - self._looked_up_at.get(host, -LOOKED_UP_AGAIN_SECONDS) >= LOOKED_UP_AGAIN_SECONDS:
             self._looked_up_at[host] = now
             if _is_address(host):
                 self._addresses[host] = frozenset((host,))
             elif host not in self._tasks:
-                self._tasks[host] = spawn(f"the look-up of {host}", self._look_up(host), self._broker.loop)
+                self._tasks[host] = spawn(f"the look-up of {host}", self._look_up(host), self._runtime.loop)
         return self._addresses.get(host, frozenset())
 
     async def _look_up(self, host: str) -> None:
         try:
             async with asyncio.timeout(LOOK_UP_SECONDS):
-                found = await self._broker.loop.getaddrinfo(host, None)
+                found = await self._runtime.loop.getaddrinfo(host, None)
             self._addresses[host] = frozenset(str(each[4][0]) for each in found)
         except (OSError, NotImplementedError, TimeoutError):
             pass  # the next one who asks after a while has it looked up again

@@ -9,17 +9,21 @@ it hears of members, fetches and broken connections, and submits operations. Eac
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final
 
 from headrace.broker.cluster import description
 from headrace.broker.cluster.duty import Duty
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.standing import MetadataPosition
+from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import DEFAULT_BROKER, BrokerRegistration
 from headrace.controller.liveness import Liveness
 from headrace.controller.operations import ConfigChange, ConfigOp
 from headrace.controller.policy import MIN_INSYNC_REPLICAS
+from headrace.controller.shell import Controller
 from headrace.core.errors import HeadraceError, NotController
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import (
@@ -33,9 +37,6 @@ from headrace.core.ports_coordination import (
 from headrace.core.ports_network import PeerRefused, PeerUnavailable
 from headrace.core.tasks import spawn
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 PROBES: Final = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
 """Pauses before each try to reach a broker whose connection broke: a process that dies closes its sockets one
 by one, so the first try may still get through."""
@@ -44,31 +45,32 @@ TICKS_PER_SESSION: Final = 8
 ENOUGH_HOLDERS: Final = 3
 
 
-class MetadataPosition(NamedTuple):
-    """How far a broker is with the metadata."""
-
-    applied: int
-    """Everything below it is in its image."""
-    checkpointed: int
-    """Everything below it is in a checkpoint on its disk."""
-
-
 _NOWHERE: Final = (-1, MetadataPosition(-1, -1))
 
 
 class ControllerDuties:
     """Of one term."""
 
-    def __init__(self, broker: Broker, coordination: Coordination) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        runtime: Runtime,
+        metadata: MetadataCache,
+        controller: Controller,
+        own_epoch: Callable[[], BrokerEpoch],
+        coordination: Coordination,
+    ) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        self._controller = controller
+        self._own_epoch = own_epoch
         self._coordination = coordination
         self._session = coordination.session_timeout_ms / 1000
-        self._liveness = Liveness(broker.broker_id, self._session, broker.loop.time())
+        self._liveness = Liveness(runtime.broker_id, self._session, runtime.loop.time())
         self._members: Mapping[BrokerId, Member] = {}
         self._members_changed = True
         self._positions: dict[int, tuple[int, MetadataPosition]] = {}
         """Broker epoch and position of each broker's last fetch."""
-        self._required = broker.store.end
+        self._required = metadata.store.end
         """A fenced broker must have the metadata up to here before it may lead anything."""
         self._raising = 0
         """How many commits are under way that raise it."""
@@ -79,7 +81,7 @@ class ControllerDuties:
         self._next_balance = 0.0
         self._trimmed = 0
         self._duties = [
-            Duty(name, act, broker, self._session / TICKS_PER_SESSION)
+            Duty(name, act, runtime, controller, self._session / TICKS_PER_SESSION)
             for name, act in (
                 ("fencing", self._fence_dead),
                 ("agreement on min.insync.replicas", self._agree_on_min_isr),
@@ -96,11 +98,11 @@ class ControllerDuties:
             self._coordination.watch_members(self._on_members),
             self._coordination.watch_session(self._on_session),
         ]
-        interval = self._broker.config.leader_imbalance_check_interval_seconds
-        self._next_balance = self._broker.loop.time() + interval
+        interval = self._runtime.config.leader_imbalance_check_interval_seconds
+        self._next_balance = self._runtime.loop.time() + interval
         for duty in self._duties:
             duty.start()
-        if deposed != self._broker.broker_id:
+        if deposed != self._runtime.broker_id:
             self.probe(deposed)
 
     async def stop(self) -> None:
@@ -119,10 +121,10 @@ class ControllerDuties:
 
     def on_fetch(self, broker_id: int, epoch: int, position: MetadataPosition, connection: object) -> None:
         """A broker asked for more metadata: it lives."""
-        registration = self._broker.image.brokers.get(broker_id)
+        registration = self._metadata.image.brokers.get(broker_id)
         if registration is None or registration.epoch != epoch:
             return
-        self._liveness.heard(broker_id, self._broker.loop.time())
+        self._liveness.heard(broker_id, self._runtime.loop.time())
         self._positions[broker_id] = (epoch, position)
         self._connections[broker_id] = connection
         if registration.fenced and position.applied >= self._required:
@@ -136,8 +138,8 @@ class ControllerDuties:
         """Every broker that lives has applied the metadata below `offset`."""
         return all(
             self._positions.get(broker_id, _NOWHERE)[1].applied >= offset
-            for broker_id, registration in self._broker.image.brokers.items()
-            if not registration.fenced and broker_id != self._broker.broker_id
+            for broker_id, registration in self._metadata.image.brokers.items()
+            if not registration.fenced and broker_id != self._runtime.broker_id
         )
 
     def _on_members(self) -> None:
@@ -146,12 +148,10 @@ class ControllerDuties:
 
     def _on_session(self, state: SessionState) -> None:
         if state is SessionState.CONNECTED:
-            self._liveness.coordination_back(self._broker.loop.time())
+            self._liveness.coordination_back(self._runtime.loop.time())
             self._on_members()
         elif state is SessionState.LOST:
-            self._broker.controller.resign(
-                ControllerFenced("the session ended, and the controllership with it")
-            )
+            self._controller.resign(ControllerFenced("the session ended, and the controllership with it"))
 
     # --- suspicion --------------------------------------------------------------------------------------
 
@@ -161,15 +161,14 @@ class ControllerDuties:
             task.add_done_callback(lambda _: self._probing.pop(broker_id, None))
 
     async def _probe(self, broker_id: int) -> None:
-        broker = self._broker
         for pause in PROBES:
             await asyncio.sleep(pause)
-            registration = broker.image.brokers.get(broker_id)
-            address = broker.address_of(broker_id)
+            registration = self._metadata.image.brokers.get(broker_id)
+            address = self._metadata.address_of(broker_id)
             if registration is None or registration.fenced or address is None:
                 return
             try:
-                (await broker.world.dialer.dial(*address, timeout=PROBE_SECONDS)).close()
+                (await self._runtime.environment.dialer.dial(*address, timeout=PROBE_SECONDS)).close()
             except PeerRefused:
                 self._liveness.suspect(broker_id)
                 self._wake()
@@ -187,7 +186,7 @@ class ControllerDuties:
             yield
         finally:
             self._raising -= 1
-            self._required = self._broker.store.end
+            self._required = self._metadata.store.end
 
     async def _read_members(self) -> None:
         if not self._members_changed:
@@ -203,30 +202,28 @@ class ControllerDuties:
 
     @property
     def _min_isr_is_agreed(self) -> bool:
-        return MIN_INSYNC_REPLICAS in self._broker.image.configs(DEFAULT_BROKER)
+        return MIN_INSYNC_REPLICAS in self._metadata.image.configs(DEFAULT_BROKER)
 
     async def _agree_on_min_isr(self) -> None:
         """Leaders commit by it and the controller elects by it, so all must go by one number: what the file
         of the first controller says holds for the cluster, until somebody sets another. Nobody is registered
         or unfenced before that."""
-        broker = self._broker
         if self._min_isr_is_agreed:
             return
-        value = str(broker.static_config.min_insync_replicas)
+        value = str(self._runtime.static_config.min_insync_replicas)
         change = ConfigChange(ConfigOp.SET, MIN_INSYNC_REPLICAS, value)
-        (answer,) = await broker.controller.incremental_alter_configs([(DEFAULT_BROKER, [change])])
+        (answer,) = await self._controller.incremental_alter_configs([(DEFAULT_BROKER, [change])])
         if answer.error is not None:
             raise answer.error
         self._wake()
 
     async def _register_new(self) -> None:
-        broker = self._broker
         await self._read_members()
         if not self._min_isr_is_agreed:
             return
         defects: list[Exception] = []
         for member in sorted(self._members.values()):
-            known = broker.image.brokers.get(member.broker_id)
+            known = self._metadata.image.brokers.get(member.broker_id)
             if known is not None and known.epoch >= member.epoch:
                 continue
             if self._refused.get(member.broker_id) == member.epoch:
@@ -238,7 +235,7 @@ class ControllerDuties:
                 raise
             except HeadraceError as error:
                 self._refused[member.broker_id] = member.epoch
-                broker.log.error("registration refused", broker_id=member.broker_id, error=str(error))
+                self._runtime.log.error("registration refused", broker_id=member.broker_id, error=str(error))
             except Exception as error:  # a defect, of this registration: the others need not wait for it
                 error.add_note(f"while broker {member.broker_id} was registered")
                 defects.append(error)
@@ -246,39 +243,38 @@ class ControllerDuties:
             raise ExceptionGroup("registrations failed", defects)
 
     async def _register(self, told: BrokerDescription, epoch: BrokerEpoch) -> None:
-        broker = self._broker
         with self._raising_required():
-            await broker.controller.submit(lambda machine: machine.register_broker(told, epoch))
-        self._liveness.heard(told.broker_id, broker.loop.time())
-        broker.log.info(
+            await self._controller.submit(lambda machine: machine.register_broker(told, epoch))
+        self._liveness.heard(told.broker_id, self._runtime.loop.time())
+        self._runtime.log.info(
             "broker registered", broker_id=told.broker_id, epoch=epoch, stopped=told.stopped, rack=told.rack
         )
 
     async def _fence_dead(self) -> None:
-        broker = self._broker
-        alive = [each.broker_id for each in broker.image.brokers.values() if not each.fenced]
-        to_fence = self._liveness.to_fence(alive, broker.loop.time())
+        alive = [each.broker_id for each in self._metadata.image.brokers.values() if not each.fenced]
+        to_fence = self._liveness.to_fence(alive, self._runtime.loop.time())
         if not to_fence:
             return
         for each in to_fence:
-            broker.log.warning("broker fenced", broker_id=each.broker_id, reason=each.reason)
+            self._runtime.log.warning("broker fenced", broker_id=each.broker_id, reason=each.reason)
         ids = [BrokerId(each.broker_id) for each in to_fence]
         # If one of them has registered anew before this is decided, the suspicion is not about that one.
-        epochs: dict[int, int] = {broker_id: broker.image.brokers[broker_id].epoch for broker_id in ids}
+        epochs: dict[int, int] = {
+            broker_id: self._metadata.image.brokers[broker_id].epoch for broker_id in ids
+        }
         with self._raising_required():
-            await broker.controller.submit(lambda machine: machine.fence_brokers(ids, epochs=epochs))
+            await self._controller.submit(lambda machine: machine.fence_brokers(ids, epochs=epochs))
 
     async def _unfence_ready(self) -> None:
-        broker = self._broker
         if not self._min_isr_is_agreed:
             return
-        for registration in list(broker.image.brokers.values()):
+        for registration in list(self._metadata.image.brokers.values()):
             if registration.fenced and self._is_ready(registration):
                 broker_id, epoch = registration.broker_id, registration.epoch
-                await broker.controller.submit(
+                await self._controller.submit(
                     lambda machine, i=broker_id, e=epoch: machine.unfence_broker(i, e)  # type: ignore[misc]  # defaults bind the loop's values
                 )
-                broker.log.info("broker unfenced", broker_id=broker_id, epoch=epoch)
+                self._runtime.log.info("broker unfenced", broker_id=broker_id, epoch=epoch)
 
     def _is_ready(self, registration: BrokerRegistration) -> bool:
         broker_id = registration.broker_id
@@ -288,41 +284,39 @@ class ControllerDuties:
             or not self._liveness.is_member(broker_id, registration.epoch)
         ):
             return False
-        if broker_id == self._broker.broker_id:
-            return registration.epoch == self._broker.broker_epoch
+        if broker_id == self._runtime.broker_id:
+            return registration.epoch == self._own_epoch()
         epoch, position = self._positions.get(broker_id, _NOWHERE)
         return epoch == registration.epoch and position.applied >= self._required
 
     async def _balance(self) -> None:
         """Give leaderships back to the preferred replicas, from time to time."""
-        broker = self._broker
-        now = broker.loop.time()
+        now = self._runtime.loop.time()
         if now < self._next_balance:
             return
-        self._next_balance = now + broker.config.leader_imbalance_check_interval_seconds
-        await broker.controller.submit(lambda machine: machine.elect_leaderless())
-        while broker.config.auto_leader_rebalance_enable:
-            balanced = await broker.controller.submit(lambda machine: machine.balance_leaders())
+        self._next_balance = now + self._runtime.config.leader_imbalance_check_interval_seconds
+        await self._controller.submit(lambda machine: machine.elect_leaderless())
+        while self._runtime.config.auto_leader_rebalance_enable:
+            balanced = await self._controller.submit(lambda machine: machine.balance_leaders())
             if not balanced.more:
                 return
 
     async def _trim(self) -> None:
         """Let the service forget what enough brokers hold in a checkpoint."""
-        broker = self._broker
         held = {
             broker_id: position.checkpointed
             for broker_id, (epoch, position) in self._positions.items()
-            if (known := broker.image.brokers.get(broker_id)) is not None and known.epoch == epoch
+            if (known := self._metadata.image.brokers.get(broker_id)) is not None and known.epoch == epoch
         }
-        held[broker.broker_id] = broker.store.checkpoint_end
-        enough = min(ENOUGH_HOLDERS, len(broker.image.brokers))
+        held[self._runtime.broker_id] = self._metadata.store.checkpoint_end
+        enough = min(ENOUGH_HOLDERS, len(self._metadata.image.brokers))
         ends = sorted(held.values(), reverse=True)
         if len(ends) < enough or ends[enough - 1] <= self._trimmed:
             return
         end = ends[enough - 1]
         holders = tuple(BrokerId(broker_id) for broker_id, at in sorted(held.items()) if at >= end)
-        pointer = SnapshotPointer(end, broker.store.checkpoint_checksum(end), holders)
-        await self._coordination.move_snapshot(pointer, broker.controller.epoch)
-        await self._coordination.trim(end, broker.controller.epoch)
+        pointer = SnapshotPointer(end, self._metadata.store.checkpoint_checksum(end), holders)
+        await self._coordination.move_snapshot(pointer, self._controller.epoch)
+        await self._coordination.trim(end, self._controller.epoch)
         self._trimmed = end
-        broker.log.info("metadata trimmed in ZooKeeper", below=end, holders=holders)
+        self._runtime.log.info("metadata trimmed in ZooKeeper", below=end, holders=holders)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
+from headrace.broker.cluster.channel import ControllerChannel
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.standing import Standing
+from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import HeadraceError
 from headrace.core.tasks import spawn
 from headrace.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
 from headrace.protocol.messages.broker_heartbeat_response import BrokerHeartbeatResponse
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 PAUSE_SECONDS: Final = 0.2
 
 
 class DeadDirectories:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, runtime: Runtime, metadata: MetadataCache, node: Standing, channel: ControllerChannel
+    ) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        self._node = node
+        self._channel = channel
         self._untold: dict[UUID, None] = {}
         self._task: asyncio.Task[None] | None = None
 
@@ -29,15 +35,14 @@ class DeadDirectories:
             self._task = spawn("dead directories", self._tell())
 
     async def _tell(self) -> None:
-        broker = self._broker
         while self._untold:
             telling = list(self._untold)
             try:
-                answer = await broker.channel.request(
+                answer = await self._channel.request(
                     BrokerHeartbeatRequest(
-                        broker_id=broker.broker_id,
-                        broker_epoch=broker.broker_epoch,
-                        current_metadata_offset=broker.metadata_offset,
+                        broker_id=self._runtime.broker_id,
+                        broker_epoch=self._node.broker_epoch,
+                        current_metadata_offset=self._metadata.offset,
                         offline_log_dirs=telling,
                     ),
                     BrokerHeartbeatResponse,
@@ -45,7 +50,7 @@ class DeadDirectories:
             except HeadraceError:
                 answer = BrokerHeartbeatResponse(error_code=-1)
             except Exception as error:  # a mistake of ours: the directory is dead all the same
-                broker.log.error(
+                self._runtime.log.error(
                     "offline log directory not reported to the controller", error=repr(error), exc_info=error
                 )
                 answer = BrokerHeartbeatResponse(error_code=-1)

@@ -9,19 +9,18 @@ was told is older than what this broker has acknowledged.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import StorageError
 from headrace.core.ports_coordination import Coordination
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+from headrace.log.manager import LogManager
 
 
 class DirectoryVersions:
-    def __init__(self, broker: Broker, coordination: Coordination) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, logs: LogManager, coordination: Coordination) -> None:
+        self._runtime = runtime
+        self._logs = logs
         self._coordination = coordination
         self._told: dict[UUID, int] = {}
         """As the service has them, with directories that are not here now."""
@@ -30,16 +29,15 @@ class DirectoryVersions:
 
     async def are_stale(self) -> bool:
         """Asked before this process registers first. What it writes from now on is newer than that."""
-        broker = self._broker
-        self._told = dict(await self._coordination.versions(broker.broker_id))
-        for directory in broker.logs.raise_versions(self._told):
+        self._told = dict(await self._coordination.versions(self._runtime.broker_id))
+        for directory in self._logs.raise_versions(self._told):
             self._stale = True
-            broker.log.error(
+            self._runtime.log.error(
                 "a log directory is older than the last process of this broker left it, as after a restore:"
                 " nothing in it is vouched for",
                 directory=directory.path,
             )
-        return self._stale and broker.world.wholeness.freshness
+        return self._stale and self._runtime.environment.wholeness.freshness
 
     async def renew(self) -> None:
         """From here on a directory that was older is the newest again: it says what it has now, above what
@@ -51,13 +49,12 @@ class DirectoryVersions:
         if not self._stale:
             return
         self._stale = False  # once: a process that registers again has its logs in use
-        broker = self._broker
-        for job in broker.logs.take_claims_again():
+        for job in self._logs.take_claims_again():
             with suppress(StorageError):  # offline, and said so; or full, and the next checkpoint does it
-                await broker.loop.run_in_executor(None, job.run)
+                await self._runtime.loop.run_in_executor(None, job.run)
 
     async def tell(self) -> None:
-        said = self._told | self._broker.logs.versions()
+        said = self._told | self._logs.versions()
         if said != self._told:
-            await self._coordination.note_versions(self._broker.broker_id, said)
+            await self._coordination.note_versions(self._runtime.broker_id, said)
             self._told = said

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING
 
+from headrace.broker.runtime.runtime import Runtime
+from headrace.controller.shell import Controller
 from headrace.core.errors import HeadraceError, NotController
 from headrace.core.ports_coordination import ControllerFenced, CoordinationUnavailable
 from headrace.core.tasks import spawn
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 
 class Duty:
     """Done when it is woken, and at every tick, as long as this broker is the controller."""
 
-    def __init__(self, name: str, act: Callable[[], Awaitable[None]], broker: Broker, tick: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        act: Callable[[], Awaitable[None]],
+        runtime: Runtime,
+        controller: Controller,
+        tick: float,
+    ) -> None:
         self.name = name
         self._act = act
-        self._broker = broker
+        self._runtime = runtime
+        self._controller = controller
         self._tick = tick
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -37,7 +43,7 @@ class Duty:
             await asyncio.wait((self._task,))
 
     async def _run(self) -> None:
-        while self._broker.controller.is_active:
+        while self._controller.is_active:
             self._wake.clear()
             if await self._has_failed():
                 # Not before the tick, whoever wakes it: what fails at once would fail without end.
@@ -50,7 +56,7 @@ class Duty:
                 pass
 
     async def _has_failed(self) -> bool:
-        log = self._broker.log
+        log = self._runtime.log
         try:
             await self._act()
         except (CoordinationUnavailable, NotController, ControllerFenced):

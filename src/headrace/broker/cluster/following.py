@@ -8,10 +8,14 @@ from __future__ import annotations
 import asyncio
 import math
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from headrace.broker.cluster.asking import ask
-from headrace.broker.storage import METADATA_TOPIC_ID
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.standing import Standing
+from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.storage.opening import METADATA_TOPIC_ID
 from headrace.core.errors import CorruptLog
 from headrace.core.ports_coordination import ActiveController
 from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
@@ -20,9 +24,6 @@ from headrace.protocol.batch import iterate
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic, ReplicaState
 from headrace.protocol.messages.fetch_response import FetchResponse
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 WAIT_SECONDS: Final = 0.5
 WAITS_PER_SESSION: Final = 8
@@ -42,8 +43,13 @@ class Ended(Enum):
 
 
 class MetadataFollower:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, runtime: Runtime, metadata: MetadataCache, node: Standing, suspicions: Suspicions
+    ) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        self._node = node
+        self._suspicions = suspicions
         self.moved = asyncio.Event()
         """Set when the controllership may have changed: look again."""
         self.current_at = -math.inf
@@ -51,8 +57,7 @@ class MetadataFollower:
 
     async def follow(self, controller: ActiveController, silence_seconds: float) -> Ended:
         """Fetch and apply until the controller moves, or its holder seems to be gone."""
-        broker = self._broker
-        loop = broker.loop
+        loop = self._runtime.loop
         link: Link | None = None
         answered = loop.time()
         try:
@@ -68,7 +73,7 @@ class MetadataFollower:
                     await self._fetch(link, silence_seconds)
                     answered = loop.time()
                 except PeerRefused:
-                    broker.suspicions.lost(controller.holder)
+                    self._suspicions.lost(controller.holder)
                     return Ended.GONE
                 except PeerUnavailable:
                     await self._pause()
@@ -80,11 +85,11 @@ class MetadataFollower:
     async def epoch_known_to(self, broker_id: int) -> int | None:
         """The latest controller epoch in what another broker has beyond this one's metadata; -1 if it has
         nothing more, None if it cannot be asked."""
-        address = self._broker.address_of(broker_id)
+        address = self._metadata.address_of(broker_id)
         if address is None:
             return None
         try:
-            link = await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+            link = await self._runtime.environment.dialer.dial(*address, timeout=DIAL_SECONDS)
         except PeerUnavailable:
             return None
         try:
@@ -110,10 +115,10 @@ class MetadataFollower:
         )
 
     async def _dial(self, controller: ActiveController) -> Link | None:
-        address = await self._broker.node.find_address(controller.holder)
+        address = await self._node.find_address(controller.holder)
         if address is None:
             return None  # it has left, or has not registered yet: the controller will move, or it will come
-        return await self._broker.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+        return await self._runtime.environment.dialer.dial(*address, timeout=DIAL_SECONDS)
 
     async def _pause(self) -> None:
         try:
@@ -123,9 +128,8 @@ class MetadataFollower:
             pass
 
     async def _fetch(self, link: Link, silence_seconds: float) -> None:
-        broker = self._broker
-        epoch = broker.broker_epoch
-        asked_at = broker.loop.time()
+        epoch = self._node.broker_epoch
+        asked_at = self._runtime.loop.time()
         wait = min(WAIT_SECONDS, silence_seconds / WAITS_PER_SESSION)
         asked = spawn(
             "a fetch of metadata",
@@ -149,15 +153,15 @@ class MetadataFollower:
             return
         answer = asked.result()
         if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
-            broker.node.on_replaced(epoch)
+            self._node.on_replaced(epoch)
         failed = bool(answer.error_code)
         for topic in answer.responses:
             for partition in topic.partitions:
                 if partition.diverging_epoch.end_offset >= 0:
                     raise CorruptLog(
-                        f"this broker's copy of the metadata, up to {broker.store.end}, is not a part of the"
-                        " cluster's: it was rebuilt from an older copy. Move __cluster_metadata-0 out of"
-                        " the log directory, then start the broker again"
+                        f"this broker's copy of the metadata, up to {self._metadata.store.end}, is not a"
+                        " part of the cluster's: it was rebuilt from an older copy. Move"
+                        " __cluster_metadata-0 out of the log directory, then start the broker again"
                     )
                 failed = failed or bool(partition.error_code)
                 records = partition.records
@@ -170,14 +174,15 @@ class MetadataFollower:
 
     async def _apply(self, records: bytes) -> None:
         for position, header in iterate(records):
-            if header.base_offset >= self._broker.store.end:
-                self._broker.store.apply(records[position : position + header.size])
+            if header.base_offset >= self._metadata.store.end:
+                self._metadata.store.apply(records[position : position + header.size])
                 await asyncio.sleep(0)  # a long tail must not hold up the data
 
     def _request(self, wait_seconds: float) -> FetchRequest:
-        broker = self._broker
         return FetchRequest(
-            replica_state=ReplicaState(replica_id=broker.broker_id, replica_epoch=broker.broker_epoch),
+            replica_state=ReplicaState(
+                replica_id=self._runtime.broker_id, replica_epoch=self._node.broker_epoch
+            ),
             max_wait_ms=int(wait_seconds * 1000),
             min_bytes=1,
             max_bytes=FETCH_BYTES,
@@ -190,9 +195,9 @@ class MetadataFollower:
                         FetchPartition(
                             partition=0,
                             current_leader_epoch=-1,
-                            fetch_offset=broker.store.end,
-                            last_fetched_epoch=broker.store.epoch,
-                            log_start_offset=broker.store.checkpoint_end,
+                            fetch_offset=self._metadata.store.end,
+                            last_fetched_epoch=self._metadata.store.epoch,
+                            log_start_offset=self._metadata.store.checkpoint_end,
                             partition_max_bytes=FETCH_BYTES,
                         )
                     ],

@@ -9,25 +9,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
+from headrace.broker.cluster.reachability import Reachability
+from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import RequestTimedOut
 from headrace.core.timers import Timer
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 T = TypeVar("T")
 
 LOOK_SECONDS: Final = 5.0
 
 
-async def in_time(broker: Broker, decision: Awaitable[T]) -> T:
+async def in_time(runtime: Runtime, reachability: Reachability | None, decision: Awaitable[T]) -> T:
     """Raises RequestTimedOut, with the reason, once ZooKeeper is known not to answer."""
-    reachability = broker.reachability
     if reachability is None:
         return await decision
-    loop = broker.loop
+    loop = runtime.loop
     problem = ""
     timer: Timer | None = None
 
@@ -37,11 +35,11 @@ async def in_time(broker: Broker, decision: Awaitable[T]) -> T:
         if problem:
             limit.reschedule(loop.time())
         else:
-            timer = broker.timers.after(LOOK_SECONDS, "the look at ZooKeeper", look)
+            timer = runtime.timers.after(LOOK_SECONDS, "the look at ZooKeeper", look)
 
     try:
         async with asyncio.timeout(None) as limit:
-            timer = broker.timers.after(LOOK_SECONDS, "the look at ZooKeeper", look)
+            timer = runtime.timers.after(LOOK_SECONDS, "the look at ZooKeeper", look)
             return await decision
     except TimeoutError:
         raise RequestTimedOut(f"the controller cannot reach ZooKeeper: {problem}") from None
@@ -51,10 +49,13 @@ async def in_time(broker: Broker, decision: Awaitable[T]) -> T:
 
 
 async def each_in_time(
-    broker: Broker, decision: Awaitable[list[T]], refuse: Callable[[RequestTimedOut], list[T]]
+    runtime: Runtime,
+    reachability: Reachability | None,
+    decision: Awaitable[list[T]],
+    refuse: Callable[[RequestTimedOut], list[T]],
 ) -> list[T]:
     """The same for a request about many things: each of them is refused."""
     try:
-        return await in_time(broker, decision)
+        return await in_time(runtime, reachability, decision)
     except RequestTimedOut as error:
         return refuse(error)

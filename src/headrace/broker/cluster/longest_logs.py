@@ -9,38 +9,43 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from headrace.broker.cluster.log_ends import Key, LogEnd, log_ends
+from headrace.broker.cluster.log_ends import Key, LogEnd, log_ends, own_log_ends
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.runtime.runtime import Runtime
 from headrace.core.ids import NO_BROKER
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
-
-async def longest_first(broker: Broker, asked: Iterable[Key] | None) -> dict[Key, list[int]]:
+async def longest_first(
+    runtime: Runtime, metadata: MetadataCache, partitions: PartitionTable, asked: Iterable[Key] | None
+) -> dict[Key, list[int]]:
     """The replicas of each partition without a leader that have answered, the longest log first."""
     wanted: dict[int, list[Key]] = defaultdict(list)
-    for key in _leaderless(broker, asked):
-        for broker_id in _replicas(broker, key):
-            if broker.is_alive(broker_id):
+    for key in _leaderless(metadata, asked):
+        for broker_id in _replicas(metadata, key):
+            if metadata.is_alive(broker_id):
                 wanted[broker_id].append(key)
-    answers = await asyncio.gather(*(log_ends(broker, each, keys) for each, keys in wanted.items()))
     found: dict[Key, dict[int, LogEnd]] = defaultdict(dict)
+    for key, end in own_log_ends(partitions, wanted.pop(runtime.broker_id, ())).items():
+        found[key][runtime.broker_id] = end
+    answers = await asyncio.gather(
+        *(log_ends(runtime, metadata, each, keys) for each, keys in wanted.items())
+    )
     for broker_id, ends in zip(wanted, answers, strict=True):
         for key, end in ends.items():
             found[key][broker_id] = end
     # The order of the assignment decides between equals, as ever.
     return {
         key: sorted(
-            (each for each in _replicas(broker, key) if each in ends), key=ends.__getitem__, reverse=True
+            (each for each in _replicas(metadata, key) if each in ends), key=ends.__getitem__, reverse=True
         )
         for key, ends in found.items()
     }
 
 
-def _leaderless(broker: Broker, asked: Iterable[Key] | None) -> list[Key]:
-    image = broker.image
+def _leaderless(metadata: MetadataCache, asked: Iterable[Key] | None) -> list[Key]:
+    image = metadata.image
     if asked is None:
         return [
             (name, index)
@@ -54,6 +59,6 @@ def _leaderless(broker: Broker, asked: Iterable[Key] | None) -> list[Key]:
     ]
 
 
-def _replicas(broker: Broker, key: Key) -> tuple[int, ...]:
-    topic = broker.image.topic(key[0])
+def _replicas(metadata: MetadataCache, key: Key) -> tuple[int, ...]:
+    topic = metadata.image.topic(key[0])
     return () if topic is None or key[1] not in topic else topic.replicas(key[1])

@@ -9,14 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import math
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 
 from headrace.broker.cluster import description
-from headrace.broker.cluster.controller_duties import ControllerDuties, MetadataPosition
+from headrace.broker.cluster.controller_duties import ControllerDuties
 from headrace.broker.cluster.following import Ended, MetadataFollower
 from headrace.broker.cluster.membership import Membership
-from headrace.broker.storage import METADATA_PARTITION
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.standing import MetadataPosition, StartHosting
+from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.storage.opening import METADATA_PARTITION
 from headrace.controller.delta import MetadataDelta
+from headrace.controller.image import Endpoint
+from headrace.controller.shell import Controller
 from headrace.core.errors import (
     ConfigError,
     CorruptLog,
@@ -34,10 +40,9 @@ from headrace.core.ports_coordination import (
     SessionState,
 )
 from headrace.core.tasks import spawn
+from headrace.log.manager import LogManager
+from headrace.network.connection import Connection
 from headrace.replication.assignment import concerns_this_process
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 CONFIRM_SECONDS: Final = 1.0
 """How often the active controller makes sure that it still is; with a short session more often."""
@@ -48,62 +53,30 @@ PATIENCE_SECONDS: Final = 5.0
 HANDOVER_SECONDS: Final = 1.0
 
 
-class Standing(Protocol):
-    """How a broker takes part: in a cluster, or as the only one."""
-
-    @property
-    def broker_epoch(self) -> BrokerEpoch: ...
-
-    @property
-    def controller_id(self) -> int: ...
-
-    @property
-    def controller_epoch(self) -> int: ...
-
-    @property
-    def is_current(self) -> bool:
-        """Whether this broker would know by now if another had been put in its place for its silence.
-
-        One that stood still, or was cut off, goes on where it was and believes what it knew. What it writes,
-        the epochs fence; what it only tells, nothing else would.
-        """
-        ...
-
-    async def start(self) -> None:
-        """Returns when this broker is registered and hosts its partitions."""
-        ...
-
-    async def hand_over(self) -> None:
-        """See to it that what was decided here last is known elsewhere, before the connections close."""
-        ...
-
-    async def stop(self) -> None: ...
-
-    async def tell_versions(self) -> None:
-        """The log directories have moved on: whoever may miss that later is told."""
-        ...
-
-    async def find_address(self, broker_id: int) -> tuple[str, int] | None: ...
-
-    def on_replaced(self, epoch: BrokerEpoch) -> None: ...
-
-    def on_metadata_fetch(
-        self, broker_id: int, epoch: int, position: MetadataPosition, connection: object
-    ) -> None: ...
-
-    def on_disconnect(self, broker_id: int, connection: object) -> None: ...
-
-
 class ClusterNode:
-    def __init__(self, broker: Broker, coordination: Coordination) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        runtime: Runtime,
+        metadata: MetadataCache,
+        controller: Controller,
+        logs: LogManager,
+        endpoints: tuple[Endpoint, ...],
+        suspicions: Suspicions,
+        coordination: Coordination,
+    ) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        self._controller = controller
+        self._logs = logs
         self._coordination = coordination
-        self._membership = Membership(broker, coordination)
-        self._follower = MetadataFollower(broker)
+        self.endpoints = endpoints
+        self._membership = Membership(runtime, metadata, logs, endpoints, coordination)
+        self._follower = MetadataFollower(runtime, metadata, self, suspicions)
         self._active_controller: ActiveController | None = None
         self._duties: ControllerDuties | None = None
         self._resigned = asyncio.Event()
-        self._hosting = False
+        self._host: StartHosting | None = None
+        """Until the first row that names this incarnation."""
         self._unfenced = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._stopping = False
@@ -117,8 +90,8 @@ class ClusterNode:
 
     @property
     def controller_id(self) -> int:
-        if self._broker.controller.is_active:
-            return self._broker.broker_id
+        if self._controller.is_active:
+            return self._runtime.broker_id
         return NO_BROKER if self._active_controller is None else self._active_controller.holder
 
     @property
@@ -127,21 +100,21 @@ class ClusterNode:
 
     @property
     def is_current(self) -> bool:
-        registration = self._broker.image.brokers.get(self._broker.broker_id)
+        registration = self._metadata.image.brokers.get(self._runtime.broker_id)
         if registration is None or registration.epoch != self.broker_epoch or registration.fenced:
             # Registered anew, and the metadata has not got there: rows of the time between are passed over.
             return False
         # Nobody is replaced for his silence before his session has ended. Its signs of life are a third of
         # its time apart, so it lasts at least two thirds longer than anything that was heard.
-        told_at = self._confirmed_at if self._broker.controller.is_active else self._follower.current_at
-        return self._broker.loop.time() - told_at < self._coordination.session_timeout_ms / 2000
+        told_at = self._confirmed_at if self._controller.is_active else self._follower.current_at
+        return self._runtime.loop.time() - told_at < self._coordination.session_timeout_ms / 2000
 
     # --- life -------------------------------------------------------------------------------------------
 
-    async def start(self) -> None:
-        broker = self._broker
-        broker.controller.on_resign(self._on_resign)
-        broker.store.subscribe(self._on_delta)
+    async def start(self, host: StartHosting) -> None:
+        self._host = host
+        self._controller.on_resign(self._on_resign)
+        self._metadata.store.subscribe(self._on_delta)
         self._coordination.watch_controller(self._follower.moved.set)
         self._coordination.watch_session(self._on_session)
         await self._register()
@@ -151,12 +124,12 @@ class ClusterNode:
                 async with asyncio.timeout(PATIENCE_SECONDS):
                     await self._unfenced.wait()
             except TimeoutError:
-                if broker.failure.done():
-                    raise broker.failure.result() from None
-                broker.log.info(
+                if self._runtime.failure.done():
+                    raise self._runtime.failure.result() from None
+                self._runtime.log.info(
                     "waiting for the controller to admit this broker",
                     controller=self.controller_id,
-                    metadata_end=broker.store.end,
+                    metadata_end=self._metadata.store.end,
                 )
 
     async def stop(self) -> None:
@@ -166,14 +139,14 @@ class ClusterNode:
             task.cancel()
         if self._tasks:
             await asyncio.wait(self._tasks)
-        await self._broker.controller.stop()
+        await self._controller.stop()
         await self._coordination.close()
 
     async def hand_over(self) -> None:
         self._stopping = True  # from now on another one becomes controller
-        deadline = self._broker.loop.time() + HANDOVER_SECONDS
-        while (duties := self._duties) is not None and self._broker.loop.time() < deadline:
-            if duties.has_applied(self._broker.store.end):
+        deadline = self._runtime.loop.time() + HANDOVER_SECONDS
+        while (duties := self._duties) is not None and self._runtime.loop.time() < deadline:
+            if duties.has_applied(self._metadata.store.end):
                 return
             await asyncio.sleep(0.01)
 
@@ -181,16 +154,15 @@ class ClusterNode:
 
     def _on_delta(self, _delta: MetadataDelta) -> None:
         """The first row that names this incarnation makes the broker host; until then rows are of others."""
-        broker = self._broker
-        registration = broker.image.brokers.get(broker.broker_id)
+        registration = self._metadata.image.brokers.get(self._runtime.broker_id)
         if registration is not None and registration.epoch > self.broker_epoch:
             self.on_replaced(self.broker_epoch)
         epoch = None if registration is None else registration.epoch
-        if not concerns_this_process(epoch, self.broker_epoch, broker.world.safeguards):
+        if not concerns_this_process(epoch, self.broker_epoch, self._runtime.environment.safeguards):
             return
-        if not self._hosting:
-            self._hosting = True
-            broker.hosting.start()
+        if self._host is not None:
+            host, self._host = self._host, None
+            host({})
         if registration is not None and not registration.fenced:
             self._unfenced.set()
 
@@ -198,28 +170,30 @@ class ClusterNode:
         """The cluster knows a later incarnation than `epoch`. If that is not this process, this one is of no
         use any more, and could only fight for the controllership with the one that has its name."""
         if epoch == self.broker_epoch and not self._membership.is_registering:
-            broker_id = self._broker.broker_id
-            self._broker.give_up(
+            broker_id = self._runtime.broker_id
+            self._runtime.give_up(
                 ConfigError(
                     f"another process has registered as broker {broker_id}: each needs its own broker.id"
                 )
             )
 
     def _on_session(self, state: SessionState) -> None:
-        self._broker.log.info("ZooKeeper session", state=state.value)
+        self._runtime.log.info("ZooKeeper session", state=state.value)
         self._follower.moved.set()
         if state is SessionState.LOST:
             self._register_again.set()
 
     def _on_resign(self, error: HeadraceError) -> None:
         if not isinstance(error, NotController):
-            self._broker.give_up(StorageError(f"the metadata cannot be kept: {error}"))
+            self._runtime.give_up(StorageError(f"the metadata cannot be kept: {error}"))
         self._resigned.set()
         self._follower.moved.set()
 
     def on_metadata_fetch(
-        self, broker_id: int, epoch: int, position: MetadataPosition, connection: object
+        self, broker_id: int, epoch: int, position: MetadataPosition, connection: Connection
     ) -> None:
+        if connection.on_close is None:
+            connection.on_close = lambda: self.on_disconnect(broker_id, connection)
         if self._duties is not None:
             self._duties.on_fetch(broker_id, epoch, position, connection)
 
@@ -234,8 +208,8 @@ class ClusterNode:
             try:
                 await self._register()
             except Exception as error:  # it would be a member that never acts
-                self._broker.log.error("broker registration failed", error=repr(error), exc_info=error)
-                self._broker.give_up(StorageError(f"this broker broker registration failed: {error!r}"))
+                self._runtime.log.error("broker registration failed", error=repr(error), exc_info=error)
+                self._runtime.give_up(StorageError(f"this broker broker registration failed: {error!r}"))
                 return
 
     async def _register(self) -> None:
@@ -243,14 +217,14 @@ class ClusterNode:
         said = ""
         # Without a disk it would say that its disk is gone, and what is on it be given up: it is about to end
         # instead.
-        while not self._stopping and self._broker.logs.online():
+        while not self._stopping and self._logs.online():
             try:
                 await self._membership.register()
                 return
             except CoordinationUnavailable as error:
                 if str(error) != said:  # it may say what to do, as where ZooKeeper has lost its data
                     said = str(error)
-                    self._broker.log.warning("broker registration failed; retrying", error=said)
+                    self._runtime.log.warning("broker registration failed; retrying", error=said)
                 await asyncio.sleep(PAUSE_SECONDS)
 
     async def tell_versions(self) -> None:
@@ -259,57 +233,54 @@ class ClusterNode:
         try:
             await self._membership.versions.tell()
         except CoordinationUnavailable as error:  # with the next checkpoint
-            self._broker.log.info("log directory versions not reported", error=str(error))
+            self._runtime.log.info("log directory versions not reported", error=str(error))
 
     async def find_address(self, broker_id: int) -> tuple[str, int] | None:
         """Where a broker listens for others: what it registered last, else what the metadata says."""
-        broker = self._broker
         try:
             member = (await self._coordination.members())[BrokerId(broker_id)]
             told = description.decode(member.broker_id, member.description)
         except (CoordinationUnavailable, KeyError, CorruptLog):
-            return broker.address_of(broker_id)
-        return broker.address_among(told.endpoints)
+            return self._metadata.address_of(broker_id)
+        return self._metadata.address_among(told.endpoints)
 
     # --- who is the active controller -----------------------------------------------------------------------
 
     async def _run(self) -> None:
-        broker = self._broker
         while not self._stopping:
             try:
                 await self._turn()
             except (CoordinationUnavailable, ControllerFenced, NotController):
                 await asyncio.sleep(PAUSE_SECONDS)
             except (CorruptLog, StorageError) as error:
-                broker.give_up(error)
+                self._runtime.give_up(error)
                 return
             except DoesNotFollow as error:
                 if await self._cut_damaged_end(error):
                     return
-                broker.log.error("metadata fetch failed; retrying", error=str(error))
+                self._runtime.log.error("metadata fetch failed; retrying", error=str(error))
                 await asyncio.sleep(PAUSE_SECONDS)
             except HeadraceError as error:
-                broker.log.error("metadata fetch failed; retrying", error=str(error))
+                self._runtime.log.error("metadata fetch failed; retrying", error=str(error))
                 await asyncio.sleep(PAUSE_SECONDS)
             except Exception as error:
-                broker.log.error("metadata fetch failed", error=repr(error), exc_info=error)
-                broker.give_up(StorageError(f"the metadata cannot be followed: {error!r}"))
+                self._runtime.log.error("metadata fetch failed", error=repr(error), exc_info=error)
+                self._runtime.give_up(StorageError(f"the metadata cannot be followed: {error!r}"))
                 return
 
     async def _cut_damaged_end(self, error: DoesNotFollow) -> bool:
         """A batch of this copy that is said to be of a later epoch than there was: no checksum covers that.
         Nothing could follow it, ever. It is cut off, and fetched again by the next process."""
-        broker = self._broker
         try:
             latest = await self._coordination.latest_epoch()
         except CoordinationUnavailable:
             return False
-        log = broker.logs.get(METADATA_PARTITION)
+        log = self._logs.get(METADATA_PARTITION)
         impossible = [start for epoch, start in log.epochs.entries if epoch > latest]
         if not impossible:
             return False
-        await broker.loop.run_in_executor(None, log.truncate_to, impossible[0])
-        broker.give_up(
+        await self._runtime.loop.run_in_executor(None, log.truncate_to, impossible[0])
+        self._runtime.give_up(
             CorruptLog(
                 f"the copy of the metadata was damaged, {error}, and is cut off at offset {impossible[0]}:"
                 " start the broker again, it fetches the rest"
@@ -330,7 +301,7 @@ class ClusterNode:
         controller = self._active_controller
         if controller is None:
             await self._succeed(latest, NO_BROKER, "no controller is active")
-        elif controller.holder == self._broker.broker_id:
+        elif controller.holder == self._runtime.broker_id:
             # The node of an earlier process of this broker, or of a session that was lost.
             await self._succeed(latest, NO_BROKER, "this broker's last term is over")
         else:
@@ -340,50 +311,51 @@ class ClusterNode:
 
     async def _succeed(self, deposing: ControllerEpoch, holder: int, why: str) -> None:
         """Become controller, if nobody was faster and this broker can know everything that is committed."""
-        broker = self._broker
         if self._stopping or self._coordination.session is not SessionState.CONNECTED:
             await asyncio.sleep(PAUSE_SECONDS)
             return
         start = await self._coordination.start_offset()
-        if broker.store.end < start:
-            broker.log.warning(
+        if self._metadata.store.end < start:
+            self._runtime.log.warning(
                 "cannot become controller: this broker's metadata ends before what ZooKeeper still holds;"
                 " start a broker that has it",
-                metadata_end=broker.store.end,
+                metadata_end=self._metadata.store.end,
                 needed=start,
             )
             await asyncio.sleep(1.0)
             return
         end = await self._coordination.end()
-        if broker.store.end > end:
+        if self._metadata.store.end > end:
             # Nobody can go on from there, whoever becomes controller. Data flows meanwhile, as without a
             # quorum.
-            broker.log.error(
+            self._runtime.log.error(
                 "cannot become controller: ZooKeeper has lost metadata that this broker has, as after a"
                 " restore of an older snapshot; stop the brokers, remove what is below the chroot, and run"
                 " `headrace cluster recover-metadata`",
-                metadata_end=broker.store.end,
+                metadata_end=self._metadata.store.end,
                 zookeeper_end=end,
             )
             await asyncio.sleep(1.0)
             return
-        began = broker.loop.time()
-        await broker.controller.enter(broker.broker_id, deposing=deposing)
+        began = self._runtime.loop.time()
+        await self._controller.enter(self._runtime.broker_id, deposing=deposing)
         self._confirmed_at = began
-        self._active_controller = ActiveController(broker.broker_id, broker.controller.epoch)
-        broker.log.info(
+        self._active_controller = ActiveController(self._runtime.broker_id, self._controller.epoch)
+        self._runtime.log.info(
             "became the active controller",
-            epoch=broker.controller.epoch,
+            epoch=self._controller.epoch,
             why=why,
-            after_ms=int((broker.loop.time() - began) * 1000),
+            after_ms=int((self._runtime.loop.time() - began) * 1000),
         )
         await self._serve(holder)
 
     async def _serve(self, deposed: int) -> None:
         self._resigned.clear()
-        if not self._broker.controller.is_active:
+        if not self._controller.is_active:
             return
-        self._duties = ControllerDuties(self._broker, self._coordination)
+        self._duties = ControllerDuties(
+            self._runtime, self._metadata, self._controller, lambda: self.broker_epoch, self._coordination
+        )
         self._duties.start(deposed)
         moved = self._follower.moved
         while not self._resigned.is_set():
@@ -395,15 +367,13 @@ class ClusterNode:
             except TimeoutError:
                 pass
         await self._end_duties()
-        await (
-            self._broker.controller.settled()
-        )  # what it committed last is applied before anybody is followed
-        self._broker.log.info("resigned as controller", epoch=self._broker.controller.epoch)
+        await self._controller.settled()  # what it committed last is applied before anybody is followed
+        self._runtime.log.info("resigned as controller", epoch=self._controller.epoch)
 
     async def _resign_if_deposed(self) -> None:
         """Whoever has nothing to commit would otherwise never hear that another has become controller."""
-        controller = self._broker.controller
-        loop = self._broker.loop
+        controller = self._controller
+        loop = self._runtime.loop
         asked_at = loop.time()
         try:
             async with asyncio.timeout(CONFIRM_SECONDS):
@@ -428,9 +398,9 @@ class ClusterNode:
 
         Whether most brokers, this one among them, could be asked, and none knew of a later term than this.
         """
-        broker, controller = self._broker, self._broker.controller
-        others = [each for each in broker.image.brokers if each != broker.broker_id]
-        fenced = {each for each in others if broker.image.brokers[each].fenced}
+        controller = self._controller
+        others = [each for each in self._metadata.image.brokers if each != self._runtime.broker_id]
+        fenced = {each for each in others if self._metadata.image.brokers[each].fenced}
         known = await asyncio.gather(*(self._follower.epoch_known_to(other) for other in others))
         agreeing = 1
         for other, epoch in zip(others, known, strict=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from headrace.broker.health_report import HealthReport
+from headrace.broker.runtime.health_report import HealthReport
 from headrace.config.zookeeper_address import ZooKeeperAddress
 from headrace.core.ports_coordination import Coordination, CoordinationUnavailable, SessionState
 from headrace.core.tasks import spawn

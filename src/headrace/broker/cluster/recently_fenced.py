@@ -10,14 +10,13 @@ name is there it tries, fails, and asks who the coordinator is now.
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.delta import MetadataDelta
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 NAMED_SECONDS: Final = 9.0
 """Kafka's broker.session.timeout.ms. A client that is busy has asked for the new coordinator by then."""
@@ -26,22 +25,26 @@ NAMED_SECONDS: Final = 9.0
 class RecentlyFencedBrokers:
     """Invariant: who is in `brokers` is registered and fenced, and this process has known it before."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, metadata: MetadataCache, forget_answers: Callable[[], None]) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        self._forget_answers = forget_answers
         self._alive: set[int] = set()
         self._left: dict[int, float] = {}
         """When, by the loop's clock."""
+        self._begin()
+        metadata.store.subscribe(self.on_delta)
 
     @property
     def brokers(self) -> Container[int]:
         return self._left
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """What was read at the start does not say when somebody was fenced: it may have been just now.
 
         After a stop of the whole cluster the first broker that is back would otherwise be the only one.
         """
-        for broker_id, registration in self._broker.image.brokers.items():
+        for broker_id, registration in self._metadata.image.brokers.items():
             if registration.fenced:
                 self._note(broker_id)
             else:
@@ -49,7 +52,7 @@ class RecentlyFencedBrokers:
 
     def on_delta(self, delta: MetadataDelta) -> None:
         for broker_id in delta.brokers:
-            registration = self._broker.image.brokers.get(broker_id)
+            registration = self._metadata.image.brokers.get(broker_id)
             if registration is None:
                 self._alive.discard(broker_id)
                 self._left.pop(broker_id, None)
@@ -62,12 +65,12 @@ class RecentlyFencedBrokers:
                 self._note(broker_id)
 
     def _note(self, broker_id: int) -> None:
-        since = self._left[broker_id] = self._broker.loop.time()
-        self._broker.timers.after(
+        since = self._left[broker_id] = self._runtime.loop.time()
+        self._runtime.timers.after(
             NAMED_SECONDS, "the end of a departure", partial(self._forget, broker_id, since)
         )
 
     def _forget(self, broker_id: int, since: float) -> None:
         if self._left.get(broker_id) == since:
             del self._left[broker_id]
-            self._broker.dispatcher.forget_answers()
+            self._forget_answers()

@@ -7,15 +7,13 @@ ZooKeeper forget the batches below: see duties.py.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.delta import MetadataDelta
 from headrace.core.errors import HeadraceError
 from headrace.core.tasks import spawn
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 
 CALM_SECONDS: Final = 2.0
 """A checkpoint is mostly due because a broker has died and thousands of partitions have moved. It may cost a
@@ -23,8 +21,9 @@ second of the interpreter: not in the second in which the partitions are waited 
 
 
 class Snapshots:
-    def __init__(self, broker: Broker, calm_seconds: float = CALM_SECONDS) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, metadata: MetadataCache, calm_seconds: float = CALM_SECONDS) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
         self._calm_seconds = calm_seconds
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -32,7 +31,7 @@ class Snapshots:
         """The end of the last one: it is tried once, since a try costs as much as all records behind it."""
 
     def start(self) -> None:
-        self._broker.store.subscribe(self._on_delta)
+        self._metadata.store.subscribe(self._on_delta)
         self._begin()
 
     async def stop(self) -> None:
@@ -45,7 +44,7 @@ class Snapshots:
 
     def _begin(self) -> None:
         """One at a time. Whatever became due meanwhile is found when it is done."""
-        due = self._broker.store.checkpoint_due
+        due = self._metadata.store.checkpoint_due
         if due is not None and due != self._tried and self._task is None:
             self._tried = due
             self._task = spawn("the metadata checkpoint", self._write(due))
@@ -57,7 +56,6 @@ class Snapshots:
             self._begin()
 
     async def _write(self, end: int) -> None:
-        broker = self._broker
         try:
             async with asyncio.timeout(self._calm_seconds):
                 await self._stopping.wait()
@@ -65,11 +63,11 @@ class Snapshots:
         except TimeoutError:
             pass
         try:
-            plan = broker.store.plan_checkpoint(end)
-            checkpoint = await broker.loop.run_in_executor(None, plan.carry_out)
-            await broker.store.keep_checkpoint(checkpoint)
+            plan = self._metadata.store.plan_checkpoint(end)
+            checkpoint = await self._runtime.loop.run_in_executor(None, plan.carry_out)
+            await self._metadata.store.keep_checkpoint(checkpoint)
         except HeadraceError as error:
             # It is only a shortcut: the log has everything. Tried again when the next one is due.
-            broker.log.error("metadata snapshot not written", error=str(error))
+            self._runtime.log.error("metadata snapshot not written", error=str(error))
         except Exception as error:
-            broker.log.error("metadata snapshot not written", error=repr(error), exc_info=error)
+            self._runtime.log.error("metadata snapshot not written", error=repr(error), exc_info=error)

@@ -11,12 +11,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Container
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.delta import MetadataDelta
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 HOLD_SECONDS: Final = 0.5
 """How long an answer waits. Elections take a tenth of it."""
@@ -25,10 +24,12 @@ FORGET_SECONDS: Final = 3.0
 
 
 class Suspicions:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
         self._lost: dict[int, float] = {}
         self._changed = asyncio.Event()
+        metadata.store.subscribe(self.on_delta)
 
     def __bool__(self) -> bool:
         return bool(self._lost)
@@ -39,10 +40,10 @@ class Suspicions:
 
     def lost(self, broker_id: int) -> None:
         """A connection to it broke, or its port refuses."""
-        if not self._broker.is_alive(broker_id):
+        if not self._metadata.is_alive(broker_id):
             return  # decided already
-        self._lost[broker_id] = self._broker.loop.time()
-        self._broker.timers.after(FORGET_SECONDS, "the end of a suspicion", partial(self._forget, broker_id))
+        self._lost[broker_id] = self._runtime.loop.time()
+        self._runtime.timers.after(FORGET_SECONDS, "the end of a suspicion", partial(self._forget, broker_id))
 
     def reached(self, broker_id: int) -> None:
         if self._lost:
@@ -51,7 +52,7 @@ class Suspicions:
     def on_delta(self, delta: MetadataDelta) -> None:
         if self._lost:
             for broker_id in delta.brokers:
-                if not self._broker.is_alive(broker_id):
+                if not self._metadata.is_alive(broker_id):
                     self._drop(broker_id)
 
     async def settled(self) -> None:
@@ -66,7 +67,7 @@ class Suspicions:
 
     def _forget(self, broker_id: int) -> None:
         since = self._lost.get(broker_id)
-        if since is not None and self._broker.loop.time() - since >= FORGET_SECONDS:
+        if since is not None and self._runtime.loop.time() - since >= FORGET_SECONDS:
             self._drop(broker_id)
 
     def _drop(self, broker_id: int) -> None:

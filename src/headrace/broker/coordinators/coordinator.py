@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.coordinators.hosted_shard import HostedShard, Terms
+from headrace.broker.coordinators.shard_host import ShardHost
 from headrace.broker.coordinators.writer import Producer
 from headrace.coordinators.partitioning import partition_for
 from headrace.coordinators.shard import Operation, Shard
@@ -13,25 +15,27 @@ from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, NotCoordinator
 from headrace.replication.partition import Partition
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 S = TypeVar("S", bound=Shard)
 
 
 class Coordinator(Generic[S]):
-    def __init__(self, broker: Broker, topic: str, terms: Terms[S]) -> None:
-        self._broker = broker
+    def __init__(self, host: ShardHost, metadata: MetadataCache, topic: str, terms: Terms[S]) -> None:
+        self._host = host
+        self._metadata = metadata
         self.topic = topic
         self._terms = terms
         self._hosted: dict[int, HostedShard[S]] = {}
         self._stopped = False
 
+    @property
+    def exists(self) -> bool:
+        return self._metadata.image.topic(self.topic) is not None
+
     # --- what handlers ask -------------------------------------------------------------------------------
 
     def partition_for(self, key: str) -> int:
         """Raises CoordinatorNotAvailable while the internal topic does not exist."""
-        topic = self._broker.image.topic(self.topic)
+        topic = self._metadata.image.topic(self.topic)
         if topic is None:
             raise CoordinatorNotAvailable(f"{self.topic} does not exist yet")
         return partition_for(key, len(topic))
@@ -45,7 +49,7 @@ class Coordinator(Generic[S]):
         write is served even while replicas are missing.
         Refused with NotCoordinator, CoordinatorLoading, CoordinatorNotAvailable, or what the operation says.
         """
-        topic = self._broker.image.topic(self.topic)
+        topic = self._metadata.image.topic(self.topic)
         if topic is None:
             return _refused(NotCoordinator(f"{self.topic} does not exist yet"))
         return self.ask_partition(partition_for(key, len(topic)), operation, producer=producer, writes=writes)
@@ -82,7 +86,7 @@ class Coordinator(Generic[S]):
         if not self._stopped:
             self.release(partition)
             index = partition.topic_partition.partition
-            self._hosted[index] = HostedShard(self._broker, partition, self._terms)
+            self._hosted[index] = HostedShard(self._host, partition, self._terms)
 
     def release(self, partition: Partition) -> None:
         hosted = self._hosted.pop(partition.topic_partition.partition, None)

@@ -4,45 +4,47 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Generator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.coordinators.coordinators import Coordinators
+from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.runtime.runtime import Runtime
 from headrace.groups.group import GroupType
 from headrace.metrics.coordinators import CoordinatorCounts
 from headrace.replication.partition import Partition
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 LATE_MS: Final = 5 * 60 * 1000
 """Beyond the longest timeout that a transaction may have, as in Kafka: until then it may be on its way."""
 
 
-def count_coordinators(broker: Broker, size: int) -> Generator[None, None, CoordinatorCounts]:
+def count_coordinators(
+    runtime: Runtime, partitions: PartitionTable, coordinators: Coordinators, size: int
+) -> Generator[None, None, CoordinatorCounts]:
     """Pauses after each `size` groups, transactional ids or partitions: there may be many."""
     seen = 0
     groups: dict[GroupType, Counter[str]] = {kind: Counter() for kind in GroupType}
-    for _, shard in broker.coordinators.groups.loaded():
+    for _, shard in coordinators.groups.loaded():
         for group in shard.groups:
             groups[group.type][group.state_name] += 1
             seen += 1
             if seen % size == 0:
                 yield
     ids: Counter[str] = Counter()
-    for _, held in broker.coordinators.transactions.loaded():
+    for _, held in coordinators.transactions.loaded():
         for transaction in list(held.transactions.values()):
             ids[transaction.state.shown] += 1
             seen += 1
             if seen % size == 0:
                 yield
     producers = late = 0
-    overdue_since = broker.clock.wall_ms() - broker.config.transaction_max_timeout_ms - LATE_MS
-    for partition in list(broker.partitions):
+    overdue_since = runtime.clock.wall_ms() - runtime.config.transaction_max_timeout_ms - LATE_MS
+    for partition in list(partitions):
         producers += len(partition.log.producers)
         late += _is_late(partition, overdue_since)
         seen += 1
         if seen % size == 0:
             yield
-    ends = broker.coordinators.transaction_ends
+    ends = coordinators.transaction_ends
     return CoordinatorCounts(
         groups[GroupType.CLASSIC],
         groups[GroupType.CONSUMER],

@@ -14,14 +14,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from headrace.broker.coordinators.loading import ShardLoading
-from headrace.broker.coordinators.timers import Run, ShardTimers
+from headrace.broker.coordinators.shard_host import ShardHost
+from headrace.broker.coordinators.timers import ShardTimers
 from headrace.broker.coordinators.writer import Producer, ShardWriter
 from headrace.coordinators.codec import Kinds
 from headrace.coordinators.decision import PARKED, Decision
-from headrace.coordinators.shard import Operation, Shard, Timers
+from headrace.coordinators.shard import Operation, Shard, TimerOperation, Timers
 from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorLoading,
@@ -35,9 +36,6 @@ from headrace.core.timers import Timer
 from headrace.network.event_loop import deferrer_of
 from headrace.protocol.records import NewRecord
 from headrace.replication.partition import Partition
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 S = TypeVar("S", bound=Shard)
 
@@ -74,14 +72,16 @@ class Held(NamedTuple):
 class HostedShard(Generic[S]):
     """Watches its partition for as long as that is hosted here."""
 
-    def __init__(self, broker: Broker, partition: Partition, terms: Terms[S]) -> None:
-        self._broker = broker
-        self._loop = broker.loop
+    def __init__(self, host: ShardHost, partition: Partition, terms: Terms[S]) -> None:
+        self._host = host
+        self._runtime = host.runtime
+        self._node = host.node
+        self._loop = host.runtime.loop
         # Behind what epoll reported with the request: a turn of the event loop costs more than the append.
-        self._defer = deferrer_of(broker.loop)
+        self._defer = deferrer_of(host.runtime.loop)
         self.partition = partition
         self._terms = terms
-        self._writer = ShardWriter(broker, partition, terms.compression)
+        self._writer = ShardWriter(host.runtime.clock, host.flusher, partition, terms.compression)
         self.epoch = NOBODY
         """The leader epoch that the shard belongs to, also while it is loading."""
         self.shard: S | None = None
@@ -107,7 +107,7 @@ class HostedShard(Generic[S]):
         elif writes and self.partition.is_under_min_isr:
             completion.fail(CoordinatorNotAvailable(f"{self.partition.topic_partition} lacks replicas"))
         else:
-            now_ms = self._broker.clock.wall_ms()
+            now_ms = self._runtime.clock.wall_ms()
             self._execute(lambda: operation(shard, completion, now_ms), completion, producer, now_ms)
         return completion
 
@@ -118,7 +118,11 @@ class HostedShard(Generic[S]):
         return CoordinatorLoading(f"{name} is being read") if self._loading is None else self._loading.refusal
 
     def _execute(
-        self, decide: Run, completion: Completion[Any] | None, producer: Producer | None, now_ms: int
+        self,
+        decide: Callable[[], Decision[Any]],
+        completion: Completion[Any] | None,
+        producer: Producer | None,
+        now_ms: int,
     ) -> None:
         before, shard = self._writer.end, self.shard
         try:
@@ -128,7 +132,7 @@ class HostedShard(Generic[S]):
         except Exception as error:
             if not isinstance(error, HeadraceError) or (self._writer.end != before and self.shard is shard):
                 self._on_mistake(error, before)
-            elif not self._broker.node.is_current:
+            elif not self._node.is_current:
                 error = _not_current()  # also a refusal tells what is known
             self._hold(Held(self._writer.end, completion, None, error, (), ()))
             return
@@ -141,7 +145,7 @@ class HostedShard(Generic[S]):
             if not decision.reveals:
                 completion.complete(response)
                 completion = None
-            elif not self._broker.node.is_current:
+            elif not self._node.is_current:
                 completion.fail(_not_current())
                 completion = None
         end, follows = self._writer.end, decision.answers or decision.effects
@@ -156,7 +160,7 @@ class HostedShard(Generic[S]):
     def _on_mistake(self, error: Exception, before: int) -> None:
         """Ours. A record that was half replayed leaves a state that nobody knows: it is read again."""
         name, text = str(self.partition.topic_partition), repr(error)
-        self._broker.log.error("coordinator operation failed", partition=name, error=text, exc_info=error)
+        self._runtime.log.error("coordinator operation failed", partition=name, error=text, exc_info=error)
         if self._writer.end != before:
             self._flush()
             self._begin_anew(CoordinatorLoading(f"{self.partition.topic_partition} is read again"))
@@ -217,7 +221,7 @@ class HostedShard(Generic[S]):
 
     def _throw_away(self, error: HeadraceError) -> None:
         name = str(self.partition.topic_partition)
-        self._broker.log.warning("coordinator records not written", partition=name, error=str(error))
+        self._runtime.log.warning("coordinator records not written", partition=name, error=str(error))
         self._begin_anew(CoordinatorNotAvailable(str(error)))
 
     def append_marker(self, batch: bytearray, producer: Producer, *, committed: bool) -> Completion[None]:
@@ -277,7 +281,7 @@ class HostedShard(Generic[S]):
 
     def _start_commit_timeout(self) -> None:
         end = self._writer.end
-        self._commit_timeout = self._broker.timers.after(
+        self._commit_timeout = self._runtime.timers.after(
             self._terms.commit_timeout_seconds, "a commit timeout", lambda: self._on_commit_timeout(end)
         )
 
@@ -367,30 +371,31 @@ class HostedShard(Generic[S]):
     def _load(self) -> None:
         self.epoch = self.partition.leader_epoch
         self._loading = ShardLoading(
-            self._broker, self.partition, self._terms.kinds, self._new_shard, self._on_loaded
+            self._host, self.partition, self._terms.kinds, self._new_shard, self._on_loaded
         )
 
     def _new_shard(self) -> S:
         if self._timers is not None:
             self._timers.stop()
-        timers = self._timers = ShardTimers(self._broker.timers, self._on_due)
+        timers = self._timers = ShardTimers(self._runtime.timers, self._on_due)
         return self._terms.factory(timers, self.partition.topic_partition.partition, self.epoch)
 
     def _on_loaded(self, shard: S) -> None:
         self._loading = None
         self._writer.begin()
         self.shard = shard
-        now_ms = self._broker.clock.wall_ms()
+        now_ms = self._runtime.clock.wall_ms()
         self._execute(lambda: shard.on_loaded(now_ms), None, None, now_ms)
 
-    def _on_due(self, name: object, run: Run) -> None:
+    def _on_due(self, name: object, operation: TimerOperation) -> None:
         if self.shard is None:
             return
         if self.partition.is_under_min_isr and self._timers is not None:
             # Under its own name: a heartbeat that comes meanwhile moves the end of the session as ever.
-            self._timers.set(name, RETRY_SECONDS * 1000, run)
+            self._timers.set(name, RETRY_SECONDS * 1000, operation)
             return
-        self._execute(run, None, None, self._broker.clock.wall_ms())
+        now_ms = self._runtime.clock.wall_ms()
+        self._execute(lambda: operation(now_ms), None, None, now_ms)
 
 
 def _not_current() -> CoordinatorNotAvailable:

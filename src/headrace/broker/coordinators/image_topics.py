@@ -3,42 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+from headrace.broker.cluster.metadata_cache import MetadataCache
 
 
 class ImageTopics:
     """Implements groups.topics_view.TopicsView."""
 
-    __slots__ = ("_broker",)
+    __slots__ = ("_metadata",)
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, metadata: MetadataCache) -> None:
+        self._metadata = metadata
 
     @property
     def version(self) -> int:
-        return self._broker.metadata_offset
+        return self._metadata.offset
 
     def names(self) -> Iterable[str]:
-        return list(self._broker.image.topics_by_name)
+        return list(self._metadata.image.topics_by_name)
 
     def id_of(self, name: str) -> UUID | None:
-        topic = self._broker.image.topic(name)
+        topic = self._metadata.image.topic(name)
         return None if topic is None else topic.topic_id
 
     def name_of(self, topic_id: UUID) -> str | None:
-        topic = self._broker.image.topic_by_id(topic_id)
+        topic = self._metadata.image.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
     def partition_count(self, name: str) -> int | None:
-        topic = self._broker.image.topic(name)
+        topic = self._metadata.image.topic(name)
         return None if topic is None else len(topic)
 
     def racks(self, name: str, partition: int) -> tuple[str, ...]:
-        image = self._broker.image
+        image = self._metadata.image
         topic = image.topic(name)
         if topic is None or partition not in topic:
             return ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+from headrace.broker.coordinators.shard_host import ShardHost
 from headrace.coordinators.codec import Kinds, decode
 from headrace.coordinators.shard import Shard
 from headrace.core.errors import (
@@ -23,9 +24,6 @@ from headrace.protocol.control_records import ControlType, control_type
 from headrace.protocol.records import Record, decode_records
 from headrace.replication.partition import Partition
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 READ_BYTES: Final = 256 * 1024
 RECORDS_PER_TURN: Final = 200
 """A few milliseconds of work, then others have their turn."""
@@ -40,14 +38,14 @@ class ShardLoading(Generic[S]):
 
     def __init__(
         self,
-        broker: Broker,
+        host: ShardHost,
         partition: Partition,
         kinds: Kinds,
         make: Callable[[], S],
         on_loaded: Callable[[S], None],
     ) -> None:
         """`make` makes an empty shard for each try."""
-        self._broker = broker
+        self._host = host
         self._partition = partition
         self._kinds = kinds
         self._make = make
@@ -55,7 +53,7 @@ class ShardLoading(Generic[S]):
         name = partition.topic_partition
         self.refusal: HeadraceError = CoordinatorLoading(f"{name} is being read")
         """What whoever asks meanwhile is told."""
-        self._task = spawn(f"the loading of {name}", self._run(), broker.loop)
+        self._task = spawn(f"the loading of {name}", self._run(), host.runtime.loop)
 
     def cancel(self) -> None:
         self._task.cancel()
@@ -64,14 +62,14 @@ class ShardLoading(Generic[S]):
         while True:
             shard = self._make()
             try:
-                await ShardLoader(self._broker, self._partition, shard, self._kinds).load()
+                await ShardLoader(self._host, self._partition, shard, self._kinds).load()
             except Exception as error:
                 self._on_failure(error)
                 if self._partition.is_offline:
                     return  # its directory is: another broker leads it soon, or nobody can
                 if isinstance(error, Damaged):
                     # If another replica has it, this one is given up, and this task ends with its leadership.
-                    await self._broker.integrity.doubt(self._partition, error.offset)
+                    await self._host.on_suspected_corruption(self._partition, error.offset)
                 await asyncio.sleep(RELOAD_SECONDS)
             else:
                 self._on_loaded(shard)
@@ -80,7 +78,7 @@ class ShardLoading(Generic[S]):
     def _on_failure(self, error: Exception) -> None:
         name = str(self._partition.topic_partition)
         is_ours = not isinstance(error, HeadraceError)
-        self._broker.log.error(
+        self._host.runtime.log.error(
             "internal topic cannot be read",
             partition=name,
             error=repr(error) if is_ours else str(error),
@@ -98,8 +96,9 @@ class Damaged(CorruptLog):
 
 
 class ShardLoader:
-    def __init__(self, broker: Broker, partition: Partition, shard: Shard, kinds: Kinds) -> None:
-        self._broker = broker
+    def __init__(self, host: ShardHost, partition: Partition, shard: Shard, kinds: Kinds) -> None:
+        self._host = host
+        self._runtime = host.runtime
         self._partition = partition
         self._log = partition.log
         self._shard = shard
@@ -136,7 +135,7 @@ class ShardLoader:
             data = found.file.pread(found.length, found.position)
 
         try:
-            await self._broker.offload(read)
+            await self._runtime.offload(read)
         except OSError as error:
             if self._log.closed:
                 raise
@@ -165,10 +164,10 @@ class ShardLoader:
         except ClientError as error:
             # Whoever passed over damage would forget what was committed, though others know it. If nobody
             # does, what is whole is worth more than nothing.
-            if isinstance(error, CorruptBatch) and self._broker.integrity.is_elsewhere(self._partition):
+            if isinstance(error, CorruptBatch) and self._host.is_elsewhere(self._partition):
                 raise Damaged(f"{self._log.topic_partition}: {error}", header.base_offset) from error
             self.damaged += 1
-            self._broker.log.error(
+            self._runtime.log.error(
                 "unreadable batch of an internal topic skipped",
                 partition=str(self._log.topic_partition),
                 offset=header.base_offset,
@@ -194,7 +193,7 @@ class ShardLoader:
         except Exception as error:
             # One record that cannot be understood must not take all the others of its partition away.
             self.damaged += 1
-            self._broker.log.error(
+            self._runtime.log.error(
                 "record of an internal topic passed over",
                 partition=str(self._log.topic_partition),
                 offset=record.offset,

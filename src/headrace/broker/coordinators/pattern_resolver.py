@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from headrace.broker.requests.work_thread import WorkThread
+from headrace.broker.runtime.work_thread import WorkThread
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError, InvalidRegularExpression
 from headrace.core.ports import Clock

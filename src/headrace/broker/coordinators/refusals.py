@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.broker.errors import code_of
+from headrace.broker.requests.errors import code_of
 from headrace.protocol.error_codes import ErrorCode
 
 _TOLD_AS: Final[dict[ErrorCode, ErrorCode]] = {

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from headrace.coordinators.decision import Decision
+from headrace.coordinators.shard import TimerOperation
 from headrace.core.timers import Timed, TimerQueue
-
-Run = Callable[[], Decision[Any]]
 
 
 class ShardTimers:
@@ -16,7 +13,7 @@ class ShardTimers:
 
     __slots__ = ("_on_due", "_queue", "_timers")
 
-    def __init__(self, queue: TimerQueue, on_due: Callable[[object, Run], None]) -> None:
+    def __init__(self, queue: TimerQueue, on_due: Callable[[object, TimerOperation], None]) -> None:
         self._queue = queue
         self._on_due = on_due
         self._timers: dict[object, _ShardTimer] = {}
@@ -24,7 +21,7 @@ class ShardTimers:
     def __len__(self) -> int:
         return len(self._timers)
 
-    def set(self, name: object, delay_ms: float, operation: Run) -> None:
+    def set(self, name: object, delay_ms: float, operation: TimerOperation) -> None:
         timer = self._timers.get(name)
         if timer is None:
             timer = self._timers[name] = _ShardTimer(self, name)
@@ -54,7 +51,7 @@ class _ShardTimer(Timed):
         super().__init__()
         self._timers = timers
         self.name = name
-        self.operation: Run | None = None
+        self.operation: TimerOperation | None = None
 
     def on_time(self) -> None:
         self._timers.fire(self)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.storage.flusher import Flusher
 from headrace.coordinators.codec import encode
 from headrace.coordinators.decision import CoordinatorRecord
 from headrace.core.errors import MessageTooLarge, NotLeader
+from headrace.core.ports import Clock
 from headrace.protocol.batch import HEADER_SIZE, read_header
 from headrace.protocol.records import NewRecord, encode_batch
 from headrace.replication.partition import ACKS_ALL, Partition
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 RECORD_OVERHEAD: Final = 24
 """No record takes more than this besides its key and value."""
@@ -25,10 +24,20 @@ Producer = tuple[int, int]
 class ShardWriter:
     """Invariant: while it is the only one that appends, the next record gets offset `end`."""
 
-    __slots__ = ("_broker", "_compression", "_partition", "_pending", "_size", "end", "is_appending")
+    __slots__ = (
+        "_clock",
+        "_compression",
+        "_flusher",
+        "_partition",
+        "_pending",
+        "_size",
+        "end",
+        "is_appending",
+    )
 
-    def __init__(self, broker: Broker, partition: Partition, compression: int) -> None:
-        self._broker = broker
+    def __init__(self, clock: Clock, flusher: Flusher, partition: Partition, compression: int) -> None:
+        self._clock = clock
+        self._flusher = flusher
         self._partition = partition
         self._compression = compression
         self._pending: list[NewRecord] = []
@@ -118,14 +127,14 @@ class ShardWriter:
         return first
 
     def _append(self, batch: bytearray) -> None:
-        partition, broker = self._partition, self._broker
+        partition = self._partition
         header = read_header(batch)
         self.is_appending = True
         try:
-            partition.append(batch, header, acks=ACKS_ALL, now_ms=broker.clock.wall_ms(), from_client=False)
+            partition.append(batch, header, acks=ACKS_ALL, now_ms=self._clock.wall_ms(), from_client=False)
         finally:
             self.is_appending = False
         partition.metrics.messages_in += header.record_count
         partition.metrics.bytes_in += len(batch)
         if partition.must_sync_before_ack:
-            broker.flusher.flush(partition.log)
+            self._flusher.flush(partition.log)

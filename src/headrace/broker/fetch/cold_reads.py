@@ -18,7 +18,7 @@ from headrace.log.segment import Segment
 from headrace.metrics.scrub import ScrubMetrics
 
 if TYPE_CHECKING:
-    from headrace.broker.integrity import Integrity
+    from headrace.broker.storage.integrity import Integrity
 
 Then = Callable[[], None]
 MOST_AT_ONCE: Final = 50

@@ -18,7 +18,7 @@ from headrace.broker.fetch.watched_partition import (
     OneFetchWatcher,
     WatchedPartition,
 )
-from headrace.broker.leader_endpoints import endpoints_of
+from headrace.broker.requests.leader_endpoints import endpoints_of
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.core.tasks import spawn
 from headrace.network.connection import Connection
@@ -32,7 +32,7 @@ from headrace.protocol.fetch_codec import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
     from headrace.protocol.node_endpoints import Endpoint
 
 READ_COMMITTED: Final = 1
@@ -50,10 +50,10 @@ class Fetching:
     """One request on its way: read, perhaps wait and read again, answer."""
 
     __slots__ = (
-        "_broker",
         "_connection",
         "_context",
         "_correlation_id",
+        "_fetch_context",
         "_reader",
         "_request",
         "_rounds",
@@ -63,27 +63,31 @@ class Fetching:
 
     def __init__(
         self,
-        broker: Broker,
+        context: RequestContext,
         version: int,
         correlation_id: int,
         request: FetchRequestView,
-        context: FetchContext,
+        fetch_context: FetchContext,
         connection: Connection,
     ) -> None:
-        self._broker = broker
+        self._context = context
         self._version = version
         self._correlation_id = correlation_id
         self._request = request
-        self._context = context
+        self._fetch_context = fetch_context
         self._connection = connection
-        session = context.session
-        count = len(session.dirty) if context.incremental and session is not None else len(context.wanted)
+        session = fetch_context.session
+        count = (
+            len(session.dirty)
+            if fetch_context.incremental and session is not None
+            else len(fetch_context.wanted)
+        )
         self.is_long = count > AT_ONCE
         self._rounds = 0
         """How often it waited for a disk."""
         replica_id = request.replica_id
         rack = request.rack_id
-        if rack and broker.config.replica_selector_class != RACK_AWARE_SELECTOR:
+        if rack and context.runtime.config.replica_selector_class != RACK_AWARE_SELECTOR:
             rack = ""
         self._reader = Reader(
             replica_id,
@@ -91,15 +95,15 @@ class Fetching:
             self.max_bytes,
             request.isolation_level == READ_COMMITTED,
             version >= FIRST_WITH_RACK or replica_id == DEBUGGING_CONSUMER,
-            context.incremental,
+            fetch_context.incremental,
             rack,
-            broker.clock.monotonic() if replica_id >= 0 else 0.0,
-            broker.replicas.throttles.leader if replica_id >= 0 else None,
+            context.runtime.clock.monotonic() if replica_id >= 0 else 0.0,
+            context.replicas.throttles.leader if replica_id >= 0 else None,
         )
 
     @property
     def max_bytes(self) -> int:
-        return min(self._request.max_bytes, self._broker.config.fetch_max_bytes)
+        return min(self._request.max_bytes, self._context.runtime.config.fetch_max_bytes)
 
     @property
     def min_bytes(self) -> int:
@@ -124,41 +128,41 @@ class Fetching:
             result.total_bytes >= self.min_bytes
             or result.must_answer
             or self._request.max_wait_ms <= 0
-            or not self._context.wanted
+            or not self._fetch_context.wanted
         )
 
     def _lacks_memory(self) -> bool:
         """For a fetch without a session that would wait."""
-        context = self._context
-        return context.session is None and not self._broker.memory.fetch_sessions.has_room(
-            len(context.wanted) * WATCHED_BYTES
+        fetch_context = self._fetch_context
+        return fetch_context.session is None and not self._context.runtime.memory.fetch_sessions.has_room(
+            len(fetch_context.wanted) * WATCHED_BYTES
         )
 
     def _wanted(self) -> Collection[WatchedPartition]:
-        context = self._context
-        if context.incremental and context.session is not None:
-            return tuple(context.session.dirty)
-        return context.wanted
+        fetch_context = self._fetch_context
+        if fetch_context.incremental and fetch_context.session is not None:
+            return tuple(fetch_context.session.dirty)
+        return fetch_context.wanted
 
     def _read(self) -> ReadResult:
         result = ReadResult()
-        read_some(self._broker, self._wanted(), self._reader, result)
+        read_some(self._context, self._wanted(), self._reader, result)
         return result
 
     def _interest(self) -> FetchWatcher:
-        watcher: FetchWatcher | None = self._context.session
+        watcher: FetchWatcher | None = self._fetch_context.session
         if watcher is None:
             watcher = self._one_fetch_watcher()
-            for want in self._context.wanted:
-                want.bind(find(self._broker, want))  # it was found a moment ago, or nobody would wait
+            for want in self._fetch_context.wanted:
+                want.bind(find(self._context, want))  # it was found a moment ago, or nobody would wait
         elif watcher.as_replica:
             # Consumers that read from followers see what is committed there: the followers hear of it soon.
-            watcher.hears_commits = self._broker.config.replica_selector_class == RACK_AWARE_SELECTOR
+            watcher.hears_commits = self._context.runtime.config.replica_selector_class == RACK_AWARE_SELECTOR
         return watcher
 
     def _one_fetch_watcher(self) -> OneFetchWatcher:
-        wanted = self._context.wanted
-        memory = self._broker.memory.fetch_sessions
+        wanted = self._fetch_context.wanted
+        memory = self._context.runtime.memory.fetch_sessions
         watcher = OneFetchWatcher(self._request.replica_id >= 0, self._reader.read_committed, wanted, memory)
         for want in wanted:
             want.watcher = watcher
@@ -172,7 +176,7 @@ class Fetching:
             self.min_bytes - result.total_bytes,
             self._request.max_wait_ms,
             self._finish,
-            self._broker.fetch_purgatory,
+            self._context.fetches.purgatory,
             pending,
         ).response
 
@@ -180,7 +184,7 @@ class Fetching:
         """Read again, and answer with what there is: unless it has to be brought from a disk first."""
         if pending.is_abandoned:
             return
-        self._reader.now = self._broker.clock.monotonic()
+        self._reader.now = self._context.runtime.clock.monotonic()
         if self.is_long:
             self._begin_turns(pending, may_wait=False)
             return
@@ -201,17 +205,19 @@ class Fetching:
         self._rounds += 1
         # Memory is short if it is cold still: it is sent as it is, and brought once more while it is sent.
         self._reader.probes = self._rounds < PROBED_ROUNDS
-        self._broker.cold_reads.bring(result.cold, lambda: self._finish(pending))
+        self._context.fetches.cold_reads.bring(result.cold, lambda: self._finish(pending))
         return pending
 
     # --- of very many partitions ---------------------------------------------------------------------------
 
     def _begin_turns(self, pending: DelayedResponse, *, may_wait: bool) -> None:
-        task = spawn("a long fetch", self._when_admitted(pending, may_wait=may_wait), self._broker.loop)
-        self._broker.dispatcher.keep(task)
+        task = spawn(
+            "a long fetch", self._when_admitted(pending, may_wait=may_wait), self._context.runtime.loop
+        )
+        self._context.in_flight.keep(task)
 
     async def _when_admitted(self, pending: DelayedResponse, *, may_wait: bool) -> None:
-        async with self._broker.wide_fetches.admitted(self._connection.is_link):
+        async with self._context.fetches.wide.admitted(self._connection.is_link):
             if not pending.is_abandoned:
                 await self.in_turns(pending, may_wait=may_wait)
 
@@ -221,7 +227,7 @@ class Fetching:
         behind: list[None] = []
         pending.on_overtaken = lambda: behind.append(None)  # it may be sent before the fetch waits
         try:
-            if may_wait and self._context.session is None and not self._lacks_memory():
+            if may_wait and self._fetch_context.session is None and not self._lacks_memory():
                 lone = self._one_fetch_watcher()  # before it reads, so that nothing happens unheard
             result = await self._read_in_turns(pending)
             if pending.is_abandoned:
@@ -246,29 +252,29 @@ class Fetching:
         pending.complete(parts)
 
     async def _read_in_turns(self, pending: DelayedResponse) -> ReadResult:
-        broker, turns, result = self._broker, self._broker.turns, ReadResult()
+        turns, result = self._context.runtime.turns, ReadResult()
         wanted = list(self._wanted())
         for at in range(0, len(wanted), READ_TOGETHER):
             if turns.is_over:
                 await turns.next()
                 if pending.is_abandoned:
                     break
-                self._reader.now = broker.clock.monotonic()
-            read_some(broker, wanted[at : at + READ_TOGETHER], self._reader, result)
+                self._reader.now = self._context.runtime.clock.monotonic()
+            read_some(self._context, wanted[at : at + READ_TOGETHER], self._reader, result)
         return result
 
     async def _encode_elsewhere(self, result: ReadResult) -> Parts:
         answers = result.answers
-        if self._context.session is not None:
+        if self._fetch_context.session is not None:
             answers = self._tell(answers)
-        chunks = await self._broker.work_thread.run(self._chunks, answers, self._endpoints(answers))
+        chunks = await self._context.runtime.work_thread.run(self._chunks, answers, self._endpoints(answers))
         return self._assembled(chunks, answers)
 
     # --- the answer ----------------------------------------------------------------------------------------
 
     def _encode(self, result: ReadResult) -> Parts:
         answers = result.answers
-        if self._context.session is not None:
+        if self._fetch_context.session is not None:
             answers = self._tell(answers)
         return self._assembled(self._chunks(answers, self._endpoints(answers)), answers)
 
@@ -278,7 +284,7 @@ class Fetching:
             self._version,
             self._correlation_id,
             self._by_topic(answers),
-            session_id=self._context.session_id,
+            session_id=self._fetch_context.session_id,
             node_endpoints=endpoints,
         )
         return chunks
@@ -297,13 +303,13 @@ class Fetching:
 
     def _tell(self, answers: list[PartitionAnswer]) -> list[PartitionAnswer]:
         """Remember what the peer is told, and leave out what it knows if the answer is incremental."""
-        context = self._context
-        assert context.session is not None
-        news = context.session.dirty
+        fetch_context = self._fetch_context
+        assert fetch_context.session is not None
+        news = fetch_context.session.dirty
         told = []
         for answer in answers:
             is_news = answer.tell()
-            if is_news or not context.incremental:
+            if is_news or not fetch_context.incremental:
                 told.append(answer)
             want = answer.want
             if answer.records is not None:
@@ -320,7 +326,7 @@ class Fetching:
         if self._version < FIRST_WITH_ENDPOINTS:
             return []
         leaders = [answer.current_leader[0] for answer in answers if answer.current_leader is not None]
-        return endpoints_of(self._broker, leaders, self._connection.listener) if leaders else []
+        return endpoints_of(self._context.metadata, leaders, self._connection.listener) if leaders else []
 
     def _by_topic(self, answers: list[PartitionAnswer]) -> list[tuple[Topic, list[FetchedPartition]]]:
         read_committed = self._reader.read_committed

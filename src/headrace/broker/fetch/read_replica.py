@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
+
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
     from headrace.replication.partition import Partition
 
 STAY: Final = -1
 """With the leader."""
 
 
-def preferred_read_replica(broker: Broker, partition: Partition, rack: str, fetch_offset: int) -> int:
+def preferred_read_replica(
+    metadata: MetadataCache, partition: Partition, rack: str, fetch_offset: int
+) -> int:
     """The in-sync follower in `rack` that is furthest among those that hold `fetch_offset`."""
-    brokers = broker.image.brokers
+    brokers = metadata.image.brokers
     leader = brokers.get(partition.leader_id)
     if leader is not None and leader.rack == rack:
         return STAY

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.errors import code_of
 from headrace.broker.fetch.read_replica import preferred_read_replica
 from headrace.broker.fetch.watched_partition import WatchedPartition
-from headrace.broker.storage import METADATA_PARTITION, METADATA_TOPIC_ID
+from headrace.broker.requests.errors import code_of
+from headrace.broker.storage.opening import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.core.errors import (
     FencedLeaderEpoch,
     HeadraceError,
@@ -21,8 +21,8 @@ from headrace.core.ports import FileRange
 from headrace.log.read_state import ColdRead
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
     from headrace.broker.replicas.throttle import Throttle
+    from headrace.broker.requests.context import RequestContext
     from headrace.metrics.registry import TopicMetrics
     from headrace.replication.partition import Partition
 
@@ -176,7 +176,9 @@ class ColdPart:
         self.max_bytes = max_bytes
 
 
-def read_some(broker: Broker, wanted: Iterable[WatchedPartition], reader: Reader, result: ReadResult) -> None:
+def read_some(
+    context: RequestContext, wanted: Iterable[WatchedPartition], reader: Reader, result: ReadResult
+) -> None:
     """Partitions in order, until the bytes are used up, or enough of them give some. The first batch is
     returned whatever its size.
 
@@ -197,9 +199,9 @@ def read_some(broker: Broker, wanted: Iterable[WatchedPartition], reader: Reader
         partition = want.partition
         try:
             if partition is None:
-                partition = find(broker, want)
+                partition = find(context, want)
                 want.bind(partition)
-            _read_one(broker, partition, want, answer, reader, remaining, min_one)
+            _read_one(context, partition, want, answer, reader, remaining, min_one)
         except ColdRead as cold:
             if partition is not None:
                 if result.cold is None:
@@ -210,7 +212,7 @@ def read_some(broker: Broker, wanted: Iterable[WatchedPartition], reader: Reader
             result.answers.append(answer)
             continue
         except HeadraceError as error:
-            _refuse(broker, partition, answer, reader, error)
+            _refuse(context, partition, answer, reader, error)
             result.answers.append(answer)
             result.must_answer = True
             continue
@@ -236,27 +238,31 @@ def _limit(want: WatchedPartition, remaining: int) -> int:
     return min(remaining, want.max_bytes)
 
 
-def find(broker: Broker, want: WatchedPartition) -> Partition:
+def find(context: RequestContext, want: WatchedPartition) -> Partition:
     topic, topic_id, index = want.key
     if not topic and topic_id is not None:
-        image = broker.image.topic_by_id(topic_id)
+        image = context.metadata.image.topic_by_id(topic_id)
         if image is None:
             if topic_id == METADATA_TOPIC_ID and index == METADATA_PARTITION.partition:
-                return broker.metadata_partition
+                return context.metadata.partition
             raise UnknownTopicId(f"no topic has the id {topic_id}")
         topic = image.name
-    return broker.partitions.get(topic, index)
+    return context.partitions.get(topic, index)
 
 
 def _refuse(
-    broker: Broker, partition: Partition | None, answer: PartitionAnswer, reader: Reader, error: HeadraceError
+    context: RequestContext,
+    partition: Partition | None,
+    answer: PartitionAnswer,
+    reader: Reader,
+    error: HeadraceError,
 ) -> None:
     key = answer.want.key
     answer.error_code = code_of(error)
-    metrics = broker.metrics.known_topic(key.topic)
+    metrics = context.runtime.metrics.known_topic(key.topic)
     metrics.fetch_requests += 1
     metrics.failed_fetch_requests += 1
-    image = broker.image
+    image = context.metadata.image
     if isinstance(error, NotLeader | FencedLeaderEpoch):
         topic = image.topic(key.topic) if key.topic_id is None else image.topic_by_id(key.topic_id)
         if topic is not None and key.partition in topic:
@@ -267,7 +273,7 @@ def _refuse(
 
 
 def _read_one(
-    broker: Broker,
+    context: RequestContext,
     partition: Partition,
     want: WatchedPartition,
     answer: PartitionAnswer,
@@ -276,12 +282,12 @@ def _read_one(
     min_one: bool,
 ) -> None:
     answer.metrics = partition.metrics
-    if partition is broker.metadata_partition:
+    if partition is context.metadata.partition:
         _read_metadata(partition, want, answer, reader, remaining, min_one)
     elif reader.replica_id >= 0:
         serve_replica(partition, want, answer, reader, remaining, min_one=min_one)
     else:
-        _read_as_consumer(broker, partition, want, answer, reader, remaining, min_one)
+        _read_as_consumer(context, partition, want, answer, reader, remaining, min_one)
     _describe(partition, answer)
 
 
@@ -292,7 +298,7 @@ def _describe(partition: Partition, answer: PartitionAnswer) -> None:
 
 
 def _read_as_consumer(
-    broker: Broker,
+    context: RequestContext,
     partition: Partition,
     want: WatchedPartition,
     answer: PartitionAnswer,
@@ -304,7 +310,7 @@ def _read_as_consumer(
         partition.check_read(want.current_leader_epoch)
         if reader.rack and partition.is_leader:
             answer.preferred_replica = preferred_read_replica(
-                broker, partition, reader.rack, want.fetch_offset
+                context.metadata, partition, reader.rack, want.fetch_offset
             )
             if answer.preferred_replica != NO_REPLICA:
                 return

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC
-from headrace.broker.transactions.requests import ask_patiently, told_to
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.transactions.requests import told_to
 from headrace.core.errors import CoordinatorNotAvailable
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -20,24 +20,23 @@ from headrace.protocol.messages.add_offsets_to_txn_response import AddOffsetsToT
 from headrace.transactions.transaction import Producer
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 _KNOWS_FENCING: Final = 2
 
 
 def handle(
-    broker: Broker, request: AddOffsetsToTxnRequest, call: Call
+    context: RequestContext, request: AddOffsetsToTxnRequest, call: Call
 ) -> AddOffsetsToTxnResponse | Awaitable[AddOffsetsToTxnResponse]:
     transactional_id = request.transactional_id
     if not transactional_id:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     try:
-        place = (GROUPS_TOPIC, broker.coordinators.groups.partition_for(request.group_id))
+        place = (GROUPS_TOPIC, context.coordinators.groups.partition_for(request.group_id))
     except CoordinatorNotAvailable:
-        return _create_first(broker, request, call)
+        return _create_first(context, request, call)
     producer = Producer(request.producer_id, request.producer_epoch)
-    return ask_patiently(
-        broker,
+    return context.coordinators.patient.ask(
         transactional_id,
         lambda shard, _, now_ms: shard.add_partitions(transactional_id, producer, (place,), now_ms),
     ).then(
@@ -47,13 +46,13 @@ def handle(
 
 
 async def _create_first(
-    broker: Broker, request: AddOffsetsToTxnRequest, call: Call
+    context: RequestContext, request: AddOffsetsToTxnRequest, call: Call
 ) -> AddOffsetsToTxnResponse:
     """The first group of the cluster: its offsets come by a transaction."""
-    await broker.coordinators.internal_topics.ensure(GROUPS_TOPIC)
-    if broker.image.topic(GROUPS_TOPIC) is None:
+    await context.coordinators.internal_topics.ensure(GROUPS_TOPIC)
+    if context.metadata.image.topic(GROUPS_TOPIC) is None:
         return AddOffsetsToTxnResponse(error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    answer = handle(broker, request, call)
+    answer = handle(context, request, call)
     return answer if isinstance(answer, AddOffsetsToTxnResponse) else await answer
 
 

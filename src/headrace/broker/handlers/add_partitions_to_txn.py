@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.api import Api, Call
 from headrace.broker.transactions.joining import BETWEEN_BROKERS, Codes, join
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
@@ -30,19 +30,19 @@ from headrace.transactions.membership import Named
 from headrace.transactions.transaction import Producer
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 AT_ONCE: Final = 1_000
 """Transactions, topics and partitions. Of more each has its turn."""
 
 
 def handle(
-    broker: Broker, request: AddPartitionsToTxnRequest, call: Call
+    context: RequestContext, request: AddPartitionsToTxnRequest, call: Call
 ) -> Completion[AddPartitionsToTxnResponse] | Awaitable[AddPartitionsToTxnResponse]:
     if call.version >= BETWEEN_BROKERS:
         if _are_many(request.transactions):
-            return _several_in_turns(broker, request.transactions, call.version)
-        return _Batch(broker, request.transactions, call.version).response
+            return _several_in_turns(context, request.transactions, call.version)
+        return _Batch(context, request.transactions, call.version).response
     asked = AddPartitionsToTxnTransaction(
         transactional_id=request.v3_and_below_transactional_id,
         producer_id=request.v3_and_below_producer_id,
@@ -50,8 +50,8 @@ def handle(
         topics=request.v3_and_below_topics,
     )
     if _are_many([asked]):
-        return _one_in_turns(broker, asked, call.version)
-    return _serve(broker, asked, call.version).then(
+        return _one_in_turns(context, asked, call.version)
+    return _serve(context, asked, call.version).then(
         lambda codes: AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_rows(asked.topics, codes))
     )
 
@@ -60,7 +60,7 @@ class _Batch:
     """Each transaction on its own; the answer goes out when all of them are decided."""
 
     def __init__(
-        self, broker: Broker, transactions: list[AddPartitionsToTxnTransaction], version: int
+        self, context: RequestContext, transactions: list[AddPartitionsToTxnTransaction], version: int
     ) -> None:
         self.response: Completion[AddPartitionsToTxnResponse] = Completion()
         self._answer = AddPartitionsToTxnResponse()
@@ -68,7 +68,7 @@ class _Batch:
         for asked in transactions:
             result = AddPartitionsToTxnResult(transactional_id=asked.transactional_id)
             self._answer.results_by_transaction.append(result)
-            _serve(broker, asked, version).when_done(self._teller(asked, result))
+            _serve(context, asked, version).when_done(self._teller(asked, result))
         if not transactions:
             self.response.complete(self._answer)
 
@@ -84,9 +84,10 @@ class _Batch:
         return tell
 
 
-def _serve(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Completion[Codes]:
+def _serve(context: RequestContext, asked: AddPartitionsToTxnTransaction, version: int) -> Completion[Codes]:
     return join(
-        broker,
+        context.metadata,
+        context.coordinators.patient,
         asked.transactional_id,
         Producer(asked.producer_id, asked.producer_epoch),
         [(topic.name, index) for topic in asked.topics for index in topic.partitions],
@@ -108,68 +109,70 @@ def _are_many(transactions: Sequence[AddPartitionsToTxnTransaction]) -> bool:
 
 
 async def _one_in_turns(
-    broker: Broker, asked: AddPartitionsToTxnTransaction, version: int
+    context: RequestContext, asked: AddPartitionsToTxnTransaction, version: int
 ) -> AddPartitionsToTxnResponse:
-    rows = await _rows_in_turns(broker, asked, await (await _begin(broker, asked, version)))
+    rows = await _rows_in_turns(context, asked, await (await _begin(context, asked, version)))
     return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=rows)
 
 
 async def _several_in_turns(
-    broker: Broker, transactions: list[AddPartitionsToTxnTransaction], version: int
+    context: RequestContext, transactions: list[AddPartitionsToTxnTransaction], version: int
 ) -> AddPartitionsToTxnResponse:
     begun = []
     for asked in transactions:
-        if broker.turns.is_over:
-            await broker.turns.next()
-        begun.append(await _begin(broker, asked, version))
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
+        begun.append(await _begin(context, asked, version))
     answer = AddPartitionsToTxnResponse()
     for asked, decided in zip(transactions, begun, strict=True):
-        if broker.turns.is_over:
-            await broker.turns.next()
-        rows = await _rows_in_turns(broker, asked, await decided)
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
+        rows = await _rows_in_turns(context, asked, await decided)
         result = AddPartitionsToTxnResult(transactional_id=asked.transactional_id, topic_results=rows)
         answer.results_by_transaction.append(result)
     return answer
 
 
-async def _begin(broker: Broker, asked: AddPartitionsToTxnTransaction, version: int) -> Completion[Codes]:
+async def _begin(
+    context: RequestContext, asked: AddPartitionsToTxnTransaction, version: int
+) -> Completion[Codes]:
     """A transaction takes all of its partitions together, and so in one go: as many as exist. If one does
     not, which is looked up in turns before, none is taken, however many are named."""
     if not _are_many([asked]):
-        return _serve(broker, asked, version)
+        return _serve(context, asked, version)
     codes: dict[Named, ErrorCode] = {}
     is_refused = not asked.transactional_id
     for topic in asked.topics:
-        if broker.turns.is_over:
-            await broker.turns.next()
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
         for index in topic.partitions:
-            if broker.turns.is_over:
-                await broker.turns.next()
+            if context.runtime.turns.is_over:
+                await context.runtime.turns.next()
             if not asked.transactional_id:
                 codes[topic.name, index] = ErrorCode.INVALID_REQUEST
-            elif broker.partitions.exists(topic.name, index):
+            elif context.metadata.exists(topic.name, index):
                 codes[topic.name, index] = ErrorCode.OPERATION_NOT_ATTEMPTED
             else:
                 codes[topic.name, index] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 is_refused = True
     if not is_refused:
-        return _serve(broker, asked, version)
+        return _serve(context, asked, version)
     refused: Completion[Codes] = Completion()
     refused.complete(codes)
     return refused
 
 
 async def _rows_in_turns(
-    broker: Broker, asked: AddPartitionsToTxnTransaction, codes: Codes
+    context: RequestContext, asked: AddPartitionsToTxnTransaction, codes: Codes
 ) -> list[AddPartitionsToTxnTopicResult]:
     rows = []
     for topic in asked.topics:
-        if broker.turns.is_over:
-            await broker.turns.next()
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
         row = AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=[])
         for index in topic.partitions:
-            if broker.turns.is_over:
-                await broker.turns.next()
+            if context.runtime.turns.is_over:
+                await context.runtime.turns.next()
             row.results_by_partition.append(_row(topic, index, codes))
         rows.append(row)
     return rows

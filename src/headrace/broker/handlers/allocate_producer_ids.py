@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.protocol.api_keys import ApiKey
@@ -13,14 +13,14 @@ from headrace.protocol.messages.allocate_producer_ids_request import AllocatePro
 from headrace.protocol.messages.allocate_producer_ids_response import AllocateProducerIdsResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 async def handle(
-    broker: Broker, request: AllocateProducerIdsRequest, _call: Call
+    context: RequestContext, request: AllocateProducerIdsRequest, _call: Call
 ) -> AllocateProducerIdsResponse:
     try:
-        block = await broker.controller.allocate_producer_ids(
+        block = await context.controller.allocate_producer_ids(
             BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch)
         )
     except HeadraceError as error:

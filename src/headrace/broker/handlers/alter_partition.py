@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.controller.operations import AlteredPartition, IsrChange, IsrMember
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import BrokerEpoch, BrokerId
@@ -23,10 +23,12 @@ from headrace.protocol.messages.alter_partition_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: AlterPartitionRequest, _call: Call) -> AlterPartitionResponse:
+async def handle(
+    context: RequestContext, request: AlterPartitionRequest, _call: Call
+) -> AlterPartitionResponse:
     changes = [
         IsrChange(
             topic.topic_id,
@@ -41,7 +43,7 @@ async def handle(broker: Broker, request: AlterPartitionRequest, _call: Call) ->
     ]
     sender, epoch = BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch)
     try:
-        outcomes = await broker.controller.submit(
+        outcomes = await context.controller.submit(
             lambda machine: machine.alter_partitions(sender, epoch, changes)
         )
     except HeadraceError as error:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import in_time
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import ReassignedPartition, Reassignment
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
@@ -23,11 +23,11 @@ from headrace.protocol.messages.alter_partition_reassignments_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 async def handle(
-    broker: Broker, request: AlterPartitionReassignmentsRequest, call: Call
+    context: RequestContext, request: AlterPartitionReassignmentsRequest, call: Call
 ) -> AlterPartitionReassignmentsResponse:
     wanted = [
         Reassignment(topic.name, asked.partition_index, asked.replicas)
@@ -37,8 +37,9 @@ async def handle(
     may_change = call.version < 1 or request.allow_replication_factor_change
     try:
         outcomes = await in_time(
-            broker,
-            broker.controller.submit(
+            context.runtime,
+            context.peers.reachability,
+            context.controller.submit(
                 lambda machine: machine.reassign_partitions(wanted, allow_factor_change=may_change)
             ),
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.api import Api, Call
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.api_versions_request import ApiVersionsRequest
@@ -22,14 +22,14 @@ from headrace.protocol.messages.api_versions_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 LOWEST: Final = 0
 HIGHEST: Final = 4
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(broker: Broker, request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
+def handle(context: RequestContext, request: ApiVersionsRequest, call: Call) -> ApiVersionsResponse:
     if call.version >= 3 and not (
         _SOFTWARE.fullmatch(request.client_software_name)
         and _SOFTWARE.fullmatch(request.client_software_version)
@@ -37,24 +37,23 @@ def handle(broker: Broker, request: ApiVersionsRequest, call: Call) -> ApiVersio
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     response = ApiVersionsResponse(
         api_keys=[
-            ApiVersion(api_key=api.key, min_version=api.lowest, max_version=api.highest)
-            for api in sorted(broker.apis.values(), key=lambda api: api.key)
-            if not api.internal
+            ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+            for key, (lowest, highest) in sorted(context.served_versions.items())
         ]
     )
     if call.version >= 3:
-        _add_features(broker, response, call.version)
+        _add_features(context, response, call.version)
     return response
 
 
-def _add_features(broker: Broker, response: ApiVersionsResponse, version: int) -> None:
-    for name, (lowest, highest) in broker.supported_features.items():
+def _add_features(context: RequestContext, response: ApiVersionsResponse, version: int) -> None:
+    for name, (lowest, highest) in context.runtime.supported_features.items():
         if lowest > 0 or version >= 4:
             response.supported_features.append(
                 SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
             )
-    response.finalized_features_epoch = broker.metadata_offset
-    for name, level in broker.image.features.items():
+    response.finalized_features_epoch = context.metadata.offset
+    for name, level in context.metadata.image.features.items():
         response.finalized_features.append(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
         )

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.controller.operations import AssignedReplica
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import BrokerEpoch, BrokerId
@@ -23,11 +23,11 @@ from headrace.protocol.messages.assign_replicas_to_dirs_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 async def handle(
-    broker: Broker, request: AssignReplicasToDirsRequest, _call: Call
+    context: RequestContext, request: AssignReplicasToDirsRequest, _call: Call
 ) -> AssignReplicasToDirsResponse:
     sender, epoch = BrokerId(request.broker_id), BrokerEpoch(request.broker_epoch)
     choices = {
@@ -39,7 +39,7 @@ async def handle(
         for directory in request.directories
     }
     try:
-        outcomes = await broker.controller.submit(
+        outcomes = await context.controller.submit(
             lambda machine: machine.assign_directories(sender, epoch, choices)
         )
     except HeadraceError as error:

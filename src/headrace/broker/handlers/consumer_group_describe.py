@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.allowed_operations import ON_GROUP
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.errors import text_of
+from headrace.broker.requests.allowed_operations import ON_GROUP
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import text_of
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -21,11 +21,11 @@ from headrace.protocol.messages.consumer_group_describe_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 async def handle(
-    broker: Broker,
+    context: RequestContext,
     request: ConsumerGroupDescribeRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> ConsumerGroupDescribeResponse:
@@ -34,7 +34,7 @@ async def handle(
         for group_id in request.group_ids
         if not group_id
     ]
-    groups += [await _describe(broker, group_id) for group_id in request.group_ids if group_id]
+    groups += [await _describe(context, group_id) for group_id in request.group_ids if group_id]
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:
@@ -42,9 +42,9 @@ async def handle(
     return ConsumerGroupDescribeResponse(groups=groups)
 
 
-async def _describe(broker: Broker, group_id: str) -> DescribedGroup:
+async def _describe(context: RequestContext, group_id: str) -> DescribedGroup:
     try:
-        described: DescribedGroup = await broker.coordinators.groups.ask(
+        described: DescribedGroup = await context.coordinators.groups.ask(
             group_id, lambda shard, _, _now_ms: shard.consumer.describe(group_id), writes=False
         )
     except HeadraceError as error:

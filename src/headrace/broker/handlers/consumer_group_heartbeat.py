@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.errors import text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import text_of
 from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, InvalidRequest
 from headrace.groups.classic.joins import Client
@@ -20,7 +20,7 @@ from headrace.protocol.messages.consumer_group_heartbeat_request import Consumer
 from headrace.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 LEAST_NAMES: Final = 10_000
 """A member may subscribe to so many, whatever exists. All of them are looked at in one go, with each change
@@ -30,24 +30,28 @@ MOST_LOOKUPS: Final = 3
 
 
 def handle(
-    broker: Broker, request: ConsumerGroupHeartbeatRequest, call: Call
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest, call: Call
 ) -> ConsumerGroupHeartbeatResponse | Completion[ConsumerGroupHeartbeatResponse]:
-    if len(request.subscribed_topic_names or ()) > max(LEAST_NAMES, 2 * len(broker.image.topics_by_name)):
+    if len(request.subscribed_topic_names or ()) > max(
+        LEAST_NAMES, 2 * len(context.metadata.image.topics_by_name)
+    ):
         return _refused(InvalidRequest("a member subscribes to more topics by name than there can be"))
-    if request.member_epoch == 0 and not broker.coordinators.group_state.admits(_size(request, call)):
+    if request.member_epoch == 0 and not context.coordinators.group_state.admits(_size(request, call)):
         return _refused(CoordinatorNotAvailable("the coordinator has no memory for more members"))
     client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
-    return _Heartbeat(broker, request, client).answer
+    return _Heartbeat(context, request, client).answer
 
 
 class _Heartbeat:
     """Asked again when the topics of a new pattern are known."""
 
-    __slots__ = ("_broker", "_client", "_request", "_resolved", "answer")
+    __slots__ = ("_client", "_context", "_request", "_resolved", "answer")
 
-    def __init__(self, broker: Broker, request: ConsumerGroupHeartbeatRequest, client: Client) -> None:
+    def __init__(
+        self, context: RequestContext, request: ConsumerGroupHeartbeatRequest, client: Client
+    ) -> None:
         self.answer: Completion[ConsumerGroupHeartbeatResponse] = Completion()
-        self._broker = broker
+        self._context = context
         self._request = request
         self._client = client
         self._resolved = 0
@@ -55,14 +59,14 @@ class _Heartbeat:
 
     def _ask(self) -> None:
         request, client = self._request, self._client
-        asked = self._broker.coordinators.groups.ask(
+        asked = self._context.coordinators.groups.ask(
             request.group_id,
             lambda shard, _, now_ms: shard.consumer.heartbeat(request, client, now_ms),
         )
         asked.when_done(self._on_decided)
 
     def _on_decided(self, decided: Completion[ConsumerGroupHeartbeatResponse]) -> None:
-        error, patterns = decided.error, self._broker.coordinators.patterns
+        error, patterns = decided.error, self._context.coordinators.patterns
         if error is None:
             self.answer.complete(decided.result())
             patterns.refresh()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import each_in_time
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import MorePartitions, PartitionsCreated
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.create_partitions_request import CreatePartitionsRequest
@@ -19,10 +19,14 @@ from headrace.protocol.messages.create_partitions_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: CreatePartitionsRequest, call: Call) -> CreatePartitionsResponse:  # noqa: ARG001 - every handler has this shape
+async def handle(
+    context: RequestContext,
+    request: CreatePartitionsRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> CreatePartitionsResponse:
     wanted = [
         MorePartitions(
             name=topic.name,
@@ -34,12 +38,13 @@ async def handle(broker: Broker, request: CreatePartitionsRequest, call: Call) -
         for topic in request.topics
     ]
     outcomes = await each_in_time(
-        broker,
-        broker.controller.create_partitions(wanted, validate_only=request.validate_only),
+        context.runtime,
+        context.peers.reachability,
+        context.controller.create_partitions(wanted, validate_only=request.validate_only),
         lambda error: [PartitionsCreated(topic.name, error) for topic in wanted],
     )
-    if broker.is_standalone:
-        await broker.hosting.caught_up()
+    if context.runtime.is_standalone:
+        await context.storage.hosting.caught_up()
     return CreatePartitionsResponse(
         results=[
             CreatePartitionsTopicResult(

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.cluster.configs import topic_entries
 from headrace.broker.cluster.in_time import each_in_time
-from headrace.broker.configs import topic_entries
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import CreatedTopic, NewTopic
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.create_topics_request import CreateTopicsRequest
@@ -22,10 +22,10 @@ from headrace.protocol.messages.create_topics_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
+async def handle(context: RequestContext, request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
     wanted = [
         NewTopic(
             name=topic.name,
@@ -37,26 +37,27 @@ async def handle(broker: Broker, request: CreateTopicsRequest, call: Call) -> Cr
         for topic in request.topics
     ]
     outcomes = await each_in_time(
-        broker,
-        broker.controller.create_topics(wanted, validate_only=request.validate_only),
+        context.runtime,
+        context.peers.reachability,
+        context.controller.create_topics(wanted, validate_only=request.validate_only),
         lambda error: [CreatedTopic(topic.name, error=error) for topic in wanted],
     )
-    if broker.is_standalone:
-        await broker.hosting.caught_up()
+    if context.runtime.is_standalone:
+        await context.storage.hosting.caught_up()
     overrides = {
         topic.name: {name: value for name, value in topic.configs if value is not None} for topic in wanted
     }
     described: dict[tuple[tuple[str, str], ...], list[CreatableTopicConfigs]] = {}
     results = []
     for outcome in outcomes:
-        if broker.turns.is_over:
-            await broker.turns.next()
-        results.append(_result(broker, outcome, overrides.get(outcome.name, {}), call.version, described))
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
+        results.append(_result(context, outcome, overrides.get(outcome.name, {}), call.version, described))
     return CreateTopicsResponse(topics=results)
 
 
 def _result(
-    broker: Broker,
+    context: RequestContext,
     outcome: CreatedTopic,
     overrides: dict[str, str],
     version: int,
@@ -80,12 +81,12 @@ def _result(
         key = tuple(overrides.items())
         known = described.get(key)
         if known is None:  # most topics of a request are configured alike
-            known = described[key] = _configs(broker, overrides)
+            known = described[key] = _configs(context, overrides)
         result.configs = known
     return result
 
 
-def _configs(broker: Broker, overrides: dict[str, str]) -> list[CreatableTopicConfigs]:
+def _configs(context: RequestContext, overrides: dict[str, str]) -> list[CreatableTopicConfigs]:
     return [
         CreatableTopicConfigs(
             name=entry.name,
@@ -94,7 +95,7 @@ def _configs(broker: Broker, overrides: dict[str, str]) -> list[CreatableTopicCo
             config_source=entry.source,
             is_sensitive=entry.sensitive,
         )
-        for entry in topic_entries(broker, overrides)
+        for entry in topic_entries(context.runtime, context.metadata, overrides)
     ]
 
 

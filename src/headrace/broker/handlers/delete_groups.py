@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -16,20 +16,20 @@ from headrace.protocol.messages.delete_groups_request import DeleteGroupsRequest
 from headrace.protocol.messages.delete_groups_response import DeletableGroupResult, DeleteGroupsResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:  # noqa: ARG001 - every handler has this shape
+async def handle(context: RequestContext, request: DeleteGroupsRequest, call: Call) -> DeleteGroupsResponse:  # noqa: ARG001 - every handler has this shape
     results = [
-        DeletableGroupResult(group_id=group_id, error_code=await _delete(broker, group_id))
+        DeletableGroupResult(group_id=group_id, error_code=await _delete(context, group_id))
         for group_id in dict.fromkeys(request.groups_names)
     ]
     return DeleteGroupsResponse(results=results)
 
 
-async def _delete(broker: Broker, group_id: str) -> ErrorCode:
+async def _delete(context: RequestContext, group_id: str) -> ErrorCode:
     try:
-        outcomes: dict[str, HeadraceError | None] = await broker.coordinators.groups.ask(
+        outcomes: dict[str, HeadraceError | None] = await context.coordinators.groups.ask(
             group_id, lambda shard, _, _now_ms: shard.delete_groups([group_id])
         )
     except HeadraceError as error:

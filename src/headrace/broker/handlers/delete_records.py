@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError, NotLeader, PolicyViolation
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -23,28 +23,28 @@ from headrace.protocol.messages.delete_records_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 LOOK_SECONDS: Final = 0.02
 
 
-async def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:  # noqa: ARG001 - every handler has this shape
-    deadline = broker.loop.time() + request.timeout_ms / 1000
+async def handle(context: RequestContext, request: DeleteRecordsRequest, call: Call) -> DeleteRecordsResponse:  # noqa: ARG001 - every handler has this shape
+    deadline = context.runtime.loop.time() + request.timeout_ms / 1000
     deletions: list[tuple[str, list[_Deletion]]] = []
     for topic in request.topics:
         deletions.append((topic.name, []))
         for asked in topic.partitions:  # each on its own, so it does not matter what happens in between
-            if broker.turns.is_over:
-                await broker.turns.next()
-            deletions[-1][1].append(_Deletion(broker, topic.name, asked))
+            if context.runtime.turns.is_over:
+                await context.runtime.turns.next()
+            deletions[-1][1].append(_Deletion(context, topic.name, asked))
     # What was answered must hold after a crash: the new log starts go to disk first, here and at the
     # followers, which report them only then.
-    await broker.maintenance.checkpoint()
+    await context.storage.maintenance.checkpoint()
     for _, each in deletions:
         for deletion in each:
-            if broker.turns.is_over:
-                await broker.turns.next()
-            while not deletion.is_done() and broker.loop.time() < deadline:
+            if context.runtime.turns.is_over:
+                await context.runtime.turns.next()
+            while not deletion.is_done() and context.runtime.loop.time() < deadline:
                 await asyncio.sleep(LOOK_SECONDS)
     return DeleteRecordsResponse(
         topics=[
@@ -57,13 +57,13 @@ async def handle(broker: Broker, request: DeleteRecordsRequest, call: Call) -> D
 class _Deletion:
     """One partition's: done here at once, and then waited for at its replicas."""
 
-    def __init__(self, broker: Broker, topic: str, asked: DeleteRecordsPartition) -> None:
-        self._broker = broker
+    def __init__(self, context: RequestContext, topic: str, asked: DeleteRecordsPartition) -> None:
+        self._context = context
         self._index = asked.partition_index
         self._error: HeadraceError | None = None
         self._target = -1
         try:
-            self._partition = broker.partitions.get(topic, self._index)
+            self._partition = context.partitions.get(topic, self._index)
             self._require_leader()
             if "delete" not in self._partition.log.config.cleanup_policy:
                 raise PolicyViolation("records of a topic that is only compacted cannot be deleted by offset")
@@ -81,7 +81,7 @@ class _Deletion:
         return self._error is not None or self._low_watermark() >= self._target
 
     def _low_watermark(self) -> int:
-        return self._partition.low_watermark(self._broker.is_alive)
+        return self._partition.low_watermark(self._context.metadata.is_alive)
 
     def result(self) -> DeleteRecordsPartitionResult:
         if self._error is not None:

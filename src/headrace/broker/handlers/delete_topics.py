@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import each_in_time
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import DeletedTopic, TopicDeletion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -17,15 +17,15 @@ from headrace.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from headrace.protocol.messages.delete_topics_response import DeletableTopicResult, DeleteTopicsResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
+async def handle(context: RequestContext, request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
     if call.version >= 6:
         deletion = [TopicDeletion(topic.name, topic.topic_id) for topic in request.topics]
     else:
         deletion = [TopicDeletion(name) for name in request.topic_names]
-    if not broker.config.delete_topic_enable:
+    if not context.runtime.config.delete_topic_enable:
         code = ErrorCode.TOPIC_DELETION_DISABLED if call.version >= 3 else ErrorCode.INVALID_REQUEST
         text = "delete.topic.enable is false on this broker"
         return DeleteTopicsResponse(
@@ -37,8 +37,9 @@ async def handle(broker: Broker, request: DeleteTopicsRequest, call: Call) -> De
             ]
         )
     outcomes = await each_in_time(
-        broker,
-        broker.controller.delete_topics(deletion),
+        context.runtime,
+        context.peers.reachability,
+        context.controller.delete_topics(deletion),
         lambda error: [DeletedTopic(topic.name, topic.topic_id, error) for topic in deletion],
     )
     return DeleteTopicsResponse(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.allowed_operations import NOT_ASKED, ON_CLUSTER
+from headrace.broker.requests.api import Api, Call
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -18,13 +18,13 @@ from headrace.protocol.messages.describe_cluster_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 BROKERS: Final = 1
 CONTROLLERS: Final = 2
 
 
-def handle(broker: Broker, request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
+def handle(context: RequestContext, request: DescribeClusterRequest, call: Call) -> DescribeClusterResponse:
     if call.version >= 1 and request.endpoint_type != BROKERS:
         if request.endpoint_type == CONTROLLERS:
             code, text = ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is a broker endpoint, not a controller's"
@@ -32,19 +32,19 @@ def handle(broker: Broker, request: DescribeClusterRequest, call: Call) -> Descr
             code, text = ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, "the endpoint type must be brokers"
         return DescribeClusterResponse(error_code=code, error_message=text)
     return DescribeClusterResponse(
-        cluster_id=broker.cluster_id,
-        controller_id=broker.controller_id,
-        brokers=_brokers(broker, call.connection.listener, fenced=request.include_fenced_brokers),
+        cluster_id=context.metadata.cluster_id,
+        controller_id=context.node.controller_id,
+        brokers=_brokers(context, call.connection.listener, fenced=request.include_fenced_brokers),
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 
 
-def _brokers(broker: Broker, listener: str, *, fenced: bool) -> list[DescribeClusterBroker]:
+def _brokers(context: RequestContext, listener: str, *, fenced: bool) -> list[DescribeClusterBroker]:
     found = [
         DescribeClusterBroker(broker_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
-        for node in broker.nodes(listener)
+        for node in context.metadata.nodes(listener)
     ]
     if fenced:
         found += [
@@ -55,7 +55,7 @@ def _brokers(broker: Broker, listener: str, *, fenced: bool) -> list[DescribeClu
                 rack=registration.rack,
                 is_fenced=True,
             )
-            for registration in broker.image.brokers.values()
+            for registration in context.metadata.image.brokers.values()
             for endpoint in registration.endpoints
             if registration.fenced and endpoint.listener == listener
         ]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.configs import describe_resource
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.cluster.configs import describe_resource
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.config.describe import ConfigEntry
 from headrace.config.health import HEALTH
 from headrace.config.values import ConfigType
@@ -30,35 +30,35 @@ from headrace.protocol.messages.describe_configs_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 def handle(
-    broker: Broker,
+    context: RequestContext,
     request: DescribeConfigsRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
-    if any(_asks_for_health(broker, resource) for resource in request.resources):
-        return _with_health(broker, request)
-    return _answer(broker, request)
+    if any(_asks_for_health(context, resource) for resource in request.resources):
+        return _with_health(context, request)
+    return _answer(context, request)
 
 
-def _answer(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def _answer(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(
-        results=[_describe(broker, resource, request) for resource in request.resources]
+        results=[_describe(context, resource, request) for resource in request.resources]
     )
 
 
-def _asks_for_health(broker: Broker, resource: DescribeConfigsResource) -> bool:
+def _asks_for_health(context: RequestContext, resource: DescribeConfigsResource) -> bool:
     return (
         HEALTH in (resource.configuration_keys or ())
         and resource.resource_type == ResourceType.BROKER
-        and resource.resource_name == str(broker.broker_id)
+        and resource.resource_name == str(context.runtime.broker_id)
     )
 
 
-async def _with_health(broker: Broker, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """The figures of `broker/health_report.py`, beside the settings that were asked for."""
+async def _with_health(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """The figures of `broker/runtime/health_report.py`, beside the settings that were asked for."""
     figures = [
         DescribeConfigsResourceResult(
             name=figure.name,
@@ -67,17 +67,17 @@ async def _with_health(broker: Broker, request: DescribeConfigsRequest) -> Descr
             config_type=ConfigType.STRING,
             documentation=figure.means if request.include_documentation else None,
         )
-        for figure in await broker.health.tell()
+        for figure in await context.runtime.health.tell()
     ]
-    answer = _answer(broker, request)
+    answer = _answer(context, request)
     for resource, result in zip(request.resources, answer.results, strict=True):
-        if _asks_for_health(broker, resource):
+        if _asks_for_health(context, resource):
             result.configs += figures
     return answer
 
 
 def _describe(
-    broker: Broker, resource: DescribeConfigsResource, request: DescribeConfigsRequest
+    context: RequestContext, resource: DescribeConfigsResource, request: DescribeConfigsRequest
 ) -> DescribeConfigsResult:
     keys = resource.configuration_keys
     result = DescribeConfigsResult(
@@ -86,7 +86,11 @@ def _describe(
     try:
         # Null and an empty list both ask for everything, as Kafka has it.
         entries = describe_resource(
-            broker, resource.resource_type, resource.resource_name, set(keys) if keys else None
+            context.runtime,
+            context.metadata,
+            resource.resource_type,
+            resource.resource_name,
+            set(keys) if keys else None,
         )
     except HeadraceError as error:
         result.error_code, result.error_message = code_of(error), text_of(error)

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.allowed_operations import ON_GROUP
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.allowed_operations import ON_GROUP
+from headrace.broker.requests.api import Api, Call
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from headrace.protocol.messages.describe_groups_response import DescribedGroup, DescribeGroupsResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: DescribeGroupsRequest, call: Call) -> DescribeGroupsResponse:
-    groups = [await _describe(broker, group_id, call.version) for group_id in request.groups]
+async def handle(
+    context: RequestContext, request: DescribeGroupsRequest, call: Call
+) -> DescribeGroupsResponse:
+    groups = [await _describe(context, group_id, call.version) for group_id in request.groups]
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:
@@ -29,9 +31,9 @@ async def handle(broker: Broker, request: DescribeGroupsRequest, call: Call) -> 
     return DescribeGroupsResponse(groups=groups)
 
 
-async def _describe(broker: Broker, group_id: str, version: int) -> DescribedGroup:
+async def _describe(context: RequestContext, group_id: str, version: int) -> DescribedGroup:
     try:
-        described: list[DescribedGroup] = await broker.coordinators.groups.ask(
+        described: list[DescribedGroup] = await context.coordinators.groups.ask(
             group_id,
             lambda shard, _, _now_ms: shard.describe_groups([group_id], version),
             writes=False,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.api import Api, Call
 from headrace.log.free_space import Space
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -23,27 +23,31 @@ from headrace.protocol.messages.describe_log_dirs_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 UNKNOWN: Final = Space(-1, -1)
 
 
-async def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) -> DescribeLogDirsResponse:  # noqa: ARG001 - every handler has this shape
-    turns = broker.turns
+async def handle(
+    context: RequestContext,
+    request: DescribeLogDirsRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> DescribeLogDirsResponse:
+    turns = context.runtime.turns
     wanted = None
     if request.topics is not None:
         wanted = {(topic.topic, index) for topic in request.topics for index in topic.partitions}
     by_directory: dict[str, dict[str, list[DescribeLogDirsPartition]]] = {
-        directory.path: defaultdict(list) for directory in broker.logs.directories
+        directory.path: defaultdict(list) for directory in context.storage.logs.directories
     }
-    for log in list(broker.logs.logs.values()):
+    for log in list(context.storage.logs.logs.values()):
         if turns.is_over:
             await turns.next()
         if log.closed:
             continue  # deleted meanwhile
         name, index = log.topic_partition
         if wanted is None or (name, index) in wanted:
-            partition = broker.partitions.find(name, index)
+            partition = context.partitions.find(name, index)
             by_directory[log.directory.path][name].append(
                 DescribeLogDirsPartition(
                     partition_index=index,
@@ -52,13 +56,13 @@ async def handle(broker: Broker, request: DescribeLogDirsRequest, call: Call) ->
                 )
             )
     results = []
-    for directory in broker.logs.directories:
+    for directory in context.storage.logs.directories:
         if not directory.is_online:
             results.append(
                 DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory.path)
             )
             continue
-        space = broker.disk_space.spaces.get(directory.path, UNKNOWN)
+        space = context.storage.disk_space.spaces.get(directory.path, UNKNOWN)
         results.append(
             DescribeLogDirsResult(
                 log_dir=directory.path,

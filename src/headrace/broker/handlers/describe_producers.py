@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.core.errors import HeadraceError, NotLeader
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_producers_request import DescribeProducersRequest
@@ -20,24 +20,28 @@ from headrace.protocol.messages.describe_producers_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-def handle(broker: Broker, request: DescribeProducersRequest, call: Call) -> DescribeProducersResponse:  # noqa: ARG001 - every handler has this shape
+def handle(
+    context: RequestContext,
+    request: DescribeProducersRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
+) -> DescribeProducersResponse:
     return DescribeProducersResponse(
         topics=[
             TopicResponse(
                 name=topic.name,
-                partitions=[_describe(broker, topic.name, index) for index in topic.partition_indexes],
+                partitions=[_describe(context, topic.name, index) for index in topic.partition_indexes],
             )
             for topic in request.topics
         ]
     )
 
 
-def _describe(broker: Broker, topic: str, index: int) -> PartitionResponse:
+def _describe(context: RequestContext, topic: str, index: int) -> PartitionResponse:
     try:
-        partition = broker.partitions.get(topic, index)
+        partition = context.partitions.get(topic, index)
         if not partition.is_leader:
             raise NotLeader(f"this broker does not lead {partition.topic_partition}")
     except HeadraceError as error:

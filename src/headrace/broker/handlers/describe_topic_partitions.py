@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.allowed_operations import ON_TOPIC
-from headrace.broker.api import Api, Call
-from headrace.broker.offline_replicas import offline_replicas
+from headrace.broker.requests.allowed_operations import ON_TOPIC
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.offline_replicas import offline_replicas
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -27,7 +27,7 @@ from headrace.protocol.messages.describe_topic_partitions_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
     from headrace.controller.topic_image import TopicImage
 
 SORTED_AT_ONCE: Final = 1_000
@@ -35,7 +35,7 @@ TOPICS_TOGETHER: Final = 20
 
 
 async def handle(
-    broker: Broker,
+    context: RequestContext,
     request: DescribeTopicPartitionsRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> DescribeTopicPartitionsResponse:
@@ -43,9 +43,9 @@ async def handle(
     place on a page. Each is looked up in its turn; what is deleted before it is simply not there."""
     asked = request.topics
     if len(asked) > SORTED_AT_ONCE:
-        names = await broker.work_thread.run(_names_of, asked)
+        names = await context.runtime.work_thread.run(_names_of, asked)
     else:
-        names = _names_of(asked) or broker.image.topic_names()
+        names = _names_of(asked) or context.metadata.image.topic_names()
     first = 0
     if request.cursor is not None:
         cursor = request.cursor
@@ -59,13 +59,15 @@ async def handle(
         names = [name for name in names if name >= cursor.topic_name]
         if names and names[0] == cursor.topic_name:
             first = cursor.partition_index
-    room = max(1, min(request.response_partition_limit, broker.config.max_request_partition_size_limit))
+    room = max(
+        1, min(request.response_partition_limit, context.runtime.config.max_request_partition_size_limit)
+    )
     response = DescribeTopicPartitionsResponse()
-    turns = broker.turns
+    turns = context.runtime.turns
     for number, name in enumerate(names):
         if number % TOPICS_TOGETHER == TOPICS_TOGETHER - 1 and turns.is_over:
             await turns.next()
-        topic = broker.image.topic(name)
+        topic = context.metadata.image.topic(name)
         if topic is None:
             if asked:
                 response.topics.append(_unknown(name))
@@ -75,7 +77,7 @@ async def handle(
             break
         first = min(first, len(topic))
         end = min(len(topic), first + room)
-        response.topics.append(_describe(broker, topic, first, end))
+        response.topics.append(_describe(context, topic, first, end))
         room -= end - first
         if end < len(topic):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
@@ -97,18 +99,20 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
 
 
 def _describe(
-    broker: Broker, topic: TopicImage, first: int, end: int
+    context: RequestContext, topic: TopicImage, first: int, end: int
 ) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=[_partition(broker, topic, index) for index in range(first, end)],
+        partitions=[_partition(context, topic, index) for index in range(first, end)],
         topic_authorized_operations=ON_TOPIC,
     )
 
 
-def _partition(broker: Broker, topic: TopicImage, index: int) -> DescribeTopicPartitionsResponsePartition:
+def _partition(
+    context: RequestContext, topic: TopicImage, index: int
+) -> DescribeTopicPartitionsResponsePartition:
     leader = topic.leaders[index]
     replicas = topic.replicas(index)
     exceptional = topic.exceptional(index)
@@ -121,7 +125,9 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> DescribeTopicPa
         isr_nodes=list(topic.isr(index)),
         eligible_leader_replicas=list(exceptional.elr),
         last_known_elr=list(exceptional.last_known_elr),
-        offline_replicas=offline_replicas(broker, topic, index, replicas),
+        offline_replicas=offline_replicas(
+            context.runtime, context.metadata, context.partitions, topic, index, replicas
+        ),
     )
 
 

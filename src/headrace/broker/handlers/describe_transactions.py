@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError, InvalidRequest
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_transactions_request import DescribeTransactionsRequest
@@ -20,24 +20,24 @@ from headrace.protocol.messages.describe_transactions_response import (
 from headrace.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 async def handle(
-    broker: Broker,
+    context: RequestContext,
     request: DescribeTransactionsRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> DescribeTransactionsResponse:
     return DescribeTransactionsResponse(
-        transaction_states=[await _describe(broker, name) for name in request.transactional_ids]
+        transaction_states=[await _describe(context, name) for name in request.transactional_ids]
     )
 
 
-async def _describe(broker: Broker, name: str) -> TransactionState:
+async def _describe(context: RequestContext, name: str) -> TransactionState:
     try:
         if not name:
             raise InvalidRequest("a transactional id is not empty")
-        known: Transaction = await broker.coordinators.transactions.ask(
+        known: Transaction = await context.coordinators.transactions.ask(
             name, lambda shard, _, _now_ms: shard.describe(name), writes=False
         )
     except HeadraceError as error:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import in_time
 from headrace.broker.cluster.longest_logs import longest_first
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.elections import NOTHING_KNOWN
 from headrace.controller.operations import ElectionType
 from headrace.core.errors import ElectionNotNeeded, RequestTimedOut
@@ -24,19 +24,19 @@ from headrace.protocol.messages.elect_leaders_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:  # noqa: ARG001 - every handler has this shape
+async def handle(context: RequestContext, request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:  # noqa: ARG001 - every handler has this shape
     asked = None
     if request.topic_partitions is not None:
         asked = [(topic.topic, index) for topic in request.topic_partitions for index in topic.partitions]
     longest = NOTHING_KNOWN
     if request.election_type == ElectionType.UNCLEAN:
-        longest = await longest_first(broker, asked)
+        longest = await longest_first(context.runtime, context.metadata, context.partitions, asked)
     try:
-        decision = broker.controller.elect_leaders(request.election_type, asked, longest)
-        outcomes = await in_time(broker, decision)
+        decision = context.controller.elect_leaders(request.election_type, asked, longest)
+        outcomes = await in_time(context.runtime, context.peers.reachability, decision)
     except RequestTimedOut as error:
         return ElectLeadersResponse(error_code=code_of(error))
     results: dict[str, list[PartitionResult]] = defaultdict(list)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.api import Api, Call
 from headrace.broker.transactions.requests import told_to
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -20,13 +20,15 @@ from headrace.transactions.ending import EndRequest
 from headrace.transactions.transaction import Producer
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 _KNOWS_FENCING: Final = 2
 _RAISES_EPOCH: Final = 5
 
 
-def handle(broker: Broker, request: EndTxnRequest, call: Call) -> EndTxnResponse | Awaitable[EndTxnResponse]:
+def handle(
+    context: RequestContext, request: EndTxnRequest, call: Call
+) -> EndTxnResponse | Awaitable[EndTxnResponse]:
     if not request.transactional_id:
         return EndTxnResponse(error_code=ErrorCode.INVALID_REQUEST)
     wanted = EndRequest(
@@ -44,7 +46,7 @@ def handle(broker: Broker, request: EndTxnRequest, call: Call) -> EndTxnResponse
     def refuse(error: Exception) -> EndTxnResponse:
         return EndTxnResponse(error_code=told_to(call.version, _KNOWS_FENCING, error))
 
-    return broker.coordinators.transaction_requests.ask(
+    return context.coordinators.transaction_requests.ask(
         wanted.transactional_id,
         lambda new_id: lambda shard, _, now_ms: shard.end(_with_id(wanted, new_id), now_ms),
     ).then(answer, refuse)

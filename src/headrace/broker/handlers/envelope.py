@@ -9,45 +9,55 @@ Not done: the client's principal, which comes with security.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.context import RequestContext
+from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError, InvalidRequest
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
-from headrace.protocol.headers import LENGTH_SIZE, frame_response, read_request_header
+from headrace.protocol.headers import LENGTH_SIZE, RequestHeader, frame_response, read_request_header
+from headrace.protocol.message import Message
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+CarryOut = Callable[[Api, bytes, int, Call], Awaitable[Message]]
 
 
-async def handle(broker: Broker, request: EnvelopeRequest, call: Call) -> EnvelopeResponse:
-    if not broker.controller.is_active:
+async def serve(
+    context: RequestContext,
+    request: EnvelopeRequest,
+    call: Call,
+    apis: Mapping[int, Api],
+    carry_out: CarryOut,
+) -> EnvelopeResponse:
+    if not context.controller.is_active:
         return EnvelopeResponse(error_code=ErrorCode.NOT_CONTROLLER)
     try:
-        return EnvelopeResponse(response_data=await _serve(broker, request, call.connection))
+        frame = memoryview(request.request_data)
+        header, at = read_request_header(frame)
+        api = _forwarded(apis, header)
+        inner = Call(header.api_version, header.client_id, call.connection)
+        response = await carry_out(api, request.request_data, at, inner)
+        framed = frame_response(response, header.api_version, header.correlation_id)
+        return EnvelopeResponse(response_data=framed[LENGTH_SIZE:])
     except HeadraceError as error:
         return EnvelopeResponse(error_code=code_of(error))
     except Exception as error:  # a mistake of ours: whoever asked is told, nobody else
         source = call.connection.peer_host
-        broker.peer_log.error("forwarded request failed", source, error=repr(error), exc_info=error)
+        context.runtime.peer_log.error("forwarded request failed", source, error=repr(error), exc_info=error)
         return EnvelopeResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-async def _serve(broker: Broker, request: EnvelopeRequest, connection: Any) -> bytes:
-    frame = memoryview(request.request_data)
-    header, at = read_request_header(frame)
-    api = broker.apis.get(header.api_key)
+def _forwarded(apis: Mapping[int, Api], header: RequestHeader) -> Api:
+    api = apis.get(header.api_key)
     if api is None or api.handle is None or not api.at_controller:
         raise InvalidRequest(f"API {header.api_key} is not forwarded")
     if not api.lowest <= header.api_version <= api.highest:
         raise InvalidRequest(f"{api.key.name} {header.api_version} is not served by the controller")
-    call = Call(header.api_version, header.client_id, connection)
-    response = await broker.dispatcher.carry_out(api, request.request_data, at, call)
-    return frame_response(response, header.api_version, header.correlation_id)[LENGTH_SIZE:]
+    return api
 
 
-API: Final = Api(ApiKey.ENVELOPE, 0, 0, EnvelopeRequest, handle, internal=True)
+API: Final = Api(ApiKey.ENVELOPE, 0, 0, EnvelopeRequest, None, internal=True)

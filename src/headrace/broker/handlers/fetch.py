@@ -14,14 +14,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from headrace.broker.api import Api
-from headrace.broker.cluster.controller_duties import MetadataPosition
-from headrace.broker.errors import code_of
+from headrace.broker.cluster.standing import MetadataPosition
 from headrace.broker.fetch.fetching import READ_COMMITTED, Fetching
 from headrace.broker.fetch.sessions import FetchContext
 from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
+from headrace.broker.requests.api import Api
+from headrace.broker.requests.errors import code_of
 from headrace.broker.requests.partition_limit import most_elements
-from headrace.broker.storage import METADATA_TOPIC_ID
+from headrace.broker.storage.opening import METADATA_TOPIC_ID
 from headrace.core.errors import HeadraceError, StaleBrokerEpoch
 from headrace.core.tasks import spawn
 from headrace.network.connection import Connection
@@ -37,28 +37,33 @@ from headrace.protocol.fetch_codec import (
 from headrace.protocol.messages.fetch_request import FetchRequest
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 READ_AT_ONCE_BYTES: Final = 16 * 1024
 METADATA_KEY: Final = FetchKey("", METADATA_TOPIC_ID, 0)
 
 
 def serve(
-    broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
+    context: RequestContext,
+    version: int,
+    correlation_id: int,
+    frame: memoryview,
+    at: int,
+    connection: Connection,
 ) -> Response:
-    most = most_elements(broker, len(frame))
+    most = most_elements(context.partitions, len(frame))
     if len(frame) > READ_AT_ONCE_BYTES:
         pending = DelayedResponse(exclusive=True)
-        serving = _serve_large(broker, version, correlation_id, bytes(frame), at, connection, most, pending)
-        broker.dispatcher.keep(spawn("a large fetch", serving, broker.loop))
+        serving = _serve_large(context, version, correlation_id, bytes(frame), at, connection, most, pending)
+        context.in_flight.keep(spawn("a large fetch", serving, context.runtime.loop))
         return pending
     request = parse_fetch(frame, at, version, None, most)
-    begun = _begin(broker, version, correlation_id, connection, request, _wanted(request))
+    begun = _begin(context, version, correlation_id, connection, request, _wanted(request))
     return begun.answer() if isinstance(begun, Fetching) else begun
 
 
 def _begin(
-    broker: Broker,
+    context: RequestContext,
     version: int,
     correlation_id: int,
     connection: Connection,
@@ -69,31 +74,31 @@ def _begin(
     as_replica = request.replica_id >= 0
     try:
         if as_replica:
-            _check_incarnation(broker, request)
+            _check_incarnation(context, request)
             if not connection.is_link:
-                broker.broker_hosts.believe_replica(connection, request.replica_id, request.replica_epoch)
-        context = broker.fetch_sessions.begin(
+                context.peers.hosts.believe_replica(connection, request.replica_id, request.replica_epoch)
+        fetch_context = context.fetches.sessions.begin(
             request.session_id,
             request.session_epoch,
             wanted,
             _forgotten(request),
             uses_topic_ids=version >= FIRST_WITH_TOPIC_IDS,
-            now_ms=broker.monotonic_ms(),
+            now_ms=context.runtime.monotonic_ms(),
             as_replica=as_replica,
         )
     except HeadraceError as error:
         chunks, _ = encode_fetch_response(version, correlation_id, (), error_code=code_of(error))
         return list(chunks)
     if as_replica:
-        _note_metadata_fetch(broker, request, context, connection)
-    session, read_committed = context.session, request.isolation_level == READ_COMMITTED
+        _note_metadata_fetch(context, request, fetch_context, connection)
+    session, read_committed = fetch_context.session, request.isolation_level == READ_COMMITTED
     if session is not None and session.read_committed != read_committed:
         session.isolate(read_committed)
-    return Fetching(broker, version, correlation_id, request, context, connection)
+    return Fetching(context, version, correlation_id, request, fetch_context, connection)
 
 
 async def _serve_large(
-    broker: Broker,
+    context: RequestContext,
     version: int,
     correlation_id: int,
     frame: bytes,
@@ -104,11 +109,11 @@ async def _serve_large(
 ) -> None:
     """A request of hundreds of partitions: read in a thread, when few others are in hand."""
     try:
-        async with broker.wide_fetches.admitted(connection.is_link):
-            read = await broker.work_thread.run(_read, frame, at, version, most, pending)
+        async with context.fetches.wide.admitted(connection.is_link):
+            read = await context.runtime.work_thread.run(_read, frame, at, version, most, pending)
             if read is None or pending.is_abandoned:
                 return
-            begun = _begin(broker, version, correlation_id, connection, *read)
+            begun = _begin(context, version, correlation_id, connection, *read)
             if not isinstance(begun, Fetching):
                 answer: Response = begun
             elif begun.is_long:
@@ -117,7 +122,7 @@ async def _serve_large(
             else:
                 answer = begun.answer(pending)
     except Exception as error:
-        broker.peer_log.warning("connection closed", connection.peer_host, error=str(error))
+        context.runtime.peer_log.warning("connection closed", connection.peer_host, error=str(error))
         connection.close()
         if not isinstance(error, HeadraceError):
             raise
@@ -136,27 +141,27 @@ def _read(
     return request, _wanted(request)
 
 
-def _check_incarnation(broker: Broker, request: FetchRequestView) -> None:
+def _check_incarnation(context: RequestContext, request: FetchRequestView) -> None:
     """Refuse a process that has been replaced: what it has is not what its successor has (KIP-903)."""
-    registration = broker.image.brokers.get(request.replica_id)
+    registration = context.metadata.image.brokers.get(request.replica_id)
     if registration is not None and 0 <= request.replica_epoch < registration.epoch:
         raise StaleBrokerEpoch(f"broker {request.replica_id} is registered anew: {registration.epoch}")
 
 
 def _note_metadata_fetch(
-    broker: Broker, request: FetchRequestView, context: FetchContext, connection: Connection
+    context: RequestContext, request: FetchRequestView, fetch_context: FetchContext, connection: Connection
 ) -> None:
     """Who follows the metadata is alive. Also a request that only continues its session says so."""
     want: WatchedPartition | None = None
-    if context.session is not None:
-        want = context.session.partitions.get(METADATA_KEY)
+    if fetch_context.session is not None:
+        want = fetch_context.session.partitions.get(METADATA_KEY)
     else:
-        for each in context.wanted:
+        for each in fetch_context.wanted:
             if each.key == METADATA_KEY:
                 want = each
     if want is not None:
         position = MetadataPosition(want.fetch_offset, want.log_start_offset)
-        broker.on_metadata_fetch(request.replica_id, request.replica_epoch, position, connection)
+        context.node.on_metadata_fetch(request.replica_id, request.replica_epoch, position, connection)
 
 
 def _wanted(request: FetchRequestView) -> list[WatchedPartition]:

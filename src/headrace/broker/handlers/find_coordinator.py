@@ -12,8 +12,8 @@ from collections.abc import Awaitable
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
+from headrace.broker.requests.api import Api, Call
 from headrace.coordinators.partitioning import partition_for
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -21,7 +21,7 @@ from headrace.protocol.messages.find_coordinator_request import FindCoordinatorR
 from headrace.protocol.messages.find_coordinator_response import Coordinator, FindCoordinatorResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 _BATCHED: Final = 4
 _MESSAGES: Final[dict[int, str]] = {
@@ -42,29 +42,29 @@ _TOPICS: Final[dict[int, str]] = {KeyType.GROUP: GROUPS_TOPIC, KeyType.TRANSACTI
 
 
 def handle(
-    broker: Broker, request: FindCoordinatorRequest, call: Call
+    context: RequestContext, request: FindCoordinatorRequest, call: Call
 ) -> FindCoordinatorResponse | Awaitable[FindCoordinatorResponse]:
     topic = _TOPICS.get(request.key_type)
-    if topic is None or broker.image.topic(topic) is not None:
-        return _answer(broker, request, call, topic)
-    return _create_first(broker, request, call, topic)
+    if topic is None or context.metadata.image.topic(topic) is not None:
+        return _answer(context, request, call, topic)
+    return _create_first(context, request, call, topic)
 
 
 async def _create_first(
-    broker: Broker, request: FindCoordinatorRequest, call: Call, topic: str
+    context: RequestContext, request: FindCoordinatorRequest, call: Call, topic: str
 ) -> FindCoordinatorResponse:
-    await broker.coordinators.internal_topics.ensure(topic)
-    return _answer(broker, request, call, topic)
+    await context.coordinators.internal_topics.ensure(topic)
+    return _answer(context, request, call, topic)
 
 
 def _answer(
-    broker: Broker, request: FindCoordinatorRequest, call: Call, topic: str | None
+    context: RequestContext, request: FindCoordinatorRequest, call: Call, topic: str | None
 ) -> FindCoordinatorResponse:
     if call.version >= _BATCHED:
         return FindCoordinatorResponse(
-            coordinators=[_find(broker, key, call, topic) for key in request.coordinator_keys]
+            coordinators=[_find(context, key, call, topic) for key in request.coordinator_keys]
         )
-    found = _find(broker, request.key, call, topic)
+    found = _find(context, request.key, call, topic)
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=_MESSAGES.get(found.error_code, ""),
@@ -74,14 +74,14 @@ def _answer(
     )
 
 
-def _find(broker: Broker, key: str, call: Call, name: str | None) -> Coordinator:
+def _find(context: RequestContext, key: str, call: Call, name: str | None) -> Coordinator:
     if name is None:
         return _none(key, ErrorCode.INVALID_REQUEST)
-    topic = broker.image.topic(name)
+    topic = context.metadata.image.topic(name)
     if topic is None:
         return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader = topic.leader(partition_for(key, len(topic)))
-    for node in broker.nodes(call.connection.listener):
+    for node in context.metadata.nodes(call.connection.listener):
         if node.broker_id == leader:
             return Coordinator(key=key, node_id=node.broker_id, host=node.host, port=node.port)
     return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)

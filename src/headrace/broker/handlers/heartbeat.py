@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -16,17 +16,17 @@ from headrace.protocol.messages.heartbeat_request import HeartbeatRequest
 from headrace.protocol.messages.heartbeat_response import HeartbeatResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 def handle(
-    broker: Broker,
+    context: RequestContext,
     request: HeartbeatRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> HeartbeatResponse | Completion[HeartbeatResponse]:
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    asked = broker.coordinators.groups.ask(
+    asked = context.coordinators.groups.ask(
         request.group_id, lambda shard, _, now_ms: shard.heartbeat(request, now_ms), writes=False
     )
     return asked.then(_as_it_is, _refused)

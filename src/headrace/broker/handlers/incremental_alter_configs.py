@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.cluster.in_time import each_in_time
-from headrace.broker.errors import code_of, text_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.image import ConfigResource
 from headrace.controller.operations import AlteredConfig, ConfigChange
 from headrace.protocol.api_keys import ApiKey
@@ -20,11 +20,11 @@ from headrace.protocol.messages.incremental_alter_configs_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 async def handle(
-    broker: Broker,
+    context: RequestContext,
     request: IncrementalAlterConfigsRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> IncrementalAlterConfigsResponse:
@@ -36,8 +36,9 @@ async def handle(
         for resource in request.resources
     ]
     outcomes = await each_in_time(
-        broker,
-        broker.controller.incremental_alter_configs(changes, validate_only=request.validate_only),
+        context.runtime,
+        context.peers.reachability,
+        context.controller.incremental_alter_configs(changes, validate_only=request.validate_only),
         lambda error: [AlteredConfig(resource, error) for resource, _ in changes],
     )
     return IncrementalAlterConfigsResponse(

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.broker.transactions.requests import told_to
 from headrace.coordinators.decision import Decision
 from headrace.core.completion import Completion
@@ -27,37 +27,37 @@ from headrace.transactions.shard import ID_BYTES, Initialised, TransactionShard
 from headrace.transactions.transaction import NO_EPOCH, NO_PRODUCER_ID, Producer
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 _KNOWS_FENCING: Final = 4
 
 
 def handle(
-    broker: Broker, request: InitProducerIdRequest, call: Call
+    context: RequestContext, request: InitProducerIdRequest, call: Call
 ) -> InitProducerIdResponse | Awaitable[InitProducerIdResponse]:
     if call.version >= 3 and (request.producer_id >= 0) != (request.producer_epoch >= 0):
         return _refused(ErrorCode.INVALID_REQUEST)
     if request.transactional_id is None:
-        return _allocate(broker)
+        return _allocate(context)
     if not request.transactional_id:
         return _refused(ErrorCode.INVALID_REQUEST)
-    return _initialise(broker, request, request.transactional_id, call.version)
+    return _initialise(context, request, request.transactional_id, call.version)
 
 
 def _refused(code: ErrorCode) -> InitProducerIdResponse:
     return InitProducerIdResponse(error_code=code, producer_epoch=-1)
 
 
-async def _allocate(broker: Broker) -> InitProducerIdResponse:
+async def _allocate(context: RequestContext) -> InitProducerIdResponse:
     try:
-        producer_id = await broker.producer_ids.next()
+        producer_id = await context.coordinators.producer_ids.next()
     except HeadraceError as error:
         return _refused(code_of(error))
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
 
 
 def _initialise(
-    broker: Broker, request: InitProducerIdRequest, transactional_id: str, version: int
+    context: RequestContext, request: InitProducerIdRequest, transactional_id: str, version: int
 ) -> Completion[InitProducerIdResponse]:
     has = Producer(request.producer_id, request.producer_epoch)
     wanted = InitRequest(
@@ -86,18 +86,18 @@ def _initialise(
         shard: TransactionShard, new_id: int | None, now_ms: int
     ) -> Decision[Initialised | NeedsProducerId | HeadraceError]:
         if new_id is None and transactional_id not in shard.transactions:
-            _require_room(broker, transactional_id)
+            _require_room(context, transactional_id)
         return shard.initialise(wanted._replace(new_producer_id=new_id), now_ms, two_phase=two_phase)
 
-    return broker.coordinators.transaction_requests.ask(
+    return context.coordinators.transaction_requests.ask(
         transactional_id,
         lambda new_id: lambda shard, _, now_ms: initialise(shard, new_id, now_ms),
     ).then(answer, refuse)
 
 
-def _require_room(broker: Broker, transactional_id: str) -> None:
+def _require_room(context: RequestContext, transactional_id: str) -> None:
     """For an id that is new. Producers look for the coordinator anew and try again."""
-    if not broker.coordinators.transaction_state.admits(ID_BYTES + len(transactional_id)):
+    if not context.coordinators.transaction_state.admits(ID_BYTES + len(transactional_id)):
         raise CoordinatorNotAvailable("the coordinator has no memory for more transactional ids")
 
 

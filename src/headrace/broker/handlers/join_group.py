@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.core.completion import Completion
 from headrace.groups.classic.answers import join_refused
 from headrace.groups.classic.joins import Client
@@ -21,49 +21,49 @@ from headrace.protocol.messages.join_group_request import JoinGroupRequest
 from headrace.protocol.messages.join_group_response import JoinGroupResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 NULLABLE_PROTOCOL_FROM: Final = 7
 ALWAYS_ADMITTED_BYTES: Final = 16 * 1024
 
 
 def handle(
-    broker: Broker, request: JoinGroupRequest, call: Call
+    context: RequestContext, request: JoinGroupRequest, call: Call
 ) -> JoinGroupResponse | Completion[JoinGroupResponse]:
     finish = _as_it_is if call.version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name
-    refusal = _refusal(broker, request) or _no_room(broker, request, call)
+    refusal = _refusal(context, request) or _no_room(context, request, call)
     if refusal is not None:
         return finish(join_refused(refusal, request.member_id))
     if request.reason:
-        broker.log.debug(
+        context.runtime.log.debug(
             "member joins", group=request.group_id, member=request.member_id, reason=request.reason
         )
     if call.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
     client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
-    asked = broker.coordinators.groups.ask(
+    asked = context.coordinators.groups.ask(
         request.group_id, lambda shard, completion, now_ms: shard.join(request, client, completion, now_ms)
     )
     return asked.then(finish, lambda error: finish(join_refused(refusal_code(error))))
 
 
-def _refusal(broker: Broker, request: JoinGroupRequest) -> ErrorCode | None:
+def _refusal(context: RequestContext, request: JoinGroupRequest) -> ErrorCode | None:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    config = broker.config
+    config = context.runtime.config
     least_ms, most_ms = config.group_min_session_timeout_ms, config.group_max_session_timeout_ms
     if not least_ms <= request.session_timeout_ms <= most_ms:
         return ErrorCode.INVALID_SESSION_TIMEOUT
     return None
 
 
-def _no_room(broker: Broker, request: JoinGroupRequest, call: Call) -> ErrorCode | None:
+def _no_room(context: RequestContext, request: JoinGroupRequest, call: Call) -> ErrorCode | None:
     """Clients look for the coordinator anew and try again. A member may join again, unless it brings much."""
     size = sum(len(each.name) + len(each.metadata) for each in request.protocols)
     if request.member_id and size <= ALWAYS_ADMITTED_BYTES:
         return None
     size += MEMBER_BYTES + 2 * len(call.client_id or "") + len(request.group_instance_id or "")
-    return None if broker.coordinators.group_state.admits(size) else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return None if context.coordinators.group_state.admits(size) else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def _as_it_is(response: JoinGroupResponse) -> JoinGroupResponse:

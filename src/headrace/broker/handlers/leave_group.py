@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -17,13 +17,13 @@ from headrace.protocol.messages.leave_group_request import LeaveGroupRequest, Me
 from headrace.protocol.messages.leave_group_response import LeaveGroupResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 SEVERAL_MEMBERS_FROM: Final = 3
 
 
 def handle(
-    broker: Broker, request: LeaveGroupRequest, call: Call
+    context: RequestContext, request: LeaveGroupRequest, call: Call
 ) -> LeaveGroupResponse | Completion[LeaveGroupResponse]:
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
@@ -32,8 +32,10 @@ def handle(
     for each in request.members:
         if each.reason:
             member = each.group_instance_id or each.member_id
-            broker.log.debug("member leaves", group=request.group_id, member=member, reason=each.reason)
-    asked = broker.coordinators.groups.ask(
+            context.runtime.log.debug(
+                "member leaves", group=request.group_id, member=member, reason=each.reason
+            )
+    asked = context.coordinators.groups.ask(
         request.group_id, lambda shard, _, now_ms: shard.leave(request, now_ms)
     )
     return asked.then(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.core.errors import HeadraceError, NotCoordinator
 from headrace.groups.listing import filter_of
 from headrace.protocol.api_keys import ApiKey
@@ -18,19 +18,19 @@ from headrace.protocol.messages.list_groups_request import ListGroupsRequest
 from headrace.protocol.messages.list_groups_response import ListedGroup, ListGroupsResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
-async def handle(broker: Broker, request: ListGroupsRequest, call: Call) -> ListGroupsResponse:  # noqa: ARG001 - every handler has this shape
-    coordinator = broker.coordinators.groups
+async def handle(context: RequestContext, request: ListGroupsRequest, call: Call) -> ListGroupsResponse:  # noqa: ARG001 - every handler has this shape
+    coordinator = context.coordinators.groups
     if coordinator.is_loading:
         # Half a list would look like a whole one.
         return ListGroupsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     states, types = filter_of(request.states_filter), filter_of(request.types_filter)
     groups: list[ListedGroup] = []
     for index, _ in list(coordinator.loaded()):
-        if broker.turns.is_over:
-            await broker.turns.next()
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
         try:
             groups += await coordinator.ask_partition(
                 index,

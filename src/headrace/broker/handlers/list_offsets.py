@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError, LeaderNotAvailable, OffsetNotAvailable, UnsupportedVersion
 from headrace.log.lookup import Answers, BatchQuestion, TimestampOffset, Unopened
 from headrace.protocol.api_keys import ApiKey
@@ -31,35 +31,37 @@ from headrace.protocol.messages.list_offsets_response import (
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
 )
+from headrace.protocol.offset_timestamps import (
+    DEBUGGING_CONSUMER,
+    EARLIEST,
+    EARLIEST_LOCAL,
+    FIRST_WITH_LEADER_EPOCH,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+)
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
     from headrace.replication.partition import Partition
 
-LATEST: Final = -1
-EARLIEST: Final = -2
-MAX_TIMESTAMP: Final = -3
-EARLIEST_LOCAL: Final = -4
-LATEST_TIERED: Final = -5
 FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
-FIRST_WITH_LEADER_EPOCH: Final = 4
 FIRST_WITH_OFFSET_NOT_AVAILABLE: Final = 5
 READ_COMMITTED: Final = 1
-DEBUGGING_CONSUMER: Final = -2
 NO_TIMESTAMP: Final = -1
 
 
 def handle(
-    broker: Broker, request: ListOffsetsRequest, call: Call
+    context: RequestContext, request: ListOffsetsRequest, call: Call
 ) -> ListOffsetsResponse | Awaitable[ListOffsetsResponse]:
     if any(_is_looked_up(asked) for topic in request.topics for asked in topic.partitions):
-        return _look_up_all(broker, request, call.version)
+        return _look_up_all(context, request, call.version)
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    _answer(broker, topic.name, asked, request, call.version, None, is_doubled)
+                    _answer(context, topic.name, asked, request, call.version, None, is_doubled)
                     for asked, is_doubled in _once_each(topic)
                 ],
             )
@@ -73,7 +75,9 @@ def _is_looked_up(asked: ListOffsetsPartition) -> bool:
     return asked.timestamp >= 0 or asked.timestamp == MAX_TIMESTAMP
 
 
-async def _look_up_all(broker: Broker, request: ListOffsetsRequest, version: int) -> ListOffsetsResponse:
+async def _look_up_all(
+    context: RequestContext, request: ListOffsetsRequest, version: int
+) -> ListOffsetsResponse:
     """Batches that are dear to open are opened in a thread, and the look-up is made again: the log may be
     another by then."""
     response = ListOffsetsResponse()
@@ -84,20 +88,20 @@ async def _look_up_all(broker: Broker, request: ListOffsetsRequest, version: int
             opened: Answers = {}
             row: ListOffsetsPartitionResponse | None = None
             while row is None:
-                if broker.turns.is_over:
-                    await broker.turns.next()
+                if context.runtime.turns.is_over:
+                    await context.runtime.turns.next()
                 try:
-                    row = _answer(broker, topic.name, asked, request, version, opened, is_doubled)
+                    row = _answer(context, topic.name, asked, request, version, opened, is_doubled)
                 except Unopened as unopened:
                     question = unopened.question
-                    opened[question.key] = await _opened(broker, question)
+                    opened[question.key] = await _opened(context, question)
             answered.partitions.append(row)
     return response
 
 
-async def _opened(broker: Broker, question: BatchQuestion) -> TimestampOffset | None:
+async def _opened(context: RequestContext, question: BatchQuestion) -> TimestampOffset | None:
     try:
-        return await broker.work_thread.run(question.answer)
+        return await context.runtime.work_thread.run(question.answer)
     except OSError:
         return question.claimed  # whoever reads the file next on its own account deals with the disk
 
@@ -110,7 +114,7 @@ def _once_each(topic: ListOffsetsTopic) -> Iterable[tuple[ListOffsetsPartition, 
 
 
 def _answer(
-    broker: Broker,
+    context: RequestContext,
     topic: str,
     asked: ListOffsetsPartition,
     request: ListOffsetsRequest,
@@ -121,7 +125,7 @@ def _answer(
     if is_doubled:
         return _refused(asked, ErrorCode.INVALID_REQUEST)
     try:
-        return _look_up(broker, topic, asked, request, version, opened)
+        return _look_up(context, topic, asked, request, version, opened)
     except HeadraceError as error:
         return _refused(asked, code_of(error))
 
@@ -131,14 +135,14 @@ def _refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartiti
 
 
 def _look_up(
-    broker: Broker,
+    context: RequestContext,
     topic: str,
     asked: ListOffsetsPartition,
     request: ListOffsetsRequest,
     version: int,
     opened: Answers | None,
 ) -> ListOffsetsPartitionResponse:
-    partition = broker.partitions.get(topic, asked.partition_index)
+    partition = context.partitions.get(topic, asked.partition_index)
     for_tool = request.replica_id == DEBUGGING_CONSUMER
     if for_tool:
         partition.check_any(asked.current_leader_epoch)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.api import Api, Call
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.list_partition_reassignments_request import ListPartitionReassignmentsRequest
 from headrace.protocol.messages.list_partition_reassignments_response import (
@@ -14,17 +14,17 @@ from headrace.protocol.messages.list_partition_reassignments_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 def handle(
-    broker: Broker, request: ListPartitionReassignmentsRequest, _call: Call
+    context: RequestContext, request: ListPartitionReassignmentsRequest, _call: Call
 ) -> ListPartitionReassignmentsResponse:
     asked = None
     if request.topics is not None:
         asked = [(topic.name, topic.partition_indexes) for topic in request.topics]
     topics: dict[str, list[OngoingPartitionReassignment]] = {}
-    for found in broker.store.machine.list_reassignments(asked):
+    for found in context.metadata.store.machine.list_reassignments(asked):
         topics.setdefault(found.topic, []).append(
             OngoingPartitionReassignment(
                 partition_index=found.partition,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
-from headrace.broker.errors import code_of
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError, NotCoordinator
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -19,15 +19,15 @@ from headrace.transactions.listing import Filter, parse_filter
 from headrace.transactions.transaction import Transaction
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 async def handle(
-    broker: Broker,
+    context: RequestContext,
     request: ListTransactionsRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> ListTransactionsResponse:
-    coordinator = broker.coordinators.transactions
+    coordinator = context.coordinators.transactions
     if coordinator.is_loading:
         return ListTransactionsResponse(error_code=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     wanted, unknown = parse_filter(
@@ -36,27 +36,27 @@ async def handle(
     response = ListTransactionsResponse(unknown_state_filters=unknown)
     try:
         for index, _ in list(coordinator.loaded()):
-            if broker.turns.is_over:
-                await broker.turns.next()
-            response.transaction_states += [_row(each) for each in await _listed(broker, index, wanted)]
+            if context.runtime.turns.is_over:
+                await context.runtime.turns.next()
+            response.transaction_states += [_row(each) for each in await _listed(context, index, wanted)]
         if request.transactional_id_pattern:
-            await _keep_matching(broker, response, request.transactional_id_pattern)
+            await _keep_matching(context, response, request.transactional_id_pattern)
     except HeadraceError as error:
         return ListTransactionsResponse(error_code=code_of(error))
     return response
 
 
-async def _keep_matching(broker: Broker, response: ListTransactionsResponse, pattern: str) -> None:
+async def _keep_matching(context: RequestContext, response: ListTransactionsResponse, pattern: str) -> None:
     names = [row.transactional_id for row in response.transaction_states]
-    matching = set(await broker.coordinators.patterns.matching(pattern, names))
+    matching = set(await context.coordinators.patterns.matching(pattern, names))
     response.transaction_states = [
         row for row in response.transaction_states if row.transactional_id in matching
     ]
 
 
-async def _listed(broker: Broker, index: int, wanted: Filter) -> list[Transaction]:
+async def _listed(context: RequestContext, index: int, wanted: Filter) -> list[Transaction]:
     try:
-        found: list[Transaction] = await broker.coordinators.transactions.ask_partition(
+        found: list[Transaction] = await context.coordinators.transactions.ask_partition(
             index, lambda shard, _, now_ms: shard.list(wanted, now_ms), writes=False
         )
     except NotCoordinator:

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Container, Iterable
 from typing import TYPE_CHECKING, Final, cast
 
-from headrace.broker.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators import internal_topics
-from headrace.broker.errors import code_of
-from headrace.broker.offline_replicas import offline_replicas
+from headrace.broker.requests.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.errors import code_of
+from headrace.broker.requests.offline_replicas import offline_replicas
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import NO_BROKER, NO_TOPIC_ID
@@ -33,7 +33,7 @@ from headrace.protocol.messages.metadata_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
     from headrace.broker.requests.metadata_rows import Describe, DescribePartition
     from headrace.controller.topic_image import TopicImage
 
@@ -47,32 +47,32 @@ NO_IDS_YET: Final = (10, 11)
 
 
 def handle(
-    broker: Broker, request: MetadataRequest, call: Call
+    context: RequestContext, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if call.version in NO_IDS_YET and _asks_by_id(request.topics or ()):
         return MetadataResponse(cluster_id=None, topics=[_refused(topic) for topic in request.topics or ()])
-    if _asks_for_all(request, call) and len(broker.image.topics_by_name) > FEW_TOPICS:
-        return _everything(broker, request, call)
-    if request.topics and _are_wide(broker, request.topics):
-        return _wide(broker, request, call, request.topics)
-    if broker.suspicions:
-        return _once_settled(broker, request, call)
-    return _handle(broker, request, call)
+    if _asks_for_all(request, call) and len(context.metadata.image.topics_by_name) > FEW_TOPICS:
+        return _everything(context, request, call)
+    if request.topics and _are_wide(context, request.topics):
+        return _wide(context, request, call, request.topics)
+    if context.peers.suspicions:
+        return _once_settled(context, request, call)
+    return _handle(context, request, call)
 
 
-async def _once_settled(broker: Broker, request: MetadataRequest, call: Call) -> MetadataResponse:
+async def _once_settled(context: RequestContext, request: MetadataRequest, call: Call) -> MetadataResponse:
     """A leader that was lost a moment ago is not named: wait for the election, or say that there is none."""
-    answer = await _whole(broker, request, call)
-    if _led_by(answer, broker.suspicions.brokers):
-        await broker.suspicions.settled()
-        answer = await _whole(broker, request, call)
-        for row in _led_by(answer, broker.suspicions.brokers):
+    answer = await _whole(context, request, call)
+    if _led_by(answer, context.peers.suspicions.brokers):
+        await context.peers.suspicions.settled()
+        answer = await _whole(context, request, call)
+        for row in _led_by(answer, context.peers.suspicions.brokers):
             row.error_code, row.leader_id = ErrorCode.LEADER_NOT_AVAILABLE, NO_BROKER
     return answer
 
 
-async def _whole(broker: Broker, request: MetadataRequest, call: Call) -> MetadataResponse:
-    answer = _handle(broker, request, call)
+async def _whole(context: RequestContext, request: MetadataRequest, call: Call) -> MetadataResponse:
+    answer = _handle(context, request, call)
     return answer if isinstance(answer, MetadataResponse) else await answer
 
 
@@ -80,68 +80,72 @@ def _led_by(answer: MetadataResponse, brokers: Container[int]) -> list[MetadataR
     return [row for topic in answer.topics for row in topic.partitions if row.leader_id in brokers]
 
 
-async def _everything(broker: Broker, request: MetadataRequest, call: Call) -> MetadataResponse:
+async def _everything(context: RequestContext, request: MetadataRequest, call: Call) -> MetadataResponse:
     """In slices, and from what was encoded before. A leader that was lost a moment ago is waited for."""
-    if broker.suspicions:
-        await broker.suspicions.settled()
-        if broker.suspicions:
-            return await _once_settled(broker, request, call)
+    if context.peers.suspicions:
+        await context.peers.suspicions.settled()
+        if context.peers.suspicions:
+            return await _once_settled(context, request, call)
     operations = request.include_topic_authorized_operations
-    rows = await broker.metadata_rows.all(call.version, operations, *_describers(broker, operations))
-    answer = _answer(broker, call, request, [])
+    rows = await context.answers.rows.all(call.version, operations, *_describers(context, operations))
+    answer = _answer(context, call, request, [])
     answer.topics = cast("list[MetadataResponseTopic]", rows)
     return answer
 
 
-def _describers(broker: Broker, operations: bool) -> tuple[Describe, DescribePartition]:
+def _describers(context: RequestContext, operations: bool) -> tuple[Describe, DescribePartition]:
     def describe(topic: TopicImage) -> MetadataResponseTopic:
-        row = _known(broker, topic, with_partitions=False)
+        row = _known(context, topic, with_partitions=False)
         if operations:
             row.topic_authorized_operations = ON_TOPIC
         return row
 
-    return describe, lambda topic, index: _partition(broker, topic, index)
+    return describe, lambda topic, index: _partition(context, topic, index)
 
 
-def _are_wide(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> bool:
+def _are_wide(context: RequestContext, asked: Iterable[MetadataRequestTopic]) -> bool:
     partitions = 0
     for topic in asked:
-        image = _image_of(broker, topic)
+        image = _image_of(context, topic)
         if image is not None:
             partitions += len(image)
     return partitions > FEW_PARTITIONS
 
 
-def _image_of(broker: Broker, asked: MetadataRequestTopic) -> TopicImage | None:
+def _image_of(context: RequestContext, asked: MetadataRequestTopic) -> TopicImage | None:
     if asked.name is None:
-        return broker.image.topic_by_id(asked.topic_id)
-    return broker.image.topic(asked.name)
+        return context.metadata.image.topic_by_id(asked.topic_id)
+    return context.metadata.image.topic(asked.name)
 
 
 async def _wide(
-    broker: Broker, request: MetadataRequest, call: Call, asked: list[MetadataRequestTopic]
+    context: RequestContext, request: MetadataRequest, call: Call, asked: list[MetadataRequestTopic]
 ) -> MetadataResponse:
     """Topics of very many partitions: in slices, and from what was encoded before."""
-    if broker.suspicions:
-        await broker.suspicions.settled()
-        if broker.suspicions:
-            return await _once_settled(broker, request, call)
-    if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
-        missing = _missing(broker, asked)
+    if context.peers.suspicions:
+        await context.peers.suspicions.settled()
+        if context.peers.suspicions:
+            return await _once_settled(context, request, call)
+    if context.runtime.config.auto_create_topics_enable and request.allow_auto_topic_creation:
+        missing = _missing(context, asked)
         if missing:
-            return await _create_first(broker, call, request, asked, missing)
+            return await _create_first(context, call, request, asked, missing)
     operations = request.include_topic_authorized_operations
-    answer = _answer(broker, call, request, _unless_known(broker, asked))
-    topics = [_image_of(broker, topic) or row for topic, row in zip(asked, answer.topics, strict=True)]
-    rows = await broker.metadata_rows.some(call.version, operations, topics, *_describers(broker, operations))
+    answer = _answer(context, call, request, _unless_known(context, asked))
+    topics = [_image_of(context, topic) or row for topic, row in zip(asked, answer.topics, strict=True)]
+    rows = await context.answers.rows.some(
+        call.version, operations, topics, *_describers(context, operations)
+    )
     answer.topics = cast("list[MetadataResponseTopic]", rows)
     return answer
 
 
-def _unless_known(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> list[MetadataResponseTopic]:
+def _unless_known(
+    context: RequestContext, asked: Iterable[MetadataRequestTopic]
+) -> list[MetadataResponseTopic]:
     """What is said of topics that do not exist, with a place for each that does."""
     return [
-        MetadataResponseTopic() if _image_of(broker, topic) is not None else _topics(broker, (topic,))[0]
+        MetadataResponseTopic() if _image_of(context, topic) is not None else _topics(context, (topic,))[0]
         for topic in asked
     ]
 
@@ -151,48 +155,52 @@ def _asks_for_all(request: MetadataRequest, call: Call) -> bool:
 
 
 def _handle(
-    broker: Broker, request: MetadataRequest, call: Call
+    context: RequestContext, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
     if request.topics is None or _asks_for_all(request, call):
-        known = broker.image.topics_by_name.values()
-        return _answer(broker, call, request, [_known(broker, topic) for topic in known])
-    if broker.config.auto_create_topics_enable and request.allow_auto_topic_creation:
-        missing = _missing(broker, request.topics)
+        known = context.metadata.image.topics_by_name.values()
+        return _answer(context, call, request, [_known(context, topic) for topic in known])
+    if context.runtime.config.auto_create_topics_enable and request.allow_auto_topic_creation:
+        missing = _missing(context, request.topics)
         if missing:
-            return _create_first(broker, call, request, request.topics, missing)
-    return _answer(broker, call, request, _topics(broker, request.topics))
+            return _create_first(context, call, request, request.topics, missing)
+    return _answer(context, call, request, _topics(context, request.topics))
 
 
-def _missing(broker: Broker, asked: Iterable[MetadataRequestTopic]) -> list[str]:
+def _missing(context: RequestContext, asked: Iterable[MetadataRequestTopic]) -> list[str]:
     missing = []
     for topic in asked:
-        if topic.name is not None and broker.image.topic(topic.name) is None and is_topic_name(topic.name):
+        if (
+            topic.name is not None
+            and context.metadata.image.topic(topic.name) is None
+            and is_topic_name(topic.name)
+        ):
             missing.append(topic.name)
     return missing
 
 
 async def _create_first(
-    broker: Broker,
+    context: RequestContext,
     call: Call,
     request: MetadataRequest,
     asked: list[MetadataRequestTopic],
     missing: list[str],
 ) -> MetadataResponse:
     wanted = CreateTopicsRequest(
-        topics=[_creatable(broker, name) for name in missing],
+        topics=[_creatable(context, name) for name in missing],
         timeout_ms=CREATE_MS,
     )
     try:
-        made = await broker.channel.request(wanted, CreateTopicsResponse)
+        made = await context.channel.request(wanted, CreateTopicsResponse)
         errors = {topic.name: _not_there_yet(topic.error_code) for topic in made.topics}
     except HeadraceError as error:
         errors = dict.fromkeys(missing, code_of(error))
-    return _answer(broker, call, request, _topics(broker, asked, errors))
+    return _answer(context, call, request, _topics(context, asked, errors))
 
 
-def _creatable(broker: Broker, name: str) -> CreatableTopic:
+def _creatable(context: RequestContext, name: str) -> CreatableTopic:
     if name in (internal_topics.GROUPS_TOPIC, internal_topics.TRANSACTIONS_TOPIC):
-        return internal_topics.creatable(broker, name)
+        return internal_topics.creatable(context.runtime, context.metadata, name)
     return CreatableTopic(name=name, num_partitions=-1, replication_factor=-1, assignments=[], configs=[])
 
 
@@ -204,27 +212,27 @@ def _not_there_yet(code: int) -> ErrorCode:
 
 
 def _topics(
-    broker: Broker,
+    context: RequestContext,
     asked: Iterable[MetadataRequestTopic],
     errors: dict[str, ErrorCode] | None = None,
 ) -> list[MetadataResponseTopic]:
     answers = []
     for topic in asked:
         if topic.name is None:
-            answers.append(_by_id(broker, topic))
+            answers.append(_by_id(context, topic))
             continue
-        image = broker.image.topic(topic.name)
+        image = context.metadata.image.topic(topic.name)
         if image is not None:
-            answers.append(_known(broker, image))
+            answers.append(_known(context, image))
         else:
             answers.append(_unknown(topic.name, errors))
     return answers
 
 
-def _by_id(broker: Broker, asked: MetadataRequestTopic) -> MetadataResponseTopic:
-    image = broker.image.topic_by_id(asked.topic_id)
+def _by_id(context: RequestContext, asked: MetadataRequestTopic) -> MetadataResponseTopic:
+    image = context.metadata.image.topic_by_id(asked.topic_id)
     if image is not None:
-        return _known(broker, image)
+        return _known(context, image)
     return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
 
 
@@ -247,18 +255,20 @@ def _unknown(name: str, errors: dict[str, ErrorCode] | None) -> MetadataResponse
     return MetadataResponseTopic(error_code=code, name=name, topic_id=NO_TOPIC_ID)
 
 
-def _known(broker: Broker, topic: TopicImage, *, with_partitions: bool = True) -> MetadataResponseTopic:
+def _known(
+    context: RequestContext, topic: TopicImage, *, with_partitions: bool = True
+) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[
-            _partition(broker, topic, index) for index in range(len(topic) if with_partitions else 0)
+            _partition(context, topic, index) for index in range(len(topic) if with_partitions else 0)
         ],
     )
 
 
-def _partition(broker: Broker, topic: TopicImage, index: int) -> MetadataResponsePartition:
+def _partition(context: RequestContext, topic: TopicImage, index: int) -> MetadataResponsePartition:
     leader = topic.leaders[index]
     replicas = topic.replicas(index)
     return MetadataResponsePartition(
@@ -268,12 +278,14 @@ def _partition(broker: Broker, topic: TopicImage, index: int) -> MetadataRespons
         leader_epoch=topic.leader_epochs[index],
         replica_nodes=list(replicas),
         isr_nodes=list(topic.isr(index)),
-        offline_replicas=offline_replicas(broker, topic, index, replicas),
+        offline_replicas=offline_replicas(
+            context.runtime, context.metadata, context.partitions, topic, index, replicas
+        ),
     )
 
 
 def _answer(
-    broker: Broker, call: Call, request: MetadataRequest, topics: list[MetadataResponseTopic]
+    context: RequestContext, call: Call, request: MetadataRequest, topics: list[MetadataResponseTopic]
 ) -> MetadataResponse:
     if request.include_topic_authorized_operations:
         for topic in topics:
@@ -282,10 +294,12 @@ def _answer(
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
-            for node in broker.nodes(call.connection.listener, broker.recently_fenced.brokers)
+            for node in context.metadata.nodes(
+                call.connection.listener, context.peers.recently_fenced.brokers
+            )
         ],
-        cluster_id=broker.cluster_id,
-        controller_id=broker.controller_id,
+        cluster_id=context.metadata.cluster_id,
+        controller_id=context.node.controller_id,
         topics=topics,
         cluster_authorized_operations=(
             ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED

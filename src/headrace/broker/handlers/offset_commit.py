@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from headrace.broker.api import Api, Call, Codec
 from headrace.broker.coordinators.named_partitions import merged
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call, Codec
 from headrace.controller.image import MetadataImage
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
@@ -31,19 +31,19 @@ from headrace.protocol.messages.offset_commit_response import (
 from headrace.protocol.offset_commit_codec import frame_answer, read_request
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 FIRST_WITH_TOPIC_IDS: Final = 10
 
 
 def handle(
-    broker: Broker, request: OffsetCommitRequest, call: Call
+    context: RequestContext, request: OffsetCommitRequest, call: Call
 ) -> OffsetCommitResponse | Completion[OffsetCommitResponse]:
     version = call.version
-    refused = resolve_topics(broker.image, request, by_id=version >= FIRST_WITH_TOPIC_IDS)
+    refused = resolve_topics(context.metadata.image, request, by_id=version >= FIRST_WITH_TOPIC_IDS)
     if not request.topics:
         return OffsetCommitResponse(topics=refused)
-    asked = broker.coordinators.groups.ask(
+    asked = context.coordinators.groups.ask(
         request.group_id, lambda shard, _, now_ms: shard.offsets.commit(request, version, now_ms)
     )
     if asked.is_done and asked.error is None and not refused:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.named_partitions import merged, take_unknown
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -24,16 +24,16 @@ from headrace.protocol.messages.offset_delete_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 def handle(
-    broker: Broker, request: OffsetDeleteRequest, _call: Call
+    context: RequestContext, request: OffsetDeleteRequest, _call: Call
 ) -> OffsetDeleteResponse | Completion[OffsetDeleteResponse]:
     if not request.group_id:
         return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    unknown = take_unknown(broker.image, request, _unknown)
-    asked = broker.coordinators.groups.ask(
+    unknown = take_unknown(context.metadata.image, request, _unknown)
+    asked = context.coordinators.groups.ask(
         request.group_id, lambda shard, _, _now_ms: shard.offsets.delete(request)
     )
     return asked.then(

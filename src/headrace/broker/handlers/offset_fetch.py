@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.controller.image import MetadataImage
 from headrace.core.completion import Completion
 from headrace.groups.offsets.fetches import missing
@@ -31,7 +31,7 @@ from headrace.protocol.messages.offset_fetch_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 FEW_GROUPS: Final = 20
 """Are asked about at once."""
@@ -43,22 +43,26 @@ _ANSWER_OF_READERS: Final = {ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.NOT_
 """Consumers before 3.9 give up at the first, and look for the coordinator again at the second."""
 
 
-def handle(broker: Broker, request: OffsetFetchRequest, call: Call) -> Awaitable[OffsetFetchResponse]:
+def handle(
+    context: RequestContext, request: OffsetFetchRequest, call: Call
+) -> Awaitable[OffsetFetchResponse]:
     if call.version < FIRST_WITH_SEVERAL_GROUPS:
-        return _fetch(broker, _only_group(request), call.version, request.require_stable).then(_of_one_group)
+        return _fetch(context, _only_group(request), call.version, request.require_stable).then(_of_one_group)
     if len(request.groups) > FEW_GROUPS:
-        return _in_turns(broker, request, call.version)
-    answers = [_fetch(broker, group, call.version, request.require_stable) for group in request.groups]
+        return _in_turns(context, request, call.version)
+    answers = [_fetch(context, group, call.version, request.require_stable) for group in request.groups]
     return _all_of(answers, lambda groups: OffsetFetchResponse(groups=groups))
 
 
-async def _in_turns(broker: Broker, request: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
+async def _in_turns(
+    context: RequestContext, request: OffsetFetchRequest, version: int
+) -> OffsetFetchResponse:
     """Each group for itself, as it is in its turn."""
     answers = []
     for group in request.groups:
-        if broker.turns.is_over:
-            await broker.turns.next()
-        answers.append(_fetch(broker, group, version, request.require_stable))
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
+        answers.append(_fetch(context, group, version, request.require_stable))
     return OffsetFetchResponse(groups=[await answer for answer in answers])
 
 
@@ -93,19 +97,19 @@ def _of_one_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
 
 
 def _fetch(
-    broker: Broker, group: OffsetFetchRequestGroup, version: int, require_stable: bool
+    context: RequestContext, group: OffsetFetchRequestGroup, version: int, require_stable: bool
 ) -> Completion[OffsetFetchResponseGroup]:
     by_id = version >= FIRST_WITH_TOPIC_IDS
     everything = group.topics is None
-    unknown = _take_unknown(broker.image, group) if by_id else []
+    unknown = _take_unknown(context.metadata.image, group) if by_id else []
 
     def finish(answer: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
         if by_id and everything:
-            answer.topics = _with_ids(broker.image, answer.topics)
+            answer.topics = _with_ids(context.metadata.image, answer.topics)
         answer.topics += unknown
         return answer
 
-    asked: Completion[OffsetFetchResponseGroup] = broker.coordinators.groups.ask(
+    asked: Completion[OffsetFetchResponseGroup] = context.coordinators.groups.ask(
         group.group_id,
         lambda shard, _, _now_ms: shard.offsets.fetch(group, require_stable=require_stable),
         writes=False,

@@ -6,7 +6,7 @@ transactional client's newer errors. 12: the partition is put into the transacti
 (KIP-890). 13: topics by id.
 
 The first batch of a transaction in a partition waits until the coordinator knows of it
-(broker/transactions/unverified_produce.py); meanwhile its connection serves nothing else.
+(broker/produce/unverified_produce.py); meanwhile its connection serves nothing else.
 """
 
 from __future__ import annotations
@@ -15,28 +15,25 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api
-from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC
-from headrace.broker.delayed_produce import DelayedProduce
-from headrace.broker.producing import (
-    ACKS_ALL,
+from headrace.broker.produce.appending import (
+    Refused,
     Results,
     acknowledged,
-    append,
-    check_internal,
     count_failure,
     encode,
     known_name,
-    name_of,
+    must_wait,
+    produce,
     refusal,
 )
+from headrace.broker.produce.delayed_produce import DelayedProduce
+from headrace.broker.produce.unverified_produce import Refusals, verify_partitions
+from headrace.broker.requests.api import Api
 from headrace.broker.requests.partition_limit import most_elements
-from headrace.broker.transactions.unverified_produce import Refusals, verify_partitions
 from headrace.core.completion import Completion
 from headrace.core.errors import (
     HeadraceError,
     InvalidRecord,
-    UnknownTopicId,
     UnsupportedVersion,
 )
 from headrace.core.ids import TopicPartition
@@ -56,11 +53,10 @@ from headrace.protocol.produce_codec import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 FIRST_SERVED: Final = 3
 
-INTERNAL_TOPICS: Final = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC))
 NO_REFUSALS: Final[Refusals] = {}
 
 AT_ONCE: Final = 60
@@ -68,72 +64,75 @@ AT_ONCE: Final = 60
 
 
 def serve(
-    broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
+    context: RequestContext,
+    version: int,
+    correlation_id: int,
+    frame: memoryview,
+    at: int,
+    connection: Connection,
 ) -> Response:
     if version < FIRST_SERVED:
         raise UnsupportedVersion(f"Produce {version} is too old: the least is {FIRST_SERVED}")
     one = parse_one(frame, at, version, len(frame))
     if one is None:
-        return _serve_many(broker, version, correlation_id, frame, at, connection)
+        return _serve_many(context, version, correlation_id, frame, at, connection)
     acks, timeout_ms, topic, index, start, end = one
-    name = ""
-    try:
-        name = topic if isinstance(topic, str) else name_of(broker, topic)
-        if name in INTERNAL_TOPICS:
-            check_internal(broker, name, index, frame)
-        partition, result = append(
-            broker,
-            name,
-            index,
-            frame[start:end],
-            version,
-            acks,
-            broker.clock.wall_ms(),
-            in_transaction=False,
-        )
-    except HeadraceError as error:
-        answer = refusal(broker, name, index, version, error)
+    outcome = produce(
+        context,
+        topic,
+        index,
+        frame,
+        frame[start:end],
+        version,
+        acks,
+        context.runtime.clock.wall_ms(),
+        in_transaction=False,
+    )
+    if isinstance(outcome, Refused):
         if acks == 0:
-            raise
-        broker.refused_batches.note(
-            TopicPartition(name, index), frame[start:end], error, broker.monotonic_ms()
-        )
-        return [encode(broker, version, correlation_id, [(topic, [answer])], connection)]
-    if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or partition.must_sync_before_ack:
+            raise outcome.error
+        return [encode(context, version, correlation_id, [(topic, [outcome.answer])], connection)]
+    partition, result = outcome
+    if must_wait(partition, result, acks):
         answers = [acknowledged(index, result)]
-        held = DelayedProduce(broker, version, correlation_id, [(topic, answers)])
-        held.hold(partition, result, answers, 0, acks)
-        return NO_RESPONSE if acks == 0 else held.begin(timeout_ms)
+        delayed = DelayedProduce(context, version, correlation_id, [(topic, answers)])
+        delayed.hold(partition, result, answers, 0, acks)
+        return NO_RESPONSE if acks == 0 else delayed.begin(timeout_ms)
     if acks == 0:
         return NO_RESPONSE
     return [encode_acknowledgement(version, correlation_id, topic, index, result[0], result[2], result[3])]
 
 
 def _serve_many(
-    broker: Broker, version: int, correlation_id: int, frame: memoryview, at: int, connection: Connection
+    context: RequestContext,
+    version: int,
+    correlation_id: int,
+    frame: memoryview,
+    at: int,
+    connection: Connection,
 ) -> Response:
-    request = parse_any(frame, at, version, len(frame), most_elements(broker, len(frame)))
+    request = parse_any(frame, at, version, len(frame), most_elements(context.partitions, len(frame)))
     if names_partition_twice(request):
         error = InvalidRecord("a produce request holds exactly one batch for each partition")
-        return _refuse_all(broker, version, correlation_id, once_each(request), connection, error)
+        return _refuse_all(context, version, correlation_id, once_each(request), connection, error)
     if request.transactional_id is None:
-        return _carry_out(broker, version, correlation_id, frame, request, connection, NO_REFUSALS)
+        return _carry_out(context, version, correlation_id, frame, request, connection, NO_REFUSALS)
     try:
-        verified = verify_partitions(broker, request, frame, version)
+        verified = verify_partitions(context, request, frame, version)
     except HeadraceError as error:
-        return _refuse_all(broker, version, correlation_id, request, connection, error)
+        return _refuse_all(context, version, correlation_id, request, connection, error)
     if verified is None:
-        return _carry_out(broker, version, correlation_id, frame, request, connection, NO_REFUSALS)
+        return _carry_out(context, version, correlation_id, frame, request, connection, NO_REFUSALS)
     if verified.is_done:
-        return _carry_out(broker, version, correlation_id, frame, request, connection, verified.result())
+        return _carry_out(context, version, correlation_id, frame, request, connection, verified.result())
     kept = memoryview(bytearray(frame))  # the next read overwrites the frame
     pending = DelayedResponse(exclusive=True)
-    verified.when_done(partial(_go_on, broker, version, correlation_id, kept, request, connection, pending))
+    verified.when_done(partial(_go_on, context, version, correlation_id, kept, request, connection, pending))
     return pending
 
 
 def _go_on(
-    broker: Broker,
+    context: RequestContext,
     version: int,
     correlation_id: int,
     frame: memoryview,
@@ -144,16 +143,16 @@ def _go_on(
 ) -> None:
     """The coordinator has answered."""
     try:
-        answer = _carry_out(broker, version, correlation_id, frame, request, connection, verified.result())
+        answer = _carry_out(context, version, correlation_id, frame, request, connection, verified.result())
     except Exception as error:
-        _hang_up(broker, connection, error)
+        _hang_up(context, connection, error)
         return
     _complete(pending, answer)
 
 
-def _hang_up(broker: Broker, connection: Connection, error: Exception) -> None:
+def _hang_up(context: RequestContext, connection: Connection, error: Exception) -> None:
     """Nobody else would hear of it: the request is not on the stack any more."""
-    broker.peer_log.warning("connection closed", connection.peer_host, error=repr(error))
+    context.runtime.peer_log.warning("connection closed", connection.peer_host, error=repr(error))
     connection.close()
 
 
@@ -169,7 +168,7 @@ def _hand_on(pending: DelayedResponse, done: Completion[Parts]) -> None:
 
 
 def _refuse_all(
-    broker: Broker,
+    context: RequestContext,
     version: int,
     correlation_id: int,
     request: ProduceRequestView,
@@ -179,14 +178,14 @@ def _refuse_all(
     if request.acks == 0:
         raise error
     results: Results = [
-        (topic, [refusal(broker, known_name(broker, topic), index, version, error) for index, _, _ in each])
+        (topic, [refusal(context, known_name(context, topic), index, version, error) for index, _, _ in each])
         for topic, each in request.topics
     ]
-    return [encode(broker, version, correlation_id, results, connection)]
+    return [encode(context, version, correlation_id, results, connection)]
 
 
 def _carry_out(
-    broker: Broker,
+    context: RequestContext,
     version: int,
     correlation_id: int,
     frame: memoryview,
@@ -196,9 +195,9 @@ def _carry_out(
 ) -> Response:
     if sum(len(partitions) for _, partitions in request.topics) > AT_ONCE:
         kept = memoryview(bytearray(frame))  # the next read overwrites the frame
-        carrying = _Carrying(broker, version, correlation_id, kept, request, connection, refused)
+        carrying = _Carrying(context, version, correlation_id, kept, request, connection, refused)
         return carrying.take_turns()
-    carrying = _Carrying(broker, version, correlation_id, frame, request, connection, refused)
+    carrying = _Carrying(context, version, correlation_id, frame, request, connection, refused)
     for _ in carrying.steps():
         pass
     return carrying.answer()
@@ -208,12 +207,12 @@ class _Carrying:
     """A request on its way: one partition after the other, then the answer."""
 
     __slots__ = (
-        "_broker",
         "_connection",
+        "_context",
         "_correlation_id",
+        "_delayed",
         "_failed",
         "_frame",
-        "_held",
         "_refused",
         "_request",
         "_results",
@@ -222,7 +221,7 @@ class _Carrying:
 
     def __init__(
         self,
-        broker: Broker,
+        context: RequestContext,
         version: int,
         correlation_id: int,
         frame: memoryview,
@@ -230,7 +229,7 @@ class _Carrying:
         connection: Connection,
         refused: Refusals,
     ) -> None:
-        self._broker = broker
+        self._context = context
         self._version = version
         self._correlation_id = correlation_id
         self._frame = frame
@@ -238,65 +237,64 @@ class _Carrying:
         self._connection = connection
         self._refused = refused
         self._results: Results = []
-        self._held = DelayedProduce(broker, version, correlation_id, self._results)
+        self._delayed = DelayedProduce(context, version, correlation_id, self._results)
         self._failed: HeadraceError | None = None
 
     def take_turns(self) -> DelayedResponse:
         """Meanwhile the connection serves nothing else, so that batches of one producer stay in order. Apache
         Kafka promises nothing about partitions of one request together."""
         pending = DelayedResponse(exclusive=True)
-        task = spawn("a produce to many partitions", self._in_turns(pending), self._broker.loop)
-        self._broker.dispatcher.keep(task)
+        task = spawn("a produce to many partitions", self._in_turns(pending), self._context.runtime.loop)
+        self._context.in_flight.keep(task)
         return pending
 
     async def _in_turns(self, pending: DelayedResponse) -> None:
-        turns = self._broker.turns
+        turns = self._context.runtime.turns
         try:
             for _ in self.steps():
                 if turns.is_over:
                     await turns.next()
             _complete(pending, self.answer())
         except Exception as error:
-            _hang_up(self._broker, self._connection, error)
+            _hang_up(self._context, self._connection, error)
 
     def steps(self) -> Iterator[None]:
-        broker, version, frame, refused = self._broker, self._version, self._frame, self._refused
+        context, version, frame, refused = self._context, self._version, self._frame, self._refused
         acks = self._request.acks
         in_transaction = self._request.transactional_id is not None
-        now_ms = broker.clock.wall_ms()
+        now_ms = context.runtime.clock.wall_ms()
         for topic, partitions in self._request.topics:
             answers: list[PartitionResult] = []
             self._results.append((topic, answers))
-            name = known_name(broker, topic)
+            name = known_name(context, topic)
             for index, start, end in partitions:
                 yield
                 if refused and (name, index) in refused:
                     code, text = refused[TopicPartition(name, index)]
                     self._failed = HeadraceError(text)
-                    count_failure(broker, name, version, code)
+                    count_failure(context, name, version, code)
                     answers.append(PartitionResult(index, code, error_message=text))
                     continue
                 records = frame[start:end] if start >= 0 else frame[:0]
-                try:
-                    if not name and not isinstance(topic, str):
-                        raise UnknownTopicId(f"no topic has the id {topic}")
-                    if name in INTERNAL_TOPICS:
-                        check_internal(broker, name, index, frame)
-                    partition, result = append(
-                        broker, name, index, records, version, acks, now_ms, in_transaction=in_transaction
-                    )
-                except HeadraceError as error:
-                    self._failed = error
-                    answers.append(refusal(broker, name, index, version, error))
-                    if acks != 0:
-                        where = TopicPartition(name, index)
-                        broker.refused_batches.note(where, records, error, broker.monotonic_ms())
+                outcome = produce(
+                    context,
+                    topic,
+                    index,
+                    frame,
+                    records,
+                    version,
+                    acks,
+                    now_ms,
+                    in_transaction=in_transaction,
+                )
+                if isinstance(outcome, Refused):
+                    self._failed = outcome.error
+                    answers.append(outcome.answer)
                     continue
+                partition, result = outcome
                 answers.append(acknowledged(index, result))
-                if (acks == ACKS_ALL and partition.high_watermark <= result[1]) or (
-                    partition.must_sync_before_ack
-                ):
-                    self._held.hold(partition, result, answers, len(answers) - 1, acks)
+                if must_wait(partition, result, acks):
+                    self._delayed.hold(partition, result, answers, len(answers) - 1, acks)
 
     def answer(self) -> Response:
         request = self._request
@@ -305,9 +303,9 @@ class _Carrying:
                 # Nobody reads an answer to acks=0: the only way to tell the producer is to hang up.
                 raise self._failed
             return NO_RESPONSE
-        if self._held.is_waiting:
-            return self._held.begin(request.timeout_ms)
-        return [encode(self._broker, self._version, self._correlation_id, self._results, self._connection)]
+        if self._delayed.is_waiting:
+            return self._delayed.begin(request.timeout_ms)
+        return [encode(self._context, self._version, self._correlation_id, self._results, self._connection)]
 
 
 API: Final = Api(ApiKey.PRODUCE, 0, 13, ProduceRequest, None)

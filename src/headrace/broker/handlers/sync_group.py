@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.api import Api, Call
 from headrace.core.completion import Completion
 from headrace.groups.classic.answers import sync_refused
 from headrace.protocol.api_keys import ApiKey
@@ -19,13 +19,13 @@ from headrace.protocol.messages.sync_group_request import SyncGroupRequest
 from headrace.protocol.messages.sync_group_response import SyncGroupResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 CHECKED_PROTOCOL_FROM: Final = 5
 
 
 def handle(
-    broker: Broker, request: SyncGroupRequest, call: Call
+    context: RequestContext, request: SyncGroupRequest, call: Call
 ) -> SyncGroupResponse | Completion[SyncGroupResponse]:
     if call.version >= CHECKED_PROTOCOL_FROM and (
         request.protocol_type is None or request.protocol_name is None
@@ -33,7 +33,7 @@ def handle(
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if not request.group_id:
         return sync_refused(ErrorCode.INVALID_GROUP_ID)
-    asked = broker.coordinators.groups.ask(
+    asked = context.coordinators.groups.ask(
         request.group_id, lambda shard, completion, now_ms: shard.sync(request, completion, now_ms)
     )
     return asked.then(_as_it_is, lambda error: sync_refused(refusal_code(error)))

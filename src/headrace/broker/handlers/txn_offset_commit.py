@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
 from headrace.broker.coordinators.named_partitions import merged, take_unknown
 from headrace.broker.coordinators.refusals import refusal_code, told_as
+from headrace.broker.requests.api import Api, Call
 from headrace.broker.transactions.membership_questions import Codes
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
@@ -30,7 +30,7 @@ from headrace.protocol.messages.txn_offset_commit_response import (
 )
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 FIRST_THAT_KNOWS_LOADING: Final = 2
 FIRST_THAT_KNOWS_ABORTABLE: Final = 4
@@ -38,27 +38,27 @@ FIRST_THAT_ADDS_THE_PARTITION: Final = 5
 
 
 def handle(
-    broker: Broker, request: TxnOffsetCommitRequest, call: Call
+    context: RequestContext, request: TxnOffsetCommitRequest, call: Call
 ) -> TxnOffsetCommitResponse | Completion[TxnOffsetCommitResponse]:
-    unknown = take_unknown(broker.image, request, _unknown)
+    unknown = take_unknown(context.metadata.image, request, _unknown)
     if not request.topics:
         return TxnOffsetCommitResponse(topics=unknown)
-    return _Commit(broker, request, unknown, call.version).begin()
+    return _Commit(context, request, unknown, call.version).begin()
 
 
 class _Commit:
     """One request: first its partition is verified to be in the transaction, then the group is asked."""
 
-    __slots__ = ("_broker", "_completion", "_index", "_request", "_unknown", "_version")
+    __slots__ = ("_completion", "_context", "_index", "_request", "_unknown", "_version")
 
     def __init__(
         self,
-        broker: Broker,
+        context: RequestContext,
         request: TxnOffsetCommitRequest,
         unknown: list[TxnOffsetCommitResponseTopic],
         version: int,
     ) -> None:
-        self._broker = broker
+        self._context = context
         self._request = request
         self._unknown = unknown
         self._version = version
@@ -66,14 +66,14 @@ class _Commit:
         self._completion: Completion[TxnOffsetCommitResponse] = Completion()
 
     def begin(self) -> Completion[TxnOffsetCommitResponse]:
-        request, groups = self._request, self._broker.coordinators.groups
+        request, groups = self._request, self._context.coordinators.groups
         if not request.group_id:
             return self._refuse(ErrorCode.INVALID_GROUP_ID)
         try:
             self._index = groups.partition_for(request.group_id)
         except HeadraceError as error:
             return self._refuse(refusal_code(error))
-        verified = self._broker.verification.verify(
+        verified = self._context.coordinators.verification.verify(
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,
@@ -93,7 +93,7 @@ class _Commit:
                 self._refuse(told_as(code))
                 return
         request, version = self._request, self._version
-        asked = self._broker.coordinators.groups.ask_partition(
+        asked = self._context.coordinators.groups.ask_partition(
             self._index,
             lambda shard, _, now_ms: shard.offsets.commit_in_transaction(request, version, now_ms),
             producer=(request.producer_id, request.producer_epoch),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.api import Api, Call
 from headrace.broker.transactions.writing import MarkerWrites
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
@@ -16,15 +16,15 @@ from headrace.protocol.messages.write_txn_markers_request import WriteTxnMarkers
 from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+    from headrace.broker.requests.context import RequestContext
 
 
 def handle(
-    broker: Broker,
+    context: RequestContext,
     request: WriteTxnMarkersRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> Completion[WriteTxnMarkersResponse]:
-    return MarkerWrites(broker, request).response
+    return MarkerWrites(context.runtime, context.coordinators.markers, request).response
 
 
 API: Final = Api(ApiKey.WRITE_TXN_MARKERS, 1, 2, WriteTxnMarkersRequest, handle)

@@ -44,7 +44,7 @@ class DirectoryChoices:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = spawn("directory choices", self._run(), self._host.loop)
+        self._task = spawn("directory choices", self._run(), self._host.runtime.loop)
 
     async def stop(self) -> None:
         if self._task is not None:
@@ -74,13 +74,13 @@ class DirectoryChoices:
 
     def _is_known(self, replica: Replica, directory: UUID) -> bool:
         """Also if there is nothing to tell: the topic is gone, or this broker holds none of it any more."""
-        topic = self._host.image.topic_by_id(replica[0])
+        topic = self._host.metadata.image.topic_by_id(replica[0])
         if topic is None or replica[1] not in topic:
             return True
-        if self._host.broker_id not in topic.replicas(replica[1]):
+        if self._host.runtime.broker_id not in topic.replicas(replica[1]):
             return True
-        known = topic.directory_of(replica[1], self._host.broker_id)
-        if known == UNASSIGNED_DIRECTORY and len(self._host.config.data_directories) < 2:
+        known = topic.directory_of(replica[1], self._host.runtime.broker_id)
+        if known == UNASSIGNED_DIRECTORY and len(self._host.runtime.config.data_directories) < 2:
             return directory != LOST  # it has no choice
         return known == directory
 
@@ -96,10 +96,10 @@ class DirectoryChoices:
                 answer = await self._host.channel.request(self._request(told), AssignReplicasToDirsResponse)
                 refused = answer.error_code
             except HeadraceError as error:
-                self._host.log.info("directory assignment not reported", error=str(error))
+                self._host.runtime.log.info("directory assignment not reported", error=str(error))
                 refused = -1
             except Exception as error:  # a mistake of ours must not end all tellings
-                self._host.log.error("directory assignment failed", error=repr(error), exc_info=error)
+                self._host.runtime.log.error("directory assignment failed", error=repr(error), exc_info=error)
                 refused = -1
             self._drop_settled(told if not refused else ())
             pause = FIRST_PAUSE if not refused else min(2 * pause, LONGEST_PAUSE)
@@ -121,8 +121,8 @@ class DirectoryChoices:
             rows = directories.setdefault(directory, {}).setdefault(topic_id, [])
             rows.append(PartitionData(partition_index=index))
         return AssignReplicasToDirsRequest(
-            broker_id=self._host.broker_id,
-            broker_epoch=self._host.broker_epoch,
+            broker_id=self._host.runtime.broker_id,
+            broker_epoch=self._host.node.broker_epoch,
             directories=[
                 DirectoryData(
                     id=directory,

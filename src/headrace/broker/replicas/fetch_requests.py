@@ -25,11 +25,11 @@ SLACK_MS: Final = 10_000
 def encoder_of(host: ReplicaHost) -> ReplicaFetchEncoder:
     return ReplicaFetchEncoder(
         CLIENT_ID,
-        replica_id=host.broker_id,
-        replica_epoch=host.broker_epoch,
-        max_wait_ms=host.config.replica_fetch_wait_max_ms,
-        min_bytes=host.config.replica_fetch_min_bytes,
-        max_bytes=host.config.replica_fetch_response_max_bytes,
+        replica_id=host.runtime.broker_id,
+        replica_epoch=host.node.broker_epoch,
+        max_wait_ms=host.runtime.config.replica_fetch_wait_max_ms,
+        min_bytes=host.runtime.config.replica_fetch_min_bytes,
+        max_bytes=host.runtime.config.replica_fetch_response_max_bytes,
     )
 
 

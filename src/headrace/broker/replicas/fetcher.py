@@ -51,10 +51,12 @@ class ReplicaFetcher:
         self.leader_id = leader_id
         self._host = host
         self._throttle = throttle
-        self._session: FetchSession[FollowingPartition] = FetchSession(host.config.replica_fetch_max_bytes)
+        self._session: FetchSession[FollowingPartition] = FetchSession(
+            host.runtime.config.replica_fetch_max_bytes
+        )
         self._by_topic: dict[bytes, dict[int, Member]] = {}
         """All that are followed here; those that rest are not in the session."""
-        self._backoffs = Backoffs(host.loop, host.timers, self._on_backed_off)
+        self._backoffs = Backoffs(host.runtime.loop, host.runtime.timers, self._on_backed_off)
         self._wake = asyncio.Event()
         """Something has changed: partitions, or the metadata of the leader."""
         self._link: Link | None = None
@@ -67,7 +69,7 @@ class ReplicaFetcher:
         self._was_answered = False
         self._followed_up: list[Member] | None = None
         """Of an answer that was taken when it came: who has to be synced before the next request."""
-        self._patience = longest_wait(host.config)
+        self._patience = longest_wait(host.runtime.config)
         self._encoder = encoder_of(host)
         self._task: asyncio.Task[None] | None = None
         self._watchdog: Timer | None = None
@@ -75,8 +77,10 @@ class ReplicaFetcher:
     # --- what the manager calls -------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._task = spawn(f"fetcher of broker {self.leader_id}", self._run(), self._host.loop)
-        self._watchdog = self._host.timers.after(WATCH_SECONDS, "the watchdog of a fetcher", self._watch)
+        self._task = spawn(f"fetcher of broker {self.leader_id}", self._run(), self._host.runtime.loop)
+        self._watchdog = self._host.runtime.timers.after(
+            WATCH_SECONDS, "the watchdog of a fetcher", self._watch
+        )
 
     async def stop(self) -> None:
         self._backoffs.clear()
@@ -127,7 +131,7 @@ class ReplicaFetcher:
 
     def on_brokers_changed(self) -> None:
         """The leader may have moved, or may be back: do not sit out a pause."""
-        if self._link is not None and self._host.address_of(self.leader_id) != self._address:
+        if self._link is not None and self._host.metadata.address_of(self.leader_id) != self._address:
             self._link.close()
         self._wake.set()
 
@@ -145,7 +149,7 @@ class ReplicaFetcher:
                 except PeerUnavailable as error:
                     self._on_broken(PeerSilent(str(error)) if self._was_silent else error)
                 except Exception as error:
-                    self._host.log.error(
+                    self._host.runtime.log.error(
                         "a fetcher failed; it begins anew",
                         leader=self.leader_id,
                         error=repr(error),
@@ -167,16 +171,16 @@ class ReplicaFetcher:
     def _on_broken(self, error: PeerUnavailable) -> None:
         if isinstance(error, (PeerReset, PeerRefused)):
             self._host.suspicions.lost(self.leader_id)
-        self._host.log.info(
+        self._host.runtime.log.info(
             "leader not reached", leader=self.leader_id, kind=type(error).__name__, error=str(error)
         )
 
     async def _dial(self) -> Link:
         host = self._host
-        while (address := host.address_of(self.leader_id)) is None:
+        while (address := host.metadata.address_of(self.leader_id)) is None:
             await self._until_changed(None)
         self._address = address
-        return await host.world.dialer.dial(*address, timeout=DIAL_SECONDS)
+        return await host.runtime.environment.dialer.dial(*address, timeout=DIAL_SECONDS)
 
     async def _until_changed(self, seconds: float | None) -> None:
         self._wake.clear()
@@ -187,8 +191,10 @@ class ReplicaFetcher:
             pass
 
     def _watch(self) -> None:
-        self._watchdog = self._host.timers.after(WATCH_SECONDS, "the watchdog of a fetcher", self._watch)
-        if self._host.clock.monotonic() > self._answer_due and self._link is not None:
+        self._watchdog = self._host.runtime.timers.after(
+            WATCH_SECONDS, "the watchdog of a fetcher", self._watch
+        )
+        if self._host.runtime.clock.monotonic() > self._answer_due and self._link is not None:
             self._was_silent = True
             self._answer_due = inf
             self._link.close()  # whoever awaits the answer is told
@@ -198,7 +204,7 @@ class ReplicaFetcher:
     async def _fetch(self, link: Link) -> None:
         """Until the link breaks: PeerUnavailable."""
         session = self._session
-        self._patience = longest_wait(self._host.config)
+        self._patience = longest_wait(self._host.runtime.config)
         refusals = 0
         session.on_new_link()
         while True:
@@ -212,7 +218,7 @@ class ReplicaFetcher:
             if unsynced is None:
                 answer = parsed(last, self._correlation_id)
                 if not session.on_answer(answer.error_code, answer.session_id):
-                    self._host.log.info(
+                    self._host.runtime.log.info(
                         "a fetch session ended", leader=self.leader_id, code=answer.error_code
                     )
                     await self._until_changed(self._rest_seconds(refusals))
@@ -227,7 +233,7 @@ class ReplicaFetcher:
     def _next_request(self) -> bytes | None:
         """None if there is nothing to ask for now."""
         session = self._session
-        if self._encoder.replica_epoch != self._host.broker_epoch:
+        if self._encoder.replica_epoch != self._host.node.broker_epoch:
             # Registered anew: the leader has to hear every position from this incarnation, also those
             # that have not changed, or it would admit none of them again.
             self._encoder = encoder_of(self._host)
@@ -240,7 +246,7 @@ class ReplicaFetcher:
             return None
         self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         self._nudged = False
-        self._answer_due = self._host.clock.monotonic() + self._patience
+        self._answer_due = self._host.runtime.clock.monotonic() + self._patience
         return self._encoder.encode(correlation_id, *request)
 
     async def _exchange(self, link: Link, frame: bytes) -> memoryview:
@@ -270,7 +276,7 @@ class ReplicaFetcher:
             return None
         self._session.on_answer(0, answer.session_id)
         self._on_answered()
-        now_ms = self._host.clock.wall_ms()
+        now_ms = self._host.runtime.clock.wall_ms()
         unsynced: list[Member] = []
         for topic, fetched in topics:
             members = self._by_topic.get(topic)
@@ -297,7 +303,7 @@ class ReplicaFetcher:
 
     async def _apply(self, answer: ReplicaFetchAnswer) -> list[Member]:
         """Each partition takes its part. Those that have to be synced before they are reported come back."""
-        clock = self._host.clock
+        clock = self._host.runtime.clock
         now_ms = clock.wall_ms()
         unsynced: list[Member] = []
         throttled = False
@@ -331,7 +337,7 @@ class ReplicaFetcher:
         except HeadraceError as error:
             # A failed directory, or a log that was deleted: the metadata or the operator will say more.
             if not isinstance(error, DiskFull):  # which is said once for the directory
-                self._host.log.warning(
+                self._host.runtime.log.warning(
                     "cannot follow the leader", partition=str(one.partition.topic_partition), error=str(error)
                 )
             self._back_off_after_failure(one)
@@ -349,7 +355,7 @@ class ReplicaFetcher:
 
     async def _sync(self, unsynced: list[Member]) -> None:
         """Group commit: what the next fetch reports must be on the disk. Several logs sync in parallel."""
-        done = self._host.loop.create_future()
+        done = self._host.runtime.loop.create_future()
         left = len(unsynced)
 
         def told(one: Member, error: HeadraceError | None) -> None:
@@ -371,7 +377,7 @@ class ReplicaFetcher:
         self._back_off(one, self._rest_seconds(one.failures - 1))
 
     def _rest_seconds(self, failures: int) -> float:
-        longest: float = self._host.config.replica_fetch_backoff_ms / 1000
+        longest: float = self._host.runtime.config.replica_fetch_backoff_ms / 1000
         return min(FIRST_BACKOFF * 2.0 ** min(failures, 16), longest)
 
     def _back_off_unready(self) -> None:
@@ -392,12 +398,12 @@ class ReplicaFetcher:
 
     def _is_throttled(self, one: Member) -> bool:
         partition = one.partition
-        return self._host.broker_id not in partition.isr and self._throttle.covers(
+        return self._host.runtime.broker_id not in partition.isr and self._throttle.covers(
             partition.log.config, one.index
         )
 
     def _hold_throttled(self) -> None:
-        seconds = self._throttle.seconds_over(self._host.clock.monotonic())
+        seconds = self._throttle.seconds_over(self._host.runtime.clock.monotonic())
         if seconds > 0:
             for one in self._session.members:
                 if self._is_throttled(one):

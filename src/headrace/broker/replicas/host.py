@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.standing import Standing
+from headrace.broker.cluster.suspicions import Suspicions
 from headrace.broker.replicas.fetch_session import Follower
+from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import TopicPartition
+from headrace.log.partition_log import PartitionLog
 from headrace.protocol.message import Message
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import IsrProposal
-
-if TYPE_CHECKING:
-    from headrace.broker.cluster.suspicions import Suspicions
-    from headrace.broker.world import World
-    from headrace.config.broker import BrokerConfig
-    from headrace.controller.image import MetadataImage
-    from headrace.core.ports import Clock
-    from headrace.core.timers import TimerQueue
-    from headrace.log.partition_log import PartitionLog
-    from headrace.metrics.registry import BrokerMetrics
-    from headrace.replication.following import FetchOutcome, FetchPosition
-    from headrace.replication.replica import Role
+from headrace.replication.following import FetchOutcome, FetchPosition
+from headrace.replication.replica import Role
 
 A = TypeVar("A", bound=Message)
 
@@ -78,37 +73,12 @@ class Channel(Protocol):
     async def request(self, message: Message, answer: type[A], *, timeout: float = ...) -> A: ...
 
 
-class ReplicaHost(Protocol):
-    """The broker."""
-
-    log: Any
-
-    @property
-    def loop(self) -> asyncio.AbstractEventLoop: ...
-    @property
-    def timers(self) -> TimerQueue: ...
-    @property
-    def world(self) -> World: ...
-    @property
-    def clock(self) -> Clock: ...
-    @property
-    def config(self) -> BrokerConfig: ...
-    @property
-    def metrics(self) -> BrokerMetrics: ...
-    @property
-    def broker_id(self) -> int: ...
-    @property
-    def broker_epoch(self) -> int: ...
-    @property
-    def image(self) -> MetadataImage: ...
-    @property
-    def flusher(self) -> Flushes: ...
-    @property
-    def truncations(self) -> Truncates: ...
-    @property
-    def channel(self) -> Channel: ...
-    @property
-    def partitions(self) -> Iterable[Any]: ...
-    @property
-    def suspicions(self) -> Suspicions: ...
-    def address_of(self, broker_id: int) -> tuple[str, int] | None: ...
+class ReplicaHost(NamedTuple):
+    runtime: Runtime
+    metadata: MetadataCache
+    node: Standing
+    channel: Channel
+    partitions: PartitionTable
+    flusher: Flushes
+    truncations: Truncates
+    suspicions: Suspicions

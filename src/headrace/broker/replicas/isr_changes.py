@@ -66,13 +66,13 @@ class IsrChanges:
         self._changes: dict[Key, _IsrChange] = {}
         """Waiting, in flight or backing off: each partition at most once."""
         self._waiting: dict[Key, _IsrChange] = {}
-        self._backoffs = Backoffs(host.loop, host.timers, self._on_backed_off)
+        self._backoffs = Backoffs(host.runtime.loop, host.runtime.timers, self._on_backed_off)
         self._wake = asyncio.Event()
         self._look = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        loop = self._host.loop
+        loop = self._host.runtime.loop
         self._tasks = [
             spawn("ISR changes", self._send_all(), loop),
             spawn("laggards", self._look_for_laggards(), loop),
@@ -92,8 +92,8 @@ class IsrChanges:
         if change is not None and change.partition is partition:
             return  # its turn comes
         host = self._host
-        lag_seconds = host.config.replica_lag_time_max_ms / 1000
-        proposal = partition.proposed_isr(host.clock.monotonic(), lag_seconds, self.broker_state)
+        lag_seconds = host.runtime.config.replica_lag_time_max_ms / 1000
+        proposal = partition.proposed_isr(host.runtime.clock.monotonic(), lag_seconds, self.broker_state)
         if proposal is None or not partition.propose(proposal):
             return
         change = self._changes[key] = _IsrChange(partition)
@@ -106,7 +106,7 @@ class IsrChanges:
 
     def broker_state(self, broker_id: int) -> int | None:
         """Under which epoch a broker is registered; None if it may not join an ISR."""
-        registration = self._host.image.brokers.get(broker_id)
+        registration = self._host.metadata.image.brokers.get(broker_id)
         return registration.epoch if registration is not None and registration.active else None
 
     # --- the two tasks ---------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class IsrChanges:
         while True:
             with contextlib.suppress(TimeoutError):
                 # Not wait_for: in Python 3.11 it takes an end for an event that came with it.
-                async with asyncio.timeout(self._host.config.replica_lag_time_max_ms / 2000):
+                async with asyncio.timeout(self._host.runtime.config.replica_lag_time_max_ms / 2000):
                     await self._look.wait()
             self._look.clear()
             for number, partition in enumerate(self._host.partitions):
@@ -124,7 +124,7 @@ class IsrChanges:
                     try:
                         self.consider(partition)
                     except Exception as error:  # of one partition; the others still have to be looked at
-                        self._host.log.error("ISR check failed", error=repr(error), exc_info=error)
+                        self._host.runtime.log.error("ISR check failed", error=repr(error), exc_info=error)
                 if number % PARTITIONS_PER_TURN == PARTITIONS_PER_TURN - 1:
                     await asyncio.sleep(0)
 
@@ -137,7 +137,7 @@ class IsrChanges:
             try:
                 await self._send(batch)
             except Exception as error:  # a mistake of ours must not end all changes of ISRs
-                self._host.log.error("ISR change failed", error=repr(error), exc_info=error)
+                self._host.runtime.log.error("ISR change failed", error=repr(error), exc_info=error)
                 for change in batch:
                     self._failed(change, definite=False)
 
@@ -154,7 +154,7 @@ class IsrChanges:
             self._all_failed(batch, definite=True)  # it was never sent
             return
         except HeadraceError as error:
-            host.log.warning("ISR change outcome unknown", error=str(error))
+            host.runtime.log.warning("ISR change outcome unknown", error=str(error))
             self._all_failed(batch, definite=False)
             return
         if answer.error_code:
@@ -191,14 +191,14 @@ class IsrChanges:
                 )
             )
         return AlterPartitionRequest(
-            broker_id=host.broker_id,
-            broker_epoch=host.broker_epoch,
+            broker_id=host.runtime.broker_id,
+            broker_epoch=host.node.broker_epoch,
             topics=[TopicData(topic_id=topic_id, partitions=rows) for topic_id, rows in topics.items()],
         )
 
     def _epoch_of(self, member: int, epoch: int) -> int:
-        if epoch == UNKNOWN_BROKER_EPOCH and member == self._host.broker_id:
-            return self._host.broker_epoch
+        if epoch == UNKNOWN_BROKER_EPOCH and member == self._host.runtime.broker_id:
+            return self._host.node.broker_epoch
         return epoch
 
     # --- what became of it -------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class IsrChanges:
             # Refused; or nothing had to change, so that no row will come to settle it.
             self._failed(change, definite=True)
         else:
-            counters = self._host.metrics.replication
+            counters = self._host.runtime.metrics.replication
             if len(proposal.isr) < change.members_before:
                 counters.isr_shrinks += 1
             elif len(proposal.isr) > change.members_before:
@@ -242,8 +242,8 @@ class IsrChanges:
         partition, host = change.partition, self._host
         proposal = None
         if partition.is_leader:
-            lag_seconds = host.config.replica_lag_time_max_ms / 1000
-            proposal = partition.proposed_isr(host.clock.monotonic(), lag_seconds, self.broker_state)
+            lag_seconds = host.runtime.config.replica_lag_time_max_ms / 1000
+            proposal = partition.proposed_isr(host.runtime.clock.monotonic(), lag_seconds, self.broker_state)
         if proposal is None or not partition.propose(proposal):
             self._forget(change)
             return

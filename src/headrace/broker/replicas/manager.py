@@ -21,7 +21,7 @@ FetcherKey = tuple[int, int]
 class ReplicaManager:
     def __init__(self, host: ReplicaHost) -> None:
         self._host = host
-        self.throttles = ReplicationThrottles(host.broker_id)
+        self.throttles = ReplicationThrottles(host.runtime.broker_id)
         self.isr_changes = IsrChanges(host)
         self.directories = DirectoryChoices(host)
         self._fetchers: dict[FetcherKey, ReplicaFetcher] = {}
@@ -30,7 +30,7 @@ class ReplicaManager:
         self._is_stopped = False
 
     def start(self) -> None:
-        self.throttles.update(self._host.config)
+        self.throttles.update(self._host.runtime.config)
         self.isr_changes.start()
         self.directories.start()
 
@@ -73,7 +73,7 @@ class ReplicaManager:
         fetcher.unfollow(partition)
         if fetcher.is_idle:
             # At the end of this turn: a change of the metadata that moves all partitions may bring others.
-            self._host.loop.call_soon(self._end_if_idle, key)
+            self._host.runtime.loop.call_soon(self._end_if_idle, key)
 
     def on_brokers_changed(self) -> None:
         """Registrations changed: addresses, fences. Whoever could not be reached is tried at once."""
@@ -83,14 +83,14 @@ class ReplicaManager:
 
     def on_config_changed(self) -> None:
         """The broker's configuration is another object."""
-        self.throttles.update(self._host.config)
+        self.throttles.update(self._host.runtime.config)
 
     @property
     def following(self) -> int:
         return len(self._places)
 
     def _key(self, partition: FollowingPartition) -> FetcherKey:
-        links = self._host.config.num_replica_fetchers
+        links = self._host.runtime.config.num_replica_fetchers
         if links == 1:
             return partition.leader_id, 0
         spread = partition.topic_id.bytes[-1] + partition.topic_partition.partition
@@ -103,6 +103,6 @@ class ReplicaManager:
 
     def _end(self, key: FetcherKey) -> None:
         fetcher = self._fetchers.pop(key)
-        task = spawn(f"the end of the fetcher of broker {key[0]}", fetcher.stop(), self._host.loop)
+        task = spawn(f"the end of the fetcher of broker {key[0]}", fetcher.stop(), self._host.runtime.loop)
         self._ending[task] = None
         task.add_done_callback(lambda done: self._ending.pop(done, None))

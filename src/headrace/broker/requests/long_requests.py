@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from headrace.broker.api import Api, Call
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.context import RequestContext
 from headrace.broker.requests.long_answers import EncodedRows, LongAnswer
 from headrace.broker.requests.parts import parts_of
 from headrace.broker.requests.reading import read_request
@@ -14,9 +15,6 @@ from headrace.core.errors import InvalidRequest
 from headrace.network.response import Parts
 from headrace.protocol.headers import frame_response
 from headrace.protocol.message import Message
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 READ_AT_ONCE_BYTES: Final = 16 * 1024
 """The messages of a larger frame are made in a thread."""
@@ -27,21 +25,22 @@ MOST_ANSWER_BYTES: Final = 32 * 1024 * 1024
 
 
 class LongRequests:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._runtime = context.runtime
 
     async def read(self, api: Api, frame: bytes, at: int, version: int, shape: Shape | None) -> Message:
-        return await self._broker.work_thread.run(read_request, api, memoryview(frame), at, version, shape)
+        return await self._runtime.work_thread.run(read_request, api, memoryview(frame), at, version, shape)
 
     async def carry_out(self, api: Api, request: Message, call: Call, shape: Shape) -> Message:
         """Part by part. Each part takes effect on its own, as if it had come as a request of its own."""
         assert api.handle is not None
-        turns = self._broker.turns
+        turns = self._runtime.turns
         answer = LongAnswer(shape.answers, call.version)
         for part in parts_of(request, shape):
             if turns.is_over:
                 await turns.next()
-            result = api.handle(self._broker, part, call)
+            result = api.handle(self._context, part, call)
             await self._add(answer, result if isinstance(result, Message) else await result)
             if answer.is_refused:
                 break
@@ -54,7 +53,7 @@ class LongRequests:
         return answer.whole()
 
     async def _add(self, answer: LongAnswer, response: Message) -> None:
-        turns = self._broker.turns
+        turns = self._runtime.turns
         for _ in answer.add(response):
             if turns.is_over:
                 if answer.size_bytes > MOST_ANSWER_BYTES:

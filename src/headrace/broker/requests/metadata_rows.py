@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.requests.long_answers import EncodedRows, Rows
+from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.delta import MetadataDelta
 from headrace.protocol.message import Structure
 from headrace.protocol.primitives import Writer
@@ -18,7 +20,6 @@ from headrace.protocol.primitives import Writer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from headrace.broker.broker import Broker
     from headrace.controller.topic_image import TopicImage
     from headrace.protocol.messages.metadata_response import (
         MetadataResponsePartition,
@@ -34,12 +35,14 @@ _FIELDS: Final = ("topics", "partitions")
 
 
 class MetadataRows:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
         self._forms: dict[tuple[int, bool], dict[str, bytes]] = {}
         self._whole: dict[tuple[int, bool], EncodedRows] = {}
         self._changes = 0
         self._building = asyncio.Lock()
+        metadata.store.subscribe(self.on_delta)
 
     def on_delta(self, delta: MetadataDelta) -> None:
         if delta.brokers:
@@ -47,7 +50,7 @@ class MetadataRows:
             return
         names = {topic.name for topic in delta.removed_topics}
         for topic_id in (*delta.created_topics, *delta.partitions):
-            topic = self._broker.image.topic_by_id(topic_id)
+            topic = self._metadata.image.topic_by_id(topic_id)
             if topic is not None:
                 names.add(topic.name)
         if names:
@@ -95,12 +98,12 @@ class MetadataRows:
     async def _build(
         self, key: tuple[int, bool], describe: Describe, describe_partition: DescribePartition
     ) -> EncodedRows:
-        changes, turns, image = self._changes, self._broker.turns, self._broker.image
+        changes, turns, image = self._changes, self._runtime.turns, self._metadata.image
         encoded: list[bytes] = []
         for name in list(image.topics_by_name):
             if turns.is_over:
                 await turns.next()
-            topic = self._broker.image.topic(name)
+            topic = self._metadata.image.topic(name)
             if topic is None:
                 continue  # deleted meanwhile
             kept = self._form(key).get(name)
@@ -119,7 +122,7 @@ class MetadataRows:
         describe: Describe,
         describe_partition: DescribePartition,
     ) -> bytes:
-        changes, turns = self._changes, self._broker.turns
+        changes, turns = self._changes, self._runtime.turns
         row = describe(topic)
         rows = Rows(_FIELDS, key[0])
         for _ in rows.add([row]):

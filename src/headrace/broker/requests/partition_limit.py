@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.replicas.partitions import PartitionTable
 from headrace.protocol.limits import MAX_ELEMENTS
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 SMALL_FRAME_BYTES: Final = 32 * 1024
 """What fits in there is served at once, whatever it names."""
 LEAST: Final = 2_000
 
 
-def most_elements(broker: Broker, frame_bytes: int) -> int:
+def most_elements(partitions: PartitionTable, frame_bytes: int) -> int:
     """A client asks for what it believes to be here. It may be wrong about some, not about most."""
     if frame_bytes <= SMALL_FRAME_BYTES:
         return MAX_ELEMENTS
-    return LEAST + 3 * len(broker.partitions)
+    return LEAST + 3 * len(partitions)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from headrace.broker.api import Api
+from headrace.broker.requests.api import Api
 from headrace.broker.requests.duplicates import drop_duplicates
 from headrace.broker.requests.shapes import Shape
 from headrace.protocol.api_keys import ApiKey

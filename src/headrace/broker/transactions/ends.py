@@ -10,13 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.coordinators.coordinator import Coordinator
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
-from headrace.broker.errors import code_of
+from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.requests.errors import code_of
+from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.transactions.marker_appends import MarkerAppends
 from headrace.broker.transactions.marker_sender import MarkerSender
 from headrace.broker.transactions.pending_markers import MarkerPlace, PendingMarkers
-from headrace.broker.transactions.writing import append_marker
 from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, RequestTimedOut
 from headrace.core.failures import report
@@ -25,9 +29,7 @@ from headrace.core.tasks import spawn
 from headrace.core.timers import Timer
 from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.ending import Markers
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
+from headrace.transactions.shard import TransactionShard
 
 FIRST_PAUSE = 0.02  # not final, and the next: tests are less patient
 LONGEST_PAUSE = 1.0
@@ -37,8 +39,19 @@ ROUTED_AT_ONCE: Final = 20
 
 
 class TransactionEnds:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        runtime: Runtime,
+        metadata: MetadataCache,
+        partitions: PartitionTable,
+        coordinator: Coordinator[TransactionShard],
+        markers: MarkerAppends,
+    ) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        self._partitions = partitions
+        self._coordinator = coordinator
+        self._markers = markers
         self._pending: dict[tuple[int, str], PendingMarkers] = {}
         """By partition of __transaction_state and transactional id, which has one transaction at a time."""
         self._senders: dict[int, MarkerSender] = {}
@@ -73,7 +86,7 @@ class TransactionEnds:
             self._route(place)
         if len(places) > ROUTED_AT_ONCE:
             routing = spawn(
-                "the markers of a transaction", self._route_all(places[ROUTED_AT_ONCE:]), self._broker.loop
+                "the markers of a transaction", self._route_all(places[ROUTED_AT_ONCE:]), self._runtime.loop
             )
             self._routing[routing] = None
             routing.add_done_callback(lambda done: self._routing.pop(done, None))
@@ -112,7 +125,7 @@ class TransactionEnds:
 
     async def _route_all(self, places: Sequence[MarkerPlace]) -> None:
         """The decision stands whatever happens meanwhile; each place is looked at as it is in its turn."""
-        turns = self._broker.turns
+        turns = self._runtime.turns
         for place in places:
             if turns.is_over:
                 await turns.next()
@@ -130,22 +143,24 @@ class TransactionEnds:
         if not self._is_ours(pending):
             self._forget(pending)
             return
-        topic = self._broker.image.topic(place.topic)
+        topic = self._metadata.image.topic(place.topic)
         if topic is None or place.index not in topic:
             self._settle(place)
             return
         leader = topic.leader(place.index)
-        if leader == NO_BROKER or not self._broker.is_alive(leader):
+        if leader == NO_BROKER or not self._metadata.is_alive(leader):
             self._route_later(place)
             return
-        if leader == self._broker.broker_id:
-            append_marker(self._broker, place.topic, place.index, pending.marker()).when_done(
+        if leader == self._runtime.broker_id:
+            self._markers.append(place.topic, place.index, pending.marker()).when_done(
                 lambda decided: self._on_result(place, code_of(decided.error))
             )
             return
         sender = self._senders.get(leader)
         if sender is None:
-            sender = self._senders[leader] = MarkerSender(self._broker, leader, self._on_result)
+            sender = self._senders[leader] = MarkerSender(
+                self._runtime, self._metadata, leader, self._on_result
+            )
         sender.add(place)
 
     def _route_later(self, place: MarkerPlace) -> None:
@@ -155,7 +170,7 @@ class TransactionEnds:
 
     def _later(self, what: MarkerPlace | PendingMarkers, pause: float) -> None:
         if not self._stopped:
-            self._pauses[what] = self._broker.timers.after(
+            self._pauses[what] = self._runtime.timers.after(
                 pause, "markers tried again", partial(self._on_paused, what)
             )
 
@@ -189,7 +204,7 @@ class TransactionEnds:
             self._complete(place.pending)
 
     def _log(self, what: str, place: MarkerPlace, code: ErrorCode) -> None:
-        self._broker.log.warning(
+        self._runtime.log.warning(
             what,
             transactional_id=place.pending.markers.transactional_id,
             partition=f"{place.topic}-{place.index}",
@@ -199,7 +214,7 @@ class TransactionEnds:
     # --- transactions ------------------------------------------------------------------------------------
 
     def _is_ours(self, pending: PendingMarkers) -> bool:
-        held = self._broker.partitions.find(TRANSACTIONS_TOPIC, pending.partition)
+        held = self._partitions.find(TRANSACTIONS_TOPIC, pending.partition)
         return held is not None and held.is_leader and held.leader_epoch == pending.coordinator_epoch
 
     def _forget(self, pending: PendingMarkers) -> None:
@@ -214,7 +229,7 @@ class TransactionEnds:
         if pending.is_over:
             return
         markers = pending.markers
-        self._broker.coordinators.transactions.ask_partition(
+        self._coordinator.ask_partition(
             pending.partition,
             lambda shard, _, now_ms: shard.complete(markers.transactional_id, markers.producer, now_ms),
         ).when_done(lambda decided: self._on_completed(pending, decided))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from headrace.broker.transactions.requests import ask_patiently, told_to
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.transactions.requests import PatientRequests, told_to
 from headrace.coordinators.decision import Decision
 from headrace.core.completion import Completion
 from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.membership import Named
 from headrace.transactions.shard import TransactionShard
 from headrace.transactions.transaction import Producer
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 BETWEEN_BROKERS: Final = 4
 """The version of AddPartitionsToTxn from which on leaders of partitions send it, and never producers."""
@@ -27,7 +25,8 @@ Codes = Mapping[Named, ErrorCode]
 
 
 def join(
-    broker: Broker,
+    metadata: MetadataCache,
+    patient: PatientRequests,
     transactional_id: str,
     producer: Producer,
     names: Sequence[Named],
@@ -39,7 +38,7 @@ def join(
     none is added. `version`: of AddPartitionsToTxn, by which it is told."""
     if not transactional_id:
         return _resolved(dict.fromkeys(names, ErrorCode.INVALID_REQUEST))
-    if unknown := [named for named in names if not broker.partitions.exists(*named)]:
+    if unknown := [named for named in names if not metadata.exists(*named)]:
         codes = dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED)
         codes.update(dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         return _resolved(codes)
@@ -50,7 +49,7 @@ def join(
             return shard.verify_partitions(transactional_id, producer, names)
         return shard.add_partitions(transactional_id, producer, names, now_ms, client_version=client_version)
 
-    return ask_patiently(broker, transactional_id, decide, writes=not verify_only).then(
+    return patient.ask(transactional_id, decide, writes=not verify_only).then(
         lambda missing: dict.fromkeys(missing or (), ErrorCode.TRANSACTION_ABORTABLE),
         lambda error: dict.fromkeys(names, told_to(version, _KNOWS_FENCING, error)),
     )

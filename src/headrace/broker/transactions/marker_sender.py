@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from headrace.broker.cluster.asking import ask
+from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.peer_link import PeerLink
+from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.transactions.pending_markers import MarkerPlace
 from headrace.core.failures import report
 from headrace.core.tasks import spawn
@@ -19,9 +21,6 @@ from headrace.protocol.messages.write_txn_markers_request import (
 )
 from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 REQUEST_SECONDS: Final = 30.0
 PLACES_AT_ONCE: Final = 2_000
 VERSION: Final = 2
@@ -32,18 +31,20 @@ OnResult = Callable[[MarkerPlace, ErrorCode], None]
 class MarkerSender:
     """Invariant: while something waits, a task is at work; at most one request is on its way."""
 
-    def __init__(self, broker: Broker, broker_id: int, on_result: OnResult) -> None:
-        self._broker = broker
+    def __init__(
+        self, runtime: Runtime, metadata: MetadataCache, broker_id: int, on_result: OnResult
+    ) -> None:
+        self._runtime = runtime
         self._broker_id = broker_id
         self._on_result = on_result
         self._waiting: dict[MarkerPlace, None] = {}
         self._task: asyncio.Task[None] | None = None
-        self._peer = PeerLink(broker, broker_id)
+        self._peer = PeerLink(runtime, metadata, broker_id)
 
     def add(self, place: MarkerPlace) -> None:
         self._waiting[place] = None
         if self._task is None:
-            self._task = spawn(f"markers for broker {self._broker_id}", self._run(), self._broker.loop)
+            self._task = spawn(f"markers for broker {self._broker_id}", self._run(), self._runtime.loop)
 
     def stop(self) -> None:
         if self._task is not None:
@@ -67,7 +68,7 @@ class MarkerSender:
             codes = await self._ask(request_of(places))
         except Exception as error:  # whatever it is: a marker that is not sent again is missing for ever
             self._peer.close()
-            self._broker.log.info("transaction markers not sent", to=self._broker_id, error=str(error))
+            self._runtime.log.info("transaction markers not sent", to=self._broker_id, error=str(error))
             codes = {}
         for place in places:
             code = codes.get((place.producer_id, place.topic, place.index), ErrorCode.NETWORK_EXCEPTION)

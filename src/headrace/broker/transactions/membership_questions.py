@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from headrace.broker.cluster.asking import ask
+from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.peer_link import PeerLink
+from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.transactions.joining import Codes as Joined
 from headrace.broker.transactions.joining import join
+from headrace.broker.transactions.requests import PatientRequests
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.failures import report
@@ -27,9 +30,6 @@ from headrace.protocol.messages.add_partitions_to_txn_request import (
 )
 from headrace.protocol.messages.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from headrace.transactions.transaction import Producer
-
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
 
 VERSION: Final = 5
 REQUEST_SECONDS: Final = 10.0
@@ -68,19 +68,19 @@ class Question:
 class CoordinatorQuestions:
     """All for one broker. Invariant: while something waits, a task is at work."""
 
-    __slots__ = ("_broker", "_broker_id", "_peer", "_task", "_waiting")
+    __slots__ = ("_broker_id", "_peer", "_runtime", "_task", "_waiting")
 
-    def __init__(self, broker: Broker, broker_id: int) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, metadata: MetadataCache, broker_id: int) -> None:
+        self._runtime = runtime
         self._broker_id = broker_id
         self._waiting: list[Question] = []
         self._task: asyncio.Task[None] | None = None
-        self._peer = PeerLink(broker, broker_id)
+        self._peer = PeerLink(runtime, metadata, broker_id)
 
     def add(self, question: Question) -> None:
         self._waiting.append(question)
         if self._task is None:
-            self._task = spawn(f"transactions of broker {self._broker_id}", self._run(), self._broker.loop)
+            self._task = spawn(f"transactions of broker {self._broker_id}", self._run(), self._runtime.loop)
 
     def stop(self) -> None:
         if self._task is not None:
@@ -107,7 +107,7 @@ class CoordinatorQuestions:
                     tell(sent, response)
                 except HeadraceError as error:
                     self._give_up(sent)
-                    self._broker.log.info(
+                    self._runtime.log.info(
                         "transaction coordinator not reached", broker=self._broker_id, error=str(error)
                     )
                 except Exception as error:  # those who wait behind these have a right to be asked for
@@ -135,10 +135,11 @@ class CoordinatorQuestions:
         return sent
 
 
-def ask_itself(broker: Broker, question: Question) -> None:
+def ask_itself(metadata: MetadataCache, patient: PatientRequests, question: Question) -> None:
     """This broker is the coordinator."""
     join(
-        broker,
+        metadata,
+        patient,
         question.transactional_id,
         Producer(question.producer_id, question.epoch),
         question.partitions,

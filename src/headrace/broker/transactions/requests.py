@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
+from headrace.broker.coordinators.coordinator import Coordinator
+from headrace.broker.coordinators.producer_ids import ProducerIds
 from headrace.broker.coordinators.refusals import told_as
-from headrace.broker.errors import code_of
+from headrace.broker.requests.errors import code_of
+from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.transactions.ends import TransactionEnds
 from headrace.coordinators.shard import Operation
 from headrace.core.completion import Completion
 from headrace.core.errors import ConcurrentTransactions
@@ -17,34 +20,32 @@ from headrace.protocol.error_codes import ErrorCode
 from headrace.transactions.ending import NeedsProducerId
 from headrace.transactions.shard import TransactionShard
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
-
 PATIENCE_SECONDS = 0.25  # not final: tests are less patient
 
 
 class _Patient:
     """One request, asked again when the markers that are in its way have arrived."""
 
-    __slots__ = ("_broker", "_deadline", "_operation", "_transactional_id", "_writes", "answer")
+    __slots__ = ("_deadline", "_operation", "_owner", "_transactional_id", "_writes", "answer")
 
     def __init__(
-        self, broker: Broker, transactional_id: str, operation: Operation[TransactionShard], writes: bool
+        self,
+        owner: PatientRequests,
+        transactional_id: str,
+        operation: Operation[TransactionShard],
+        writes: bool,
     ) -> None:
-        self._broker = broker
+        self._owner = owner
         self._transactional_id = transactional_id
         self._operation = operation
         self._writes = writes
-        self._deadline = broker.loop.time() + PATIENCE_SECONDS
+        self._deadline = owner.runtime.loop.time() + PATIENCE_SECONDS
         self.answer: Completion[Any] = Completion()
         self._ask()
 
     def _ask(self) -> None:
-        coordinator = self._broker.coordinators.transactions
-        coordinator.ask(self._transactional_id, self._operation, writes=self._writes).when_done(
-            self._on_decided
-        )
+        asked = self._owner.coordinator.ask(self._transactional_id, self._operation, writes=self._writes)
+        asked.when_done(self._on_decided)
 
     def _on_decided(self, decided: Completion[Any]) -> None:
         outcome = decided.error or decided.result()
@@ -56,15 +57,15 @@ class _Patient:
             self.answer.complete(outcome)
 
     def _waits(self) -> bool:
-        loop, coordinators = self._broker.loop, self._broker.coordinators
-        left = self._deadline - loop.time()
-        if left <= 0 or self._broker.image.topic(TRANSACTIONS_TOPIC) is None:
+        runtime, coordinator = self._owner.runtime, self._owner.coordinator
+        left = self._deadline - runtime.loop.time()
+        if left <= 0 or not coordinator.exists:
             return False
-        partition = coordinators.transactions.partition_for(self._transactional_id)
-        over = coordinators.transaction_ends.when_over(partition, self._transactional_id)
+        partition = coordinator.partition_for(self._transactional_id)
+        over = self._owner.ends.when_over(partition, self._transactional_id)
         if over is None:
             return False
-        timer = self._broker.timers.after(left, "a wait for a transaction", lambda: over.complete(None))
+        timer = runtime.timers.after(left, "a wait for a transaction", lambda: over.complete(None))
 
         def again(_: Completion[None]) -> None:
             timer.cancel()
@@ -74,19 +75,31 @@ class _Patient:
         return True
 
 
-def ask_patiently(
-    broker: Broker, transactional_id: str, operation: Operation[TransactionShard], *, writes: bool = True
-) -> Completion[Any]:
-    """As `ask` of the coordinator, but a request that comes while the last transaction's markers are on their
-    way waits for them a moment. CONCURRENT_TRANSACTIONS would send the client away for 20 to 100 ms."""
-    return _Patient(broker, transactional_id, operation, writes).answer
+class PatientRequests:
+    """Asks the transaction coordinator. A request that comes while the last transaction's markers are on
+    their way waits for them a moment: CONCURRENT_TRANSACTIONS would send the client away for 20 to 100 ms."""
+
+    def __init__(
+        self, runtime: Runtime, coordinator: Coordinator[TransactionShard], ends: TransactionEnds
+    ) -> None:
+        self.runtime = runtime
+        self.coordinator = coordinator
+        self.ends = ends
+
+    def ask(
+        self, transactional_id: str, operation: Operation[TransactionShard], *, writes: bool = True
+    ) -> Completion[Any]:
+        """As `ask` of the coordinator."""
+        return _Patient(self, transactional_id, operation, writes).answer
 
 
 class TransactionRequests:
     """Requests that may take a new producer id, which may have to come from the controller first."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, runtime: Runtime, patient: PatientRequests, producer_ids: ProducerIds) -> None:
+        self._runtime = runtime
+        self._patient = patient
+        self._producer_ids = producer_ids
         self._fetching: dict[asyncio.Task[None], None] = {}
 
     def ask(
@@ -94,7 +107,7 @@ class TransactionRequests:
     ) -> Completion[Any]:
         """Ask without a producer id, and again with one if it is needed. Most requests need none."""
         answer: Completion[Any] = Completion()
-        asked = ask_patiently(self._broker, transactional_id, operation(None))
+        asked = self._patient.ask(transactional_id, operation(None))
         asked.when_done(lambda decided: self._on_decided(transactional_id, operation, decided, answer))
         return answer
 
@@ -111,7 +124,7 @@ class TransactionRequests:
             fetching = spawn(
                 f"a producer id for {transactional_id}",
                 self._ask_with_id(transactional_id, operation, answer),
-                self._broker.loop,
+                self._runtime.loop,
             )
             self._fetching[fetching] = None
             fetching.add_done_callback(lambda done: self._fetching.pop(done, None))
@@ -125,8 +138,8 @@ class TransactionRequests:
         answer: Completion[Any],
     ) -> None:
         try:
-            producer_id = await self._broker.producer_ids.next()
-            answer.complete(await ask_patiently(self._broker, transactional_id, operation(producer_id)))
+            producer_id = await self._producer_ids.next()
+            answer.complete(await self._patient.ask(transactional_id, operation(producer_id)))
         except Exception as error:
             answer.fail(error)
 

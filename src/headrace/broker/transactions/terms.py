@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.coordinators.hosted_shard import OnEffect, Terms
+from headrace.broker.runtime.runtime import Runtime
 from headrace.config.broker import BrokerConfig
 from headrace.controller.image import TRANSACTION_VERSION
 from headrace.coordinators.kinds import TRANSACTION_KINDS
@@ -12,21 +14,19 @@ from headrace.coordinators.shard import Timers
 from headrace.protocol.compression import Compression
 from headrace.transactions.shard import TransactionSettings, TransactionShard
 
-if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
-
 COMMIT_SECONDS: Final = 30.0
 """How long a request waits for the replicas of what it decided, as any request of a producer does."""
 
 
-def transaction_terms(broker: Broker, on_effect: OnEffect) -> Terms[TransactionShard]:
+def transaction_terms(
+    runtime: Runtime, metadata: MetadataCache, on_effect: OnEffect
+) -> Terms[TransactionShard]:
     def make(timers: Timers, _index: int, _epoch: int) -> TransactionShard:
         return TransactionShard(
             timers,
-            settings_of(broker.config),
-            lambda: finalised_version(broker),
-            broker.clock.wall_ms,
-            broker.memory.transactions,
+            settings_of(runtime.config),
+            lambda: finalised_version(metadata),
+            runtime.memory.transactions,
         )
 
     return Terms(TRANSACTION_KINDS, make, on_effect, Compression.NONE, COMMIT_SECONDS)
@@ -42,6 +42,6 @@ def settings_of(config: BrokerConfig) -> TransactionSettings:
     )
 
 
-def finalised_version(broker: Broker) -> int:
+def finalised_version(metadata: MetadataCache) -> int:
     """The transaction.version that the whole cluster has agreed on."""
-    return broker.image.features.get(TRANSACTION_VERSION, 0)
+    return metadata.image.features.get(TRANSACTION_VERSION, 0)

@@ -13,13 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
-from headrace.broker.errors import code_of
+from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.requests.errors import code_of
+from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.transactions.membership_questions import (
     Codes,
     CoordinatorQuestions,
     Question,
+    ask_itself,
 )
+from headrace.broker.transactions.requests import PatientRequests
 from headrace.coordinators.partitioning import partition_for
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError, NotLeader
@@ -27,7 +32,6 @@ from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
 
 if TYPE_CHECKING:
-    from headrace.broker.broker import Broker
     from headrace.log.producer_verification import Verification
     from headrace.replication.partition import Partition
 
@@ -38,10 +42,13 @@ NO_SEQUENCE: Final = -1
 
 
 class Verifications:
-    """`broker.verification`."""
-
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, runtime: Runtime, metadata: MetadataCache, partitions: PartitionTable, patient: PatientRequests
+    ) -> None:
+        self.runtime = runtime
+        self._metadata = metadata
+        self.partitions = partitions
+        self._patient = patient
         self._askers: dict[int, CoordinatorQuestions] = {}
         self._stopped = False
 
@@ -70,24 +77,19 @@ class Verifications:
         return step.completion
 
     def ask(self, question: Question) -> None:
-        broker = self._broker
-        topic = broker.image.topic(TRANSACTIONS_TOPIC)
+        topic = self._metadata.image.topic(TRANSACTIONS_TOPIC)
         leader = -1
         if topic is not None:
             leader = topic.leader(partition_for(question.transactional_id, len(topic)))
-        if leader == broker.broker_id:
-            broker.coordinators.ask_itself(question)
-        elif leader < 0 or self._stopped or not broker.is_alive(leader):
+        if leader == self.runtime.broker_id:
+            ask_itself(self._metadata, self._patient, question)
+        elif leader < 0 or self._stopped or not self._metadata.is_alive(leader):
             question.answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         else:
             asker = self._askers.get(leader)
             if asker is None:
-                asker = self._askers[leader] = CoordinatorQuestions(broker, leader)
+                asker = self._askers[leader] = CoordinatorQuestions(self.runtime, self._metadata, leader)
             asker.add(question)
-
-    @property
-    def broker(self) -> Broker:
-        return self._broker
 
     def stop(self) -> None:
         self._stopped = True
@@ -132,8 +134,8 @@ class _Step:
         self._codes: Codes = {}
         self._asked: dict[TopicPartition, tuple[Partition, Verification]] = {}
         self.completion: Completion[Codes] = Completion()
-        broker = owner.broker
-        self._deadline = broker.loop.time() + broker.config.add_partitions_to_txn_retry_backoff_max_ms / 1000
+        config = owner.runtime.config
+        self._deadline = owner.runtime.loop.time() + config.add_partitions_to_txn_retry_backoff_max_ms / 1000
 
     def begin(self, partitions: Iterable[TopicPartition]) -> None:
         self._asked = {}
@@ -153,8 +155,8 @@ class _Step:
         self._owner.ask(question)
 
     def _begin_one(self, name: TopicPartition) -> None:
-        broker = self._owner.broker
-        partition = broker.partitions.get(name.topic, name.partition)
+        runtime = self._owner.runtime
+        partition = self._owner.partitions.get(name.topic, name.partition)
         if not partition.is_leader:
             raise NotLeader(f"this broker does not lead {name}")
         verification = partition.log.producers.begin_verification(
@@ -162,12 +164,12 @@ class _Step:
             self._epoch,
             self._sequences[name],
             raises_epochs=self._add,
-            now_ms=broker.clock.wall_ms(),
+            now_ms=runtime.clock.wall_ms(),
         )
         if verification is None or verification.is_verified:
             return
         # Where the question also puts the partition into the transaction, nobody else does.
-        if self._add or broker.config.transaction_partition_verification_enable:
+        if self._add or runtime.config.transaction_partition_verification_enable:
             self._asked[name] = (partition, verification)
         else:
             verification.is_verified = True
@@ -176,14 +178,14 @@ class _Step:
         for name, code in answered.result().items():
             self._codes[name] = self._translated(name, code)
             if code != ErrorCode.NONE:
-                self._owner.broker.metrics.coordinators.verification_failures += 1
+                self._owner.runtime.metrics.coordinators.verification_failures += 1
         if self._add and ErrorCode.CONCURRENT_TRANSACTIONS in self._codes.values():
             # The producer has gone on to its next transaction while markers of the last one are written.
-            broker = self._owner.broker
-            if broker.loop.time() < self._deadline:
-                backoff = broker.config.add_partitions_to_txn_retry_backoff_ms / 1000
+            runtime = self._owner.runtime
+            if runtime.loop.time() < self._deadline:
+                backoff = runtime.config.add_partitions_to_txn_retry_backoff_ms / 1000
                 asked = list(self._asked)
-                broker.timers.after(backoff, "a verification tried again", lambda: self.begin(asked))
+                runtime.timers.after(backoff, "a verification tried again", lambda: self.begin(asked))
                 return
         self.completion.complete(self._codes)
 

@@ -95,15 +95,15 @@ class Rebalances:
         self._timers.set(group, delay_ms, due)
 
     def _on_initial_delay(
-        self, group: ClassicGroup, delay_ms: int, rest_ms: int, now_ms: int
+        self, group: ClassicGroup, delay_ms: int, rest_ms: int, due_ms: int, _now_ms: int
     ) -> Decision[None]:
         """Whoever comes within the delay prolongs it, up to the rebalance timeout of who came first."""
-        draft = Draft(now_ms)
+        draft = Draft(due_ms)
         if group.state is PREPARING:
             if group.has_newcomers and rest_ms != 0:
                 group.has_newcomers = False
                 next_delay_ms = min(self._initial_delay_ms, rest_ms)
-                self._await_newcomers(group, next_delay_ms, max(rest_ms - delay_ms, 0), now_ms)
+                self._await_newcomers(group, next_delay_ms, max(rest_ms - delay_ms, 0), due_ms)
             else:
                 self.complete(draft, group)
         return draft.decide(None)
@@ -112,8 +112,8 @@ class Rebalances:
         timeout_ms = group.rebalance_timeout_ms
         self._timers.set(group, timeout_ms, partial(self._on_join_timeout, group, now_ms + timeout_ms))
 
-    def _on_join_timeout(self, group: ClassicGroup, now_ms: int) -> Decision[None]:
-        draft = Draft(now_ms)
+    def _on_join_timeout(self, group: ClassicGroup, due_ms: int, _now_ms: int) -> Decision[None]:
+        draft = Draft(due_ms)
         if group.state is PREPARING:
             self.complete(draft, group)
         return draft.decide(None)
@@ -125,9 +125,11 @@ class Rebalances:
         due = partial(self._on_sync_timeout, group, group.generation, now_ms + timeout_ms)
         self._timers.set(group, timeout_ms, due)
 
-    def _on_sync_timeout(self, group: ClassicGroup, generation: int, now_ms: int) -> Decision[None]:
+    def _on_sync_timeout(
+        self, group: ClassicGroup, generation: int, due_ms: int, _now_ms: int
+    ) -> Decision[None]:
         """Members that joined and never asked for their assignment hold partitions that nobody reads."""
-        draft = Draft(now_ms)
+        draft = Draft(due_ms)
         awaited = group.state is COMPLETING or group.state is STABLE
         if awaited and generation == group.generation and group.pending_syncs:
             for member_id in list(group.pending_syncs):

@@ -58,13 +58,13 @@ class Sessions:
             self._timers.cancel(pending)
         return pending is not None
 
-    def _on_end(self, group: ClassicGroup, member: ClassicMember) -> Decision[None]:
+    def _on_end(self, group: ClassicGroup, member: ClassicMember, _now_ms: int) -> Decision[None]:
         draft = Draft(member.due_ms)
         if group.members.get(member.member_id) is member and not member.is_satisfied:
             self.rebalances.remove_silent(draft, group, member)
         return draft.decide(None)
 
-    def _on_absence(self, group: ClassicGroup, pending: PendingMember) -> Decision[None]:
+    def _on_absence(self, group: ClassicGroup, pending: PendingMember, _now_ms: int) -> Decision[None]:
         draft = Draft(pending.due_ms)
         if group.pending_joins.get(pending.member_id) is pending:
             del group.pending_joins[pending.member_id]

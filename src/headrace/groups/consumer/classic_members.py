@@ -121,7 +121,7 @@ class ClassicMembers:
         at_rest = _wants_the_same(replaced, wanted) and all(
             member.is_reconciled_to(group.epoch) for member in others
         )
-        conversion.begin_as_classic(group, now_ms, rebalance=not at_rest)
+        conversion.begin_as_classic(group, rebalance=not at_rest)
         return Decision(written, _joined(wanted, classic.generation, classic.protocol_name or ""))
 
     def sync(self, request: SyncGroupRequest, now_ms: int) -> Decision[SyncGroupResponse]:

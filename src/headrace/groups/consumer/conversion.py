@@ -179,15 +179,15 @@ class Conversion:
         assignments = {each.member_id: each.assignment for each in classic.members.values()}
         return classic, [*group.tombstones(), group_record(classic, assignments)]
 
-    def begin_as_classic(self, group: ConsumerGroup, now_ms: int, *, rebalance: bool) -> None:
+    def begin_as_classic(self, group: ConsumerGroup, *, rebalance: bool) -> None:
         """As an operation of its own, when the records are replayed: if they were refused, it finds no
         classic group and does nothing."""
         name = ("downgraded", group.group_id)
         self._context.timers.set(
-            name, 0, partial(self._begin, group.group_id, list(group.members), now_ms, rebalance)
+            name, 0, partial(self._begin, group.group_id, list(group.members), rebalance)
         )
 
-    def _begin(self, group_id: str, member_ids: list[str], now_ms: int, rebalance: bool) -> Decision[None]:
+    def _begin(self, group_id: str, member_ids: list[str], rebalance: bool, now_ms: int) -> Decision[None]:
         """What members that left have held is given to others by the classic members themselves."""
         draft = Draft(now_ms)
         classic = self._context.groups.of_class(group_id, ClassicGroup)

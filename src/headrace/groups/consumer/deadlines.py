@@ -74,7 +74,7 @@ class Deadlines:
             self._waits_for_join.pop((group_id, member_id), None)
         self._context.timers.cancel((kind, group_id, member_id))
 
-    def _expired(self, group_id: str, member_id: str, due_ms: int) -> Decision[Any]:
+    def _expired(self, group_id: str, member_id: str, due_ms: int, _now_ms: int) -> Decision[Any]:
         group = self._context.groups.of_class(group_id, ConsumerGroup)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None:
@@ -82,7 +82,9 @@ class Deadlines:
             return Decision((), None)
         return self._fence(group, [member], due_ms)
 
-    def _not_revoked(self, group_id: str, member_id: str, epoch: int, due_ms: int) -> Decision[Any]:
+    def _not_revoked(
+        self, group_id: str, member_id: str, epoch: int, due_ms: int, _now_ms: int
+    ) -> Decision[Any]:
         group = self._context.groups.of_class(group_id, ConsumerGroup)
         member = None if group is None else group.members.get(member_id)
         if group is None or member is None or member.epoch != epoch:

@@ -59,7 +59,7 @@ class Leaving:
         staying = [member for member_id, member in group.members.items() if member_id not in gone]
         if self.conversion.may_downgrade(staying):
             _, written = self.conversion.downgrade(group, staying, now_ms)
-            self.conversion.begin_as_classic(group, now_ms, rebalance=True)
+            self.conversion.begin_as_classic(group, rebalance=True)
             return Decision(written, answer)
         written = []
         for member in members:

@@ -50,23 +50,20 @@ class OffsetExpiry:
         """Groups that this round has still to look at, last first."""
         self._last: Message | None = None
         """The first key that the last turn of this round removed."""
-        self.latest_ms = 0
-        """The latest time that a request brought. A timer knows only when it was due, and may come late."""
 
-    def begin(self, now_ms: int) -> None:
+    def begin(self) -> None:
         """The first round is one interval away: a new coordinator has more urgent work."""
-        due_ms = now_ms + self._interval_ms
-        self._timers.set(TIMER, self._interval_ms, lambda: self._begin_round(due_ms))
+        self._timers.set(TIMER, self._interval_ms, self._begin_round)
 
     def _begin_round(self, now_ms: int) -> Decision[None]:
         self._round = [group.group_id for group in self._groups]
         self._round.reverse()
         self._last = None
-        return self._go_on(max(now_ms, self.latest_ms))
+        return self._go_on(now_ms)
 
     def _go_on(self, now_ms: int) -> Decision[None]:
         # Before anything else: a turn that fails must not be the last one.
-        self.begin(now_ms)
+        self.begin()
         turn = _Turn()
         looked = 0
         while self._round and looked < LOOKED_AT_ONCE:
@@ -84,7 +81,7 @@ class OffsetExpiry:
             turn.records.clear()
         self._last = first
         if self._round:
-            self._timers.set(TIMER, 0, lambda: self._go_on(now_ms))
+            self._timers.set(TIMER, 0, lambda _now_ms: self._go_on(now_ms))
         return Decision(turn.records, None)
 
     def _expire(self, group: Group, now_ms: int, turn: _Turn) -> bool:

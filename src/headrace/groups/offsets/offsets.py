@@ -59,7 +59,6 @@ class GroupOffsets:
     def commit(
         self, request: OffsetCommitRequest, version: int, now_ms: int
     ) -> Decision[OffsetCommitResponse]:
-        self._expiry.latest_ms = now_ms
         return self._commits.commit(request, version, now_ms)
 
     def commit_in_transaction(
@@ -89,11 +88,11 @@ class GroupOffsets:
         if not records or records[0].key == last:  # found again: it could not be written
             return Decision((), None)
         first = records[0].key
-        self._timers.set(tuple(removed), 0, lambda: self.on_topics_removed(removed, first))
+        self._timers.set(tuple(removed), 0, lambda _now_ms: self.on_topics_removed(removed, first))
         return Decision(records, None)
 
-    def on_loaded(self, now_ms: int) -> Decision[None]:
-        self._expiry.begin(now_ms)
+    def on_loaded(self, now_ms: int) -> Decision[None]:  # noqa: ARG002 - the shape of every part of a shard
+        self._expiry.begin()
         return Decision((), None)
 
     # --- replay -------------------------------------------------------------------------------------------

@@ -137,7 +137,7 @@ class SegmentSwap:
             return
         try:
             for path in paths:
-                log.remove_file(path)
+                log.folder.remove_file(path)
         except OSError as error:
             raise log.directory.fail(error, f"remove a cleaned segment of {log.topic_partition}") from error
 
@@ -163,7 +163,7 @@ def _swap(
         disk.rename(cleaned_path(log.path, cleaned.base_offset, suffix), segment.path(suffix) + files.SWAP)
     when = now_ms + log.config.file_delete_delay_ms
     for old in group:
-        log.expire_segment(old, when, LOG_LAST)
+        log.folder.expire_segment(old, when, LOG_LAST)
     for suffix in there:
         disk.rename(segment.path(suffix) + files.SWAP, segment.path(suffix))
     segment.size = cleaned.size
@@ -173,13 +173,13 @@ def _swap(
     segment.release()
     log.replace_segments(place, len(group), segment)
     _drop_snapshots_inside(log, place)
-    log.note_folder_changed()
+    log.folder.note_folder_changed()
     log.mark_unsynced(now_ms)
 
 
 def _drop_snapshots_inside(log: PartitionLog, place: int) -> None:
     """Snapshots belong to the beginnings of segments. Of those that are gone none is needed."""
     begin, end = log.segments[place].base_offset, log.segments[place + 1].base_offset
-    for offset in [at for at in log.snapshot_offsets if begin < at < end]:
-        log.remove_file(log.snapshot_path(offset))
-        log.snapshot_offsets.remove(offset)
+    for offset in [at for at in log.folder.snapshot_offsets if begin < at < end]:
+        log.folder.remove_file(log.folder.snapshot_path(offset))
+        log.folder.snapshot_offsets.remove(offset)

@@ -25,6 +25,10 @@ LENGTH_SIZE: Final = 4
 MOST_LATE_READ: Final = 0.05
 
 
+def _serve_nothing(_connection: Any, _frame: memoryview) -> Any:
+    raise AssertionError("a frame is served before connections are accepted")
+
+
 class SimulatedEndpoint:
     """All listeners and connections of one simulated broker; `make_endpoint` of its world."""
 
@@ -33,7 +37,6 @@ class SimulatedEndpoint:
         network: SimulatedNetwork,
         host: str,
         loop: ProcessLoop,
-        handler: Callable[[Any, memoryview], Any],
         threads: Executor | None = None,
         *,
         max_in_flight: int = 64,
@@ -46,7 +49,7 @@ class SimulatedEndpoint:
         self.network_between = network
         self.host = host
         self.loop = loop
-        self.handler = handler
+        self.handler: Callable[[Any, memoryview], Any] = _serve_nothing
         self.page_cache = PageCache(loop, threads)
         self.max_in_flight = max_in_flight
         self.max_connections = max_connections
@@ -69,7 +72,8 @@ class SimulatedEndpoint:
         self._listeners[port] = listener
         return port
 
-    def start_accepting(self) -> None:
+    def start_accepting(self, handler: Callable[[Any, memoryview], Any]) -> None:
+        self.handler = handler
         self._is_accepting = True
         for connection in list(self.connections):
             connection.serve_backlog()

@@ -28,14 +28,10 @@ class ActiveController:
         self.brokers: dict[int, Any] = {
             each: SimpleNamespace(epoch=EPOCH, fenced=each in fenced) for each in (SELF, *others)
         }
-        broker: Any = SimpleNamespace(
-            loop=asyncio.get_running_loop(),
-            broker_id=SELF,
-            controller=SimpleNamespace(is_active=True, epoch=TERM, resign=self._resign),
-            image=SimpleNamespace(brokers=self.brokers),
-        )
         node: Any = ClusterNode.__new__(ClusterNode)
-        node._broker = broker
+        node._runtime = SimpleNamespace(loop=asyncio.get_running_loop(), broker_id=SELF)
+        node._metadata = SimpleNamespace(image=SimpleNamespace(brokers=self.brokers))
+        node._controller = SimpleNamespace(is_active=True, epoch=TERM, resign=self._resign)
         node._confirmed_at = -math.inf
         node._coordination = SimpleNamespace(session_timeout_ms=6000, latest_epoch=self._latest_epoch)
         node._membership = SimpleNamespace(broker_epoch=EPOCH)

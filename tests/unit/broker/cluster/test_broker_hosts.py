@@ -14,12 +14,11 @@ def made(**hosts: str) -> BrokerHosts:
         number: SimpleNamespace(epoch=10 + number, endpoints=[SimpleNamespace(host=host)])
         for number, host in enumerate(hosts.values(), 1)
     }
-    broker: Any = SimpleNamespace(
-        image=SimpleNamespace(brokers=brokers),
-        clock=SimpleNamespace(monotonic=lambda: 0.0),
-        loop=asyncio.get_running_loop(),
+    runtime: Any = SimpleNamespace(
+        clock=SimpleNamespace(monotonic=lambda: 0.0), loop=asyncio.get_running_loop()
     )
-    return BrokerHosts(broker)
+    metadata: Any = SimpleNamespace(image=SimpleNamespace(brokers=brokers))
+    return BrokerHosts(runtime, metadata)
 
 
 def peer(host: str) -> Any:

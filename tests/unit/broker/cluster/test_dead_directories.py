@@ -9,7 +9,6 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.broker import Broker
 from headrace.broker.cluster import dead_directories
 from headrace.broker.cluster.dead_directories import DeadDirectories
 from headrace.core.errors import NotController
@@ -34,10 +33,11 @@ async def test_whatever_goes_wrong_it_is_told_again(monkeypatch: pytest.MonkeyPa
     """Until then a replica that is gone counts as one in sync."""
     monkeypatch.setattr(dead_directories, "PAUSE_SECONDS", 0.005)
     refused, heard = BrokerHeartbeatResponse(error_code=77), BrokerHeartbeatResponse()
-    channel = Channel(NotController("nobody"), KeyError("a mistake"), refused, heard)
-    log = SimpleNamespace(error=lambda *_, **__: None)
-    stub = SimpleNamespace(channel=channel, broker_id=1, broker_epoch=5, metadata_offset=9, log=log)
-    dead = DeadDirectories(cast(Broker, stub))
+    channel: Any = Channel(NotController("nobody"), KeyError("a mistake"), refused, heard)
+    runtime: Any = SimpleNamespace(broker_id=1, log=SimpleNamespace(error=lambda *_, **__: None))
+    metadata: Any = SimpleNamespace(offset=9)
+    node: Any = SimpleNamespace(broker_epoch=5)
+    dead = DeadDirectories(runtime, metadata, node, channel)
     dead.report(UUID(int=3))
     async with asyncio.timeout(60):
         while channel.answers:

@@ -30,17 +30,17 @@ class Cluster:
         }
         self.members_answer: Any = {}
         self.submit: Any = self._submit
-        machine = SimpleNamespace(fence_brokers=self._fence)
-        self.controller = SimpleNamespace(is_active=True, epoch=1, submit=lambda decide: self.submit(decide))
-        self.machine = machine
-        broker: Any = SimpleNamespace(
+        self.machine = SimpleNamespace(fence_brokers=self._fence)
+        controller: Any = SimpleNamespace(is_active=True, epoch=1, submit=lambda decide: self.submit(decide))
+        runtime: Any = SimpleNamespace(
             broker_id=SELF,
-            controller=self.controller,
-            image=SimpleNamespace(brokers=self.registrations, configs=lambda _: {MIN_INSYNC_REPLICAS: "1"}),
-            store=SimpleNamespace(end=10, checkpoint_end=0),
             loop=asyncio.get_running_loop(),
             config=SimpleNamespace(leader_imbalance_check_interval_seconds=300),
             log=SimpleNamespace(error=self._complain, warning=lambda *_, **__: None),
+        )
+        metadata: Any = SimpleNamespace(
+            image=SimpleNamespace(brokers=self.registrations, configs=lambda _: {MIN_INSYNC_REPLICAS: "1"}),
+            store=SimpleNamespace(end=10, checkpoint_end=0),
         )
         coordination: Any = SimpleNamespace(
             session_timeout_ms=80,
@@ -48,7 +48,7 @@ class Cluster:
             watch_session=lambda _: lambda: None,
             members=self._members,
         )
-        self.duties = ControllerDuties(broker, coordination)
+        self.duties = ControllerDuties(runtime, metadata, controller, lambda: BrokerEpoch(5), coordination)
 
     def _complain(self, event: str, **fields: Any) -> None:
         self.complaints.append({"event": event, **fields})

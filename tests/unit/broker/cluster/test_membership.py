@@ -10,10 +10,9 @@ from uuid import UUID
 
 import pytest
 
-from headrace.broker.broker import Broker
 from headrace.broker.cluster import description
 from headrace.broker.cluster.membership import Membership
-from headrace.broker.logging import get_logger
+from headrace.broker.runtime.logging import get_logger
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import Endpoint
 from headrace.core.errors import ConfigError, CorruptLog, HeadraceError
@@ -76,31 +75,31 @@ class Host:
     def start(self, uuid: int = 77) -> Membership:
         self.processes += 1
         directory = SimpleNamespace(path="/data", uuid=UUID(int=uuid), may_have_lost=False)
-        broker: Any = SimpleNamespace(
+        runtime: Any = SimpleNamespace(
             random=SimpleNamespace(randbytes=lambda _size: bytes([self.processes]) * 16),
             broker_id=BrokerId(1),
             disk=self.disk,
             loop=asyncio.get_running_loop(),
-            endpoints=(Endpoint("PLAINTEXT", "h", 1),),
             config=SimpleNamespace(broker_rack=None, data_directories=["/data"]),
-            logs=SimpleNamespace(
-                online=lambda: [directory],
-                logs={},
-                quarantined=self.damaged,
-                broker_epoch_at_stop=self.epoch_at_stop,
-                have_claims=self.has_claims,
-                versions=lambda: {UUID(int=uuid): self.version},
-                raise_versions=lambda known: (
-                    [directory] if known.get(UUID(int=uuid), 0) > self.version else []
-                ),
-                take_claims_again=lambda: [SimpleNamespace(run=self.renew)],
-            ),
             log=get_logger("test"),
-            image=SimpleNamespace(brokers={1: None} if self.has_metadata else {}, topics_by_name={}),
             supported_features={},
-            world=SimpleNamespace(boot_id=self.boot_id, wholeness=ALL_ON),
+            environment=SimpleNamespace(boot_id=self.boot_id, wholeness=ALL_ON),
         )
-        return Membership(cast(Broker, broker), cast(Coordination, self.service))
+        metadata: Any = SimpleNamespace(
+            image=SimpleNamespace(brokers={1: None} if self.has_metadata else {}, topics_by_name={})
+        )
+        logs: Any = SimpleNamespace(
+            online=lambda: [directory],
+            logs={},
+            quarantined=self.damaged,
+            broker_epoch_at_stop=self.epoch_at_stop,
+            have_claims=self.has_claims,
+            versions=lambda: {UUID(int=uuid): self.version},
+            raise_versions=lambda known: [directory] if known.get(UUID(int=uuid), 0) > self.version else [],
+            take_claims_again=lambda: [SimpleNamespace(run=self.renew)],
+        )
+        endpoints = (Endpoint("PLAINTEXT", "h", 1),)
+        return Membership(runtime, metadata, logs, endpoints, cast(Coordination, self.service))
 
 
 async def test_a_process_that_is_killed_as_it_registers_is_known_to_the_next() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from headrace.broker.broker import Broker
 from headrace.broker.cluster.snapshots import Snapshots
 from headrace.core.errors import StorageError
 
@@ -35,9 +34,9 @@ async def test_one_that_fails_is_told_and_tried_again_when_the_next_is_due(failu
     """Not at each change: it costs as much as all records since the last one."""
     store, told = Store(failure), []
     log = SimpleNamespace(error=lambda event, **_: told.append(event))
-    loop = asyncio.get_running_loop()
-    broker = cast(Broker, SimpleNamespace(store=store, log=log, loop=loop))
-    snapshots = Snapshots(broker, calm_seconds=0)
+    runtime: Any = SimpleNamespace(log=log, loop=asyncio.get_running_loop())
+    metadata: Any = SimpleNamespace(store=store)
+    snapshots = Snapshots(runtime, metadata, calm_seconds=0)
     snapshots.start()
     for due in (10, 10, 10, 20, 20):
         store.checkpoint_due = due
@@ -51,7 +50,9 @@ async def test_one_that_fails_is_told_and_tried_again_when_the_next_is_due(failu
 
 async def test_one_that_is_due_waits_for_calm_and_not_for_a_stop() -> None:
     store = Store(StorageError("never asked"))
-    snapshots = Snapshots(cast(Broker, SimpleNamespace(store=store)), calm_seconds=3600)
+    runtime: Any = SimpleNamespace()
+    metadata: Any = SimpleNamespace(store=store)
+    snapshots = Snapshots(runtime, metadata, calm_seconds=3600)
     snapshots.start()
     await asyncio.sleep(0.01)
     async with asyncio.timeout(15):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,38 +15,45 @@ from headrace.controller.delta import MetadataDelta
 from headrace.core.timers import TimerQueue
 
 
-class Brokers:
+class Metadata:
+    """Of three brokers, which live."""
+
     def __init__(self) -> None:
-        self.loop = asyncio.get_running_loop()
-        self.timers = TimerQueue(self.loop)
         self.alive = {1, 2, 3}
+        self.store = self
+        self._listeners: list[Callable[[MetadataDelta], None]] = []
 
     def is_alive(self, broker_id: int) -> bool:
         return broker_id in self.alive
 
+    def subscribe(self, listener: Callable[[MetadataDelta], None]) -> None:
+        self._listeners.append(listener)
+
+    def tell_of(self, *brokers: int) -> None:
+        delta = MetadataDelta()
+        delta.brokers.update(brokers)
+        for listener in self._listeners:
+            listener(delta)
+
 
 def watching() -> tuple[Suspicions, Any]:
-    brokers: Any = Brokers()
-    return Suspicions(brokers), brokers
-
-
-def changed(*brokers: int) -> Any:
-    delta = MetadataDelta()
-    delta.brokers.update(brokers)
-    return delta
+    loop = asyncio.get_running_loop()
+    runtime: Any = SimpleNamespace(loop=loop, timers=TimerQueue(loop))
+    metadata: Any = Metadata()
+    return Suspicions(runtime, metadata), metadata
 
 
 async def test_a_lost_broker_is_suspect_until_it_is_fenced() -> None:
-    held, brokers = watching()
+    held, metadata = watching()
     held.lost(2)
     assert held
     assert 2 in held.brokers
     waiting = asyncio.ensure_future(held.settled())
-    held.on_delta(changed(3))
+    metadata.tell_of(3)
     await asyncio.sleep(0)
     assert not waiting.done()
-    brokers.alive.discard(2)
-    held.on_delta(changed(2))
+    metadata.alive.discard(2)
+    metadata.tell_of(2)
     await waiting
     assert not held
 
@@ -59,8 +68,8 @@ async def test_one_that_is_reached_again_was_never_gone() -> None:
 
 
 async def test_what_is_decided_already_is_no_suspicion() -> None:
-    held, brokers = watching()
-    brokers.alive.discard(2)
+    held, metadata = watching()
+    metadata.alive.discard(2)
     held.lost(2)
     assert not held
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
-from headrace.broker.broker import Broker
 from headrace.broker.coordinators.coordinator import Coordinator
 from headrace.broker.coordinators.hosted_shard import Terms
+from headrace.broker.coordinators.shard_host import ShardHost
 from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.kinds import TRANSACTION_KINDS
 from headrace.coordinators.shard import Operation, Timers
@@ -124,21 +124,22 @@ class Counters:
         self.shards: list[CounterShard] = []
         self.epoch = 0
         self.partition = self.host(**settings)
-        self.node = SimpleNamespace(is_current=True)
+        self.node: Any = SimpleNamespace(is_current=True)
         self.is_elsewhere = False
         """Whether another replica has what this one has."""
         self.doubted: list[int] = []
-        stub: Any = SimpleNamespace(
+        runtime: Any = SimpleNamespace(
             clock=SimpleNamespace(wall_ms=lambda: NOW),
             loop=self.loop,
             timers=TimerQueue(self.loop),
-            image=SimpleNamespace(topic=lambda name: range(1) if name == TOPIC else None),
             log=SimpleNamespace(error=self._on_log, warning=self._on_log),
-            flusher=SimpleNamespace(flush=self._flush),
             offload=self._offload,
-            node=self.node,
-            integrity=SimpleNamespace(is_elsewhere=lambda _: self.is_elsewhere, doubt=self._doubt),
         )
+        metadata: Any = SimpleNamespace(
+            image=SimpleNamespace(topic=lambda name: range(1) if name == TOPIC else None)
+        )
+        flusher: Any = SimpleNamespace(flush=self._flush)
+        host = ShardHost(runtime, self.node, flusher, self._doubt, lambda _: self.is_elsewhere)
         terms = Terms(
             TRANSACTION_KINDS,
             self._make,
@@ -146,7 +147,7 @@ class Counters:
             compression=0,
             commit_timeout_seconds=commit_timeout,
         )
-        self.coordinator: Coordinator[CounterShard] = Coordinator(cast(Broker, stub), TOPIC, terms)
+        self.coordinator: Coordinator[CounterShard] = Coordinator(host, metadata, TOPIC, terms)
         self.coordinator.adopt(self.partition)
         if lead:
             self.lead(isr)
@@ -189,8 +190,11 @@ class Counters:
         self.partition.on_replica_fetch(2, 100, end, 0.0)
         await self.turn()
 
-    async def _doubt(self, _partition: Partition, offset: int) -> None:
+    def _doubt(self, _partition: Partition, offset: int) -> asyncio.Future[None]:
         self.doubted.append(offset)
+        looked_at: asyncio.Future[None] = self.loop.create_future()
+        looked_at.set_result(None)
+        return looked_at
 
     async def loaded(self) -> CounterShard:
         for _ in range(10_000):

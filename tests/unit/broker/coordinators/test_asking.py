@@ -238,7 +238,7 @@ async def test_a_timer_that_has_to_wait_for_replicas_can_still_be_moved() -> Non
     shard = await counters.loaded()
     fired: list[str] = []
 
-    def fire() -> Decision[None]:
+    def fire(_now_ms: int) -> Decision[None]:
         fired.append("session")
         return Decision((), None)
 

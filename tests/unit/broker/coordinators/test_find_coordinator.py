@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.api import Call
 from headrace.broker.handlers import find_coordinator
+from headrace.broker.requests.api import Call
+from headrace.broker.requests.apis import BY_KEY
+from headrace.broker.requests.dispatcher import ToItself
 from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.partitioning import partition_for
 from headrace.core.errors import CoordinatorLoading
@@ -36,12 +38,15 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         yield running
 
 
-def find(cluster: Cluster, version: int, **fields: Any) -> FindCoordinatorResponse:
-    broker = cluster.broker
+def call_of(cluster: Cluster, version: int) -> Call:
+    itself: Any = ToItself(cluster.broker.runtime.config.bound_listeners[0].name)
+    return Call(version, "test", itself)
 
+
+def find(cluster: Cluster, version: int, **fields: Any) -> FindCoordinatorResponse:
     async def ask() -> FindCoordinatorResponse:
-        call = Call(version, "test", broker.to_itself)
-        answer = find_coordinator.handle(broker, FindCoordinatorRequest(**fields), call)
+        call = call_of(cluster, version)
+        answer = find_coordinator.handle(cluster.broker.context, FindCoordinatorRequest(**fields), call)
         return answer if isinstance(answer, FindCoordinatorResponse) else await answer
 
     return cluster.run(ask())
@@ -49,18 +54,18 @@ def find(cluster: Cluster, version: int, **fields: Any) -> FindCoordinatorRespon
 
 def test_the_first_question_makes_the_topic_and_finds_its_leader(cluster: Cluster) -> None:
     port = int(cluster.bootstrap.rpartition(":")[2])
-    assert cluster.broker.image.topic("__consumer_offsets") is None
+    assert cluster.broker.metadata.image.topic("__consumer_offsets") is None
     found = find(cluster, 0, key="g")
     assert (found.error_code, found.node_id, found.port) == (ErrorCode.NONE, 1, port)
-    topic = cluster.broker.image.topic("__consumer_offsets")
+    topic = cluster.broker.metadata.image.topic("__consumer_offsets")
     assert topic is not None
     assert [topic.replicas(index) for index in range(len(topic))] == [(1,)] * 4
-    assert cluster.broker.image.topic_configs("__consumer_offsets") == {
+    assert cluster.broker.metadata.image.topic_configs("__consumer_offsets") == {
         "cleanup.policy": "compact",
         "compression.type": "producer",
         "segment.bytes": "104857600",
     }
-    assert cluster.broker.image.topic("__transaction_state") is None
+    assert cluster.broker.metadata.image.topic("__transaction_state") is None
 
 
 def test_transactional_ids_have_a_topic_of_their_own(cluster: Cluster) -> None:
@@ -69,14 +74,14 @@ def test_transactional_ids_have_a_topic_of_their_own(cluster: Cluster) -> None:
         ("a", 1, 0),
         ("b", 1, 0),
     ]
-    assert cluster.broker.image.topic_configs("__transaction_state") == {
+    assert cluster.broker.metadata.image.topic_configs("__transaction_state") == {
         "cleanup.policy": "compact",
         "compression.type": "uncompressed",
         "min.insync.replicas": "2",
         "segment.bytes": "104857600",
         "unclean.leader.election.enable": "false",
     }
-    assert len(cluster.broker.image.topic("__transaction_state") or ()) == 3
+    assert len(cluster.broker.metadata.image.topic("__transaction_state") or ()) == 3
 
 
 @pytest.mark.parametrize("key_type", [2, 3, -1])
@@ -90,7 +95,7 @@ def test_other_keys_have_no_coordinator(cluster: Cluster, key_type: int) -> None
 
 def test_a_partition_without_a_leader_has_no_coordinator(cluster: Cluster) -> None:
     find(cluster, 0, key="g")
-    topic = cluster.broker.image.topic("__consumer_offsets")
+    topic = cluster.broker.metadata.image.topic("__consumer_offsets")
     assert topic is not None
     topic.leaders[partition_for("g", 4)] = -1
     assert find(cluster, 0, key="g").error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -104,17 +109,16 @@ def test_a_partition_without_a_leader_has_no_coordinator(cluster: Cluster) -> No
 
 
 def test_metadata_makes_an_internal_topic_as_it_should_be(cluster: Cluster) -> None:
-    broker = cluster.broker
-
     async def ask() -> None:
         request = MetadataRequest(topics=[MetadataRequestTopic(name="__consumer_offsets")])
-        handle = broker.apis[MetadataRequest.API_KEY].handle
+        handle = BY_KEY[MetadataRequest.API_KEY].handle
         assert handle is not None
-        await handle(broker, request, Call(9, "test", broker.to_itself))  # type: ignore[misc]  # it creates first
+        await handle(cluster.broker.context, request, call_of(cluster, 9))  # type: ignore[misc]  # it creates first
 
     cluster.run(ask())
-    assert len(broker.image.topic("__consumer_offsets") or ()) == 4
-    assert broker.image.topic_configs("__consumer_offsets")["cleanup.policy"] == "compact"
+    image = cluster.broker.metadata.image
+    assert len(image.topic("__consumer_offsets") or ()) == 4
+    assert image.topic_configs("__consumer_offsets")["cleanup.policy"] == "compact"
 
 
 def test_what_was_committed_is_there_after_a_restart(cluster: Cluster) -> None:

@@ -195,7 +195,7 @@ async def test_a_stop_writes_what_is_decided_and_refuses_what_waits() -> None:
 async def test_a_partition_that_goes_away_takes_its_shard_with_it() -> None:
     counters = Counters()
     shard = await counters.loaded()
-    shard.timers.set("x", 0, lambda: pytest.fail("a timer outlived its shard"))
+    shard.timers.set("x", 0, lambda _now_ms: pytest.fail("a timer outlived its shard"))
     parked = counters.coordinator.ask("key", park)
     counters.partition.resign()
     counters.coordinator.release(counters.partition)

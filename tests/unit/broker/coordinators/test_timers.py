@@ -10,8 +10,9 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.broker.coordinators.timers import Run, ShardTimers
+from headrace.broker.coordinators.timers import ShardTimers
 from headrace.coordinators.decision import Decision
+from headrace.coordinators.shard import TimerOperation
 from headrace.core.timers import TimerQueue
 from tests.unit.broker.coordinators.counters import Counters, counted
 
@@ -58,11 +59,11 @@ class Bench:
         self.fired: list[tuple[str, float]] = []
         self.timers = ShardTimers(TimerQueue(cast(asyncio.AbstractEventLoop, self.loop)), self._on_due)
 
-    def _on_due(self, _name: object, run: Run) -> None:
-        run()
+    def _on_due(self, _name: object, operation: TimerOperation) -> None:
+        operation(0)
 
     def set(self, name: str, delay_ms: float, then: Callable[[], None] = lambda: None) -> None:
-        def run() -> Decision[Any]:
+        def run(_now_ms: int) -> Decision[Any]:
             self.fired.append((name, round(self.loop.now, 3)))
             then()
             return Decision()
@@ -169,7 +170,7 @@ def test_they_fire_exactly_when_a_plain_table_says(steps: list[tuple[str, str, i
 async def test_what_a_timer_decides_is_written_like_any_other_decision() -> None:
     counters = Counters()
     shard = await counters.loaded()
-    shard.timers.set("x", 1, lambda: Decision((counted("a", 5),), effects=("done",)))
+    shard.timers.set("x", 1, lambda _now_ms: Decision((counted("a", 5),), effects=("done",)))
     async with asyncio.timeout(15):
         while not counters.effects:
             await asyncio.sleep(0.001)

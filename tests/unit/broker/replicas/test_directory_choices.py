@@ -16,7 +16,14 @@ from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
 from headrace.protocol.messages.assign_replicas_to_dirs_response import AssignReplicasToDirsResponse
 from headrace.replication.partition import Partition
-from tests.unit.broker.replicas.world import FOLLOWER, TOPIC_ID, Channel, Host, partition_of, until
+from tests.unit.broker.replicas.leader_and_follower import (
+    FOLLOWER,
+    TOPIC_ID,
+    Channel,
+    Host,
+    partition_of,
+    until,
+)
 
 OTHERS = UUID(int=900)
 
@@ -29,13 +36,14 @@ def new_host(directories: str = "/one,/two") -> Host:
 
 def say(host: Host, index: int, directory: UUID) -> None:
     """The metadata has this partition, with this broker's replica in `directory`."""
-    topic = host.image.topic_by_id(TOPIC_ID) or host.image.add_topic("orders", TOPIC_ID)
+    image = host.metadata.image
+    topic = image.topic_by_id(TOPIC_ID) or image.add_topic("orders", TOPIC_ID)
     topic.add(index, PartitionState(1, 0, 0, (1, FOLLOWER), (1, FOLLOWER), (OTHERS, directory)))
 
 
 @asynccontextmanager
 async def running(host: Host) -> AsyncIterator[tuple[DirectoryChoices, Channel]]:
-    choices = DirectoryChoices(host)
+    choices = DirectoryChoices(host.parts)
     choices.start()
     try:
         yield choices, host.channel
@@ -68,7 +76,7 @@ async def test_unassigned_and_wrong_directories_are_told_together() -> None:
             choices.consider(partition)
         await until(lambda: channel.requests)
         (request,) = channel.requests
-        assert (request.broker_id, request.broker_epoch) == (FOLLOWER, host.broker_epoch)
+        assert (request.broker_id, request.broker_epoch) == (FOLLOWER, host.node.broker_epoch)
         assert told(request) == {one: [0, 2], two: [3]}
         await asyncio.sleep(0.01)
         assert len(channel.requests) == 1
@@ -108,8 +116,8 @@ async def test_what_is_no_longer_so_is_not_told(monkeypatch: Any) -> None:
     async with running(host) as (choices, channel):
         choices.consider(mine(0))
         await until(lambda: channel.requests)
-        topic = host.image.topic_by_id(TOPIC_ID)
+        topic = host.metadata.image.topic_by_id(TOPIC_ID)
         assert topic is not None
-        host.image.remove_topic(topic)
+        host.metadata.image.remove_topic(topic)
         await asyncio.sleep(0.1)
         assert len(channel.requests) <= 2

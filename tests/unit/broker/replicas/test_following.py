@@ -14,11 +14,10 @@ from headrace.core.errors import StorageError
 from headrace.core.ports_network import PeerRefused
 from headrace.protocol.error_codes import ErrorCode
 from headrace.replication.partition import Partition
-from tests.unit.broker.replicas.world import (
+from tests.unit.broker.replicas.leader_and_follower import (
     EPOCH,
     FOLLOWER,
     LEADER,
-    HeldFlusher,
     Host,
     MemoryLeader,
     append,
@@ -41,7 +40,7 @@ def follow(partition: Partition, epoch: int = 0) -> Partition:
 
 @asynccontextmanager
 async def managed(host: Host) -> AsyncIterator[ReplicaManager]:
-    manager = host.replicas = ReplicaManager(host)
+    manager = host.replicas = ReplicaManager(host.parts)
     manager.start()
     try:
         yield manager
@@ -233,12 +232,12 @@ async def test_a_leader_without_an_address_is_waited_for() -> None:
     mine, theirs = follow(partition_of(FOLLOWER)), lead(partition_of(LEADER))
     leader = MemoryLeader(theirs)
     host = Host(leader)
-    host.addresses.clear()
+    host.metadata.addresses.clear()
     async with managed(host) as manager:
         manager.follow(mine)
         await asyncio.sleep(0.01)
         assert leader.dials == 0
-        host.addresses[LEADER] = ("leader", 1)
+        host.metadata.addresses[LEADER] = ("leader", 1)
         manager.on_brokers_changed()
         await until(lambda: len(leader.requests) == 2)
 
@@ -252,7 +251,7 @@ async def test_a_leader_that_moves_is_dialled_at_its_new_address() -> None:
         await until(lambda: len(leader.requests) == 2)
         manager.on_brokers_changed()  # of somebody else
         assert leader.links[0].is_open
-        host.addresses[LEADER] = ("elsewhere", 1)
+        host.metadata.addresses[LEADER] = ("elsewhere", 1)
         manager.on_brokers_changed()
         await until(lambda: leader.dials == 2)
 
@@ -342,7 +341,7 @@ async def test_what_must_be_synced_is_reported_after_the_sync() -> None:
     theirs = lead(partition_of(LEADER))
     leader = MemoryLeader(theirs)
     host = Host(leader)
-    flusher: HeldFlusher = host.flusher
+    flusher = host.flusher
     async with managed(host) as manager:
         manager.follow(mine)
         append(theirs, b"a")
@@ -363,7 +362,7 @@ async def test_a_failed_sync_is_never_reported() -> None:
     theirs = lead(partition_of(LEADER))
     leader = MemoryLeader(theirs, other_theirs)
     host = Host(leader)
-    flusher: HeldFlusher = host.flusher
+    flusher = host.flusher
     async with managed(host) as manager:
         manager.follow(mine)
         manager.follow(other_mine)
@@ -385,7 +384,7 @@ async def test_a_sync_that_fails_after_the_end_of_following_brings_nothing_back(
     theirs, other_theirs = lead(partition_of(LEADER)), lead(partition_of(LEADER, 1))
     leader = MemoryLeader(theirs, other_theirs)
     host = Host(leader)
-    flusher: HeldFlusher = host.flusher
+    flusher = host.flusher
     async with managed(host) as manager:
         manager.follow(mine)
         manager.follow(other_mine)
@@ -444,7 +443,8 @@ async def test_a_throttled_replica_that_is_not_in_sync_waits() -> None:
         theirs[index].assign(row(LEADER, 0, isr=isr), LEADER, 0.0)
     leader = MemoryLeader(*theirs)
     host = Host(leader)
-    host.config = host.config.with_dynamic({}, {"follower.replication.throttled.rate": "1000"})
+    limited = host.runtime.config.with_dynamic({}, {"follower.replication.throttled.rate": "1000"})
+    host.runtime.update_config(limited)
     async with managed(host) as manager:
         for each in mine:
             manager.follow(each)
@@ -481,7 +481,7 @@ async def test_a_restarted_session_says_its_new_broker_epoch() -> None:
     async with managed(host) as manager:
         manager.follow(mine)
         await until(lambda: len(leader.requests) == 2)
-        host.broker_epoch = EPOCH + 1
+        host.node.broker_epoch = EPOCH + 1
         append(theirs, b"a")
         leader.poke()
         await until(lambda: leader.requests[-1].replica_epoch == EPOCH + 1)

@@ -26,7 +26,7 @@ from headrace.protocol.messages.alter_partition_response import (
 )
 from headrace.replication.assignment import Assignment, IsrProposal
 from headrace.replication.partition import Partition
-from tests.unit.broker.replicas.world import Channel, Host, append, partition_of, until
+from tests.unit.broker.replicas.leader_and_follower import Channel, Host, append, partition_of, until
 
 LEADER, OTHER, THIRD = 2, 1, 3
 """The host of these tests is broker 2, and leads."""
@@ -40,7 +40,7 @@ def registered(broker_id: int, *, fenced: bool = False) -> BrokerRegistration:
 
 def new_host(**properties: str) -> Host:
     host = Host(None, **properties)
-    host.image.brokers.update({broker_id: registered(broker_id) for broker_id in EPOCHS})
+    host.metadata.image.brokers.update({broker_id: registered(broker_id) for broker_id in EPOCHS})
     return host
 
 
@@ -83,9 +83,9 @@ def answered(
 
 @asynccontextmanager
 async def running(host: Host, *answers: Any) -> AsyncIterator[tuple[IsrChanges, Channel]]:
-    channel: Channel = host.channel
+    channel = host.channel
     channel.answers = list(answers)
-    changes = IsrChanges(host)
+    changes = IsrChanges(host.parts)
     changes.start()
     try:
         yield changes, channel
@@ -157,7 +157,7 @@ async def test_a_granted_change_ends_with_the_committed_row() -> None:
     async with running(host, answered()) as (changes, channel):
         partition.on_isr_change = changes.consider
         catch_up(partition)
-        await until(lambda: host.metrics.replication.isr_expands == 1)
+        await until(lambda: host.runtime.metrics.replication.isr_expands == 1)
         catch_up(partition, THIRD)  # waits: the row of the first is not there yet
         await asyncio.sleep(0.01)
         assert len(channel.requests) == 1
@@ -188,7 +188,7 @@ async def test_what_was_never_sent_holds_up_nothing(error: Exception) -> None:
         catch_up(partition)
         await until(lambda: channel.requests)
         await asyncio.sleep(0)
-        host.image.brokers[OTHER] = registered(OTHER, fenced=True)  # nobody proposes it again
+        host.metadata.image.brokers[OTHER] = registered(OTHER, fenced=True)  # nobody proposes it again
         append(partition, b"b")
         await until(lambda: partition.high_watermark == 2)
 
@@ -271,17 +271,17 @@ async def test_a_lost_leadership_is_not_spoken_for() -> None:
 async def test_laggards_are_looked_for() -> None:
     partition = led(isr=(LEADER, OTHER))
     host = new_host(replica_lag_time_max_ms="60", replica_fetch_wait_max_ms="10")
-    host.partitions = [partition]
+    host.partitions.add(partition)
     async with running(host, answered()) as (_, channel):
         await until(lambda: channel.requests)
         assert asked(channel.requests[0]) == {0: [(LEADER, 500)]}
-        await until(lambda: host.metrics.replication.isr_shrinks == 1)
+        await until(lambda: host.runtime.metrics.replication.isr_shrinks == 1)
 
 
 async def test_fenced_brokers_are_not_proposed() -> None:
     partition = led()
     host = new_host()
-    host.image.brokers[OTHER] = registered(OTHER, fenced=True)
+    host.metadata.image.brokers[OTHER] = registered(OTHER, fenced=True)
     async with running(host, answered()) as (changes, channel):
         partition.on_isr_change = changes.consider
         catch_up(partition)
@@ -319,20 +319,20 @@ async def test_who_is_unfenced_after_its_fetch_is_proposed_at_once() -> None:
     """It fetches nothing new on a quiet partition: without a look it would wait for half the lag time."""
     host = new_host()
     partition = led()
-    host.partitions = [partition]
-    host.image.brokers[BrokerId(OTHER)] = registered(OTHER, fenced=True)
+    host.partitions.add(partition)
+    host.metadata.image.brokers[BrokerId(OTHER)] = registered(OTHER, fenced=True)
     async with running(host, answered()) as (changes, channel):
         catch_up(partition)
         changes.consider(partition)
         await asyncio.sleep(0)
         assert not channel.requests
-        host.image.brokers[BrokerId(OTHER)] = registered(OTHER)
+        host.metadata.image.brokers[BrokerId(OTHER)] = registered(OTHER)
         changes.on_brokers_changed()
         await until(lambda: channel.requests)
 
 
 async def test_a_stop_together_with_a_change_of_brokers_is_a_stop() -> None:
-    changes = IsrChanges(new_host())
+    changes = IsrChanges(new_host().parts)
     changes.start()
     for _ in range(3):
         await asyncio.sleep(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -10,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from headrace.broker.requests.metadata_rows import MetadataRows
-from headrace.broker.requests.turns import SLICE_SECONDS, Turns
+from headrace.broker.runtime.turns import SLICE_SECONDS, Turns
 from headrace.controller.delta import MetadataDelta, RemovedTopic
 from headrace.protocol.messages.metadata_response import (
     MetadataResponse,
@@ -50,9 +51,12 @@ class World:
         self.topics = {topic.name: topic for topic in made}
         by_id = {topic.topic_id: topic for topic in made}
         image = SimpleNamespace(topics_by_name=self.topics, topic=self.topics.get, topic_by_id=by_id.get)
-        broker: Any = SimpleNamespace(image=image, turns=Turns(asyncio.get_running_loop(), self.clock))
-        self.rows = MetadataRows(broker)
-        self.turns = broker.turns
+        runtime: Any = SimpleNamespace(turns=Turns(asyncio.get_running_loop(), self.clock))
+        metadata: Any = SimpleNamespace(image=image, store=SimpleNamespace(subscribe=self._subscribe))
+        self.rows = MetadataRows(runtime, metadata)
+
+    def _subscribe(self, listener: Callable[[MetadataDelta], None]) -> None:
+        self.tell = listener
 
     def topic(self, topic: Any) -> MetadataResponseTopic:
         return MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id)
@@ -100,7 +104,7 @@ async def test_what_stays_the_same_is_not_described_again() -> None:
     assert world.clock.described == described
     delta = MetadataDelta()
     delta.touch(UUID(int=5), 0)
-    world.rows.on_delta(delta)
+    world.tell(delta)
     await world.ask()
     assert world.clock.described == described + 7
 
@@ -112,14 +116,14 @@ async def test_topics_come_and_go(kind: str) -> None:
     delta = MetadataDelta()
     gone = world.topics.pop("t3")
     delta.forget(RemovedTopic(gone.name, gone.topic_id, 2))
-    world.rows.on_delta(delta)
+    world.tell(delta)
     without = await world.ask()
     assert without == world.plain()
     if kind == "created":
         world.topics["t3"] = gone
         delta = MetadataDelta()
         delta.created_topics.append(gone.topic_id)
-        world.rows.on_delta(delta)
+        world.tell(delta)
         assert len(await world.ask()) == len(before)
 
 
@@ -129,7 +133,7 @@ async def test_a_change_in_the_middle_is_not_hidden_by_what_was_begun_before() -
     while not world.clock.described:
         await asyncio.sleep(0)
     del world.topics["t19"]
-    world.rows.on_delta(_all_brokers())
+    world.tell(_all_brokers())
     await asking
     assert await world.ask() == world.plain()
 

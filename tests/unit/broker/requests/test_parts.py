@@ -136,7 +136,7 @@ def test_who_asks_for_everything_and_for_something_asks_for_everything(rest: lis
 
 def test_every_list_that_is_named_exists() -> None:
     """A slip in the table would show only when somebody sends such a request."""
-    from headrace.broker.apis import BY_KEY
+    from headrace.broker.requests.apis import BY_KEY
 
     for number, shape in SHAPES.items():
         api = BY_KEY[number >> 8]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from headrace.broker.requests.turns import REST, SLICE_SECONDS, Turns
+from headrace.broker.runtime.turns import REST, SLICE_SECONDS, Turns
 
 SLICES = 20
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from headrace.broker.broker import Broker
 from headrace.broker.transactions import ends as ends_module
 from headrace.broker.transactions.ends import TransactionEnds
+from headrace.broker.transactions.marker_appends import MarkerAppends
 from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorNotAvailable,
@@ -21,6 +21,7 @@ from headrace.core.errors import (
     NotLeader,
     TransactionCoordinatorFenced,
 )
+from headrace.core.ids import TopicPartition
 from headrace.core.ports_network import PeerRefused, PeerReset
 from headrace.core.timers import TimerQueue
 from headrace.protocol.error_codes import ErrorCode
@@ -89,21 +90,24 @@ class World:
         self.completions: list[tuple[str, Producer]] = []
         self.completion_errors: list[Exception] = []
         self.local_errors: list[Exception] = []
-        self.broker = SimpleNamespace(
+        runtime: Any = SimpleNamespace(
             broker_id=HERE,
             loop=asyncio.get_running_loop(),
             timers=TimerQueue(asyncio.get_running_loop()),
+            clock=SimpleNamespace(wall_ms=lambda: 0),
             log=SimpleNamespace(info=lambda *_, **__: None, warning=lambda *_, **__: None),
+            environment=SimpleNamespace(dialer=self),
+        )
+        metadata: Any = SimpleNamespace(
             image=SimpleNamespace(topic=self._topic),
             is_alive=lambda broker_id: broker_id in self.alive,
             address_of=lambda broker_id: ("host", broker_id),
-            world=SimpleNamespace(dialer=self),
-            partitions=SimpleNamespace(find=lambda _topic, _index: self.state, get=self._local),
-            coordinators=SimpleNamespace(
-                append_marker=self._append, transactions=SimpleNamespace(ask_partition=self._ask)
-            ),
         )
-        self.ends = TransactionEnds(cast(Broker, self.broker))
+        partitions: Any = SimpleNamespace(find=lambda _topic, _index: self.state, get=self._local)
+        coordinator: Any = SimpleNamespace(ask_partition=self._ask, hosted=self._hosted)
+        flusher: Any = None  # what is appended goes to a shard
+        markers = MarkerAppends(runtime.clock, partitions, flusher, {"a": coordinator, "b": coordinator})
+        self.ends = TransactionEnds(runtime, metadata, partitions, coordinator, markers)
 
     def _topic(self, name: str) -> Any:
         indexes = {index: leader for (topic, index), leader in self.leaders.items() if topic == name}
@@ -121,8 +125,7 @@ class World:
             raise NotLeader("elsewhere")
         return SimpleNamespace(
             is_leader=True,
-            topic_partition=f"{topic}-{index}",
-            name=(topic, index),
+            topic_partition=TopicPartition(topic, index),
             log=SimpleNamespace(producers=SimpleNamespace(check_marker=self._check)),
         )
 
@@ -130,11 +133,14 @@ class World:
         if self.local_errors:
             raise self.local_errors.pop(0)
 
-    def _append(self, partition: Any, _producer: tuple[int, int], **_: Any) -> Completion[None]:
-        self.written.append((HERE, *partition.name))
-        completion: Completion[None] = Completion()
-        completion.complete(None)
-        return completion
+    def _hosted(self, partition: Any) -> Any:
+        def append_marker(*_: object, committed: bool) -> Completion[None]:
+            self.written.append((HERE, *partition.topic_partition))
+            completion: Completion[None] = Completion()
+            completion.complete(None)
+            return completion
+
+        return SimpleNamespace(append_marker=append_marker)
 
     def judge(self, broker_id: int, topic: str, index: int) -> ErrorCode:
         if self.leaders.get((topic, index)) != broker_id:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from headrace.broker.broker import Broker
 from headrace.broker.transactions import requests
-from headrace.broker.transactions.requests import ask_patiently
+from headrace.broker.transactions.requests import PatientRequests
 from headrace.core.completion import Completion
 from headrace.core.errors import ConcurrentTransactions, InvalidTransactionState
 from headrace.core.timers import TimerQueue
@@ -26,13 +25,11 @@ class Coordinator:
         self.asked = 0
         self.overs: list[Completion[None]] = []
         self.is_sending = True
-        stub: Any = SimpleNamespace(
-            loop=asyncio.get_running_loop(),
-            timers=TimerQueue(asyncio.get_running_loop()),
-            image=SimpleNamespace(topic=lambda _: range(50)),
-            coordinators=SimpleNamespace(transactions=self, transaction_ends=self),
-        )
-        self.broker = cast(Broker, stub)
+        self.exists = True
+        loop = asyncio.get_running_loop()
+        runtime: Any = SimpleNamespace(loop=loop, timers=TimerQueue(loop))
+        itself: Any = self
+        self.patient = PatientRequests(runtime, coordinator=itself, ends=itself)
 
     def ask(self, transactional_id: str, operation: Any, *, writes: bool) -> Completion[Any]:
         self.asked += 1
@@ -57,7 +54,7 @@ class Coordinator:
         return self.overs[-1]
 
     def begin(self) -> Completion[Any]:
-        return ask_patiently(self.broker, "id", lambda *_: pytest.fail("the coordinator is a stub"))
+        return self.patient.ask("id", lambda *_: pytest.fail("the coordinator is a stub"))
 
 
 @pytest.mark.parametrize("busy", [BUSY, (BUSY,)], ids=["refused", "answered"])

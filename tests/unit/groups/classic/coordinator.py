@@ -15,6 +15,7 @@ from uuid import UUID
 from headrace.coordinators.codec import decode, encode
 from headrace.coordinators.decision import PARKED, CoordinatorRecord, Decision
 from headrace.coordinators.kinds import GROUP_KINDS
+from headrace.coordinators.shard import TimerOperation
 from headrace.core.completion import Completion
 from headrace.groups.classic.group import ClassicGroup
 from headrace.groups.classic.joins import Client
@@ -93,7 +94,7 @@ class Coordinator:
     """When each record of the log was written; of those that a test made, now."""
 
     def __post_init__(self) -> None:
-        self.timers: dict[object, tuple[int, int, Callable[[], Decision[Any]]]] = {}
+        self.timers: dict[object, tuple[int, int, TimerOperation]] = {}
         self._armed = 0
         self.parked: dict[Completion[Any], None] = {}
         self.shard = GroupShard(self, NoTopics(), self.config, self.random)
@@ -113,7 +114,7 @@ class Coordinator:
 
     # --- timers, as the shard sees them
 
-    def set(self, name: object, delay_ms: float, operation: Callable[[], Decision[Any]]) -> None:
+    def set(self, name: object, delay_ms: float, operation: TimerOperation) -> None:
         self._armed += 1
         self.timers[name] = (self.now_ms + int(delay_ms), self._armed, operation)
 
@@ -129,7 +130,7 @@ class Coordinator:
             at, _, name = min(due, key=lambda each: each[:2])
             self.now_ms = max(self.now_ms, at)
             operation = self.timers.pop(name)[2]
-            self._carry_out(operation(), None)
+            self._carry_out(operation(self.now_ms), None)
         self.now_ms = end
 
     # --- decisions

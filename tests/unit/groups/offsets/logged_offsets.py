@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from headrace.coordinators.codec import decode, encode
 from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.kinds import GROUP_KINDS
+from headrace.coordinators.shard import TimerOperation
 from headrace.core.errors import HeadraceError
 from headrace.groups.group import Group, GroupType, PartitionCheck
 from headrace.groups.group_config import GroupConfig
@@ -102,16 +103,16 @@ class ManualTimers:
     """Implements coordinators.shard.Timers over a time that the test moves."""
 
     def __init__(self) -> None:
-        self.now_ms = 0.0
-        self.armed: dict[object, tuple[float, Callable[[], Decision[Any]]]] = {}
+        self.now_ms = float(NOW)
+        self.armed: dict[object, tuple[float, TimerOperation]] = {}
 
-    def set(self, name: object, delay_ms: float, operation: Callable[[], Decision[Any]]) -> None:
+    def set(self, name: object, delay_ms: float, operation: TimerOperation) -> None:
         self.armed[name] = (self.now_ms + delay_ms, operation)
 
     def cancel(self, name: object) -> None:
         self.armed.pop(name, None)
 
-    def pop_due(self) -> Callable[[], Decision[Any]] | None:
+    def pop_due(self) -> TimerOperation | None:
         due = [name for name, (at, _) in self.armed.items() if at <= self.now_ms]
         return self.armed.pop(due[0])[1] if due else None
 
@@ -196,7 +197,7 @@ class LoggedOffsets:
         self.timers.now_ms += ms
         fired = 0
         while (operation := self.timers.pop_due()) is not None:
-            self.write(operation())
+            self.write(operation(int(self.timers.now_ms)))
             fired += 1
         return fired
 

@@ -96,9 +96,9 @@ def test_snapshots_inside_a_new_segment_go() -> None:
     for number in range(4):
         put(log, (b"a", b"%d" % number), producer_id=1, producer_epoch=0, base_sequence=number)
         log.roll(NOW)
-    assert log.snapshot_offsets == [1, 2, 3, 4]
+    assert log.folder.snapshot_offsets == [1, 2, 3, 4]
     run_pass(log)
-    assert log.snapshot_offsets == [4]
+    assert log.folder.snapshot_offsets == [4]
     assert [name for name in log.directory.disk.list(log.path) if name.endswith(files.SNAPSHOT)] == [
         files.numbered(4) + files.SNAPSHOT
     ]

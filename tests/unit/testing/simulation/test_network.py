@@ -34,10 +34,10 @@ class Pair:
         self.held: list[DelayedResponse] = []
         self.views: list[memoryview] = []
         self.endpoint = self.listen(self.server)
-        self.endpoint.start_accepting()
+        self.endpoint.start_accepting(self.handle)
 
     def listen(self, loop: ProcessLoop) -> SimulatedEndpoint:
-        endpoint = SimulatedEndpoint(self.network, "server", loop, self.handle)
+        endpoint = SimulatedEndpoint(self.network, "server", loop)
         endpoint.bind("", PORT)
         return endpoint
 
@@ -220,7 +220,7 @@ def test_a_host_without_power_is_silent_and_forgets_its_connections() -> None:
         pair.network.host_up("server")
         with pytest.raises(PeerReset):
             await answer
-        pair.listen(ProcessLoop(pair.scheduler, "again")).start_accepting()
+        pair.listen(ProcessLoop(pair.scheduler, "again")).start_accepting(pair.handle)
         assert await pair.ask(b"back") == b"back"
 
     pair.run(works())
@@ -251,7 +251,7 @@ def test_before_it_accepts_a_listener_lets_peers_wait() -> None:
         answer = link.send(b"early")
         await asyncio.sleep(5)
         assert pair.received == []
-        late.start_accepting()
+        late.start_accepting(pair.handle)
         assert bytes(await answer) == b"early"
 
     pair.run(works())

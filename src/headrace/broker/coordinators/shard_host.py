@@ -1,0 +1,21 @@
+"""What the shards of a coordinator need of the broker."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from headrace.broker.cluster.standing import Standing
+from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.storage.flusher import Flusher
+from headrace.replication.partition import Partition
+
+
+class ShardHost(NamedTuple):
+    runtime: Runtime
+    node: Standing
+    flusher: Flusher
+    on_suspected_corruption: Callable[[Partition, int], asyncio.Future[None]]
+    is_elsewhere: Callable[[Partition], bool]
+    """Whether another broker has what is committed of a partition."""

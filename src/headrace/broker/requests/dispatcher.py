@@ -1,0 +1,291 @@
+"""From frames to handlers and back: headers, versions, times and faults are dealt with here, once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from time import perf_counter_ns
+from typing import Any, Final
+
+from headrace.broker.handlers import api_versions, envelope, fetch, produce
+from headrace.broker.requests.answer_cache import Question
+from headrace.broker.requests.api import Api, Call
+from headrace.broker.requests.context import RequestContext
+from headrace.broker.requests.long_requests import READ_AT_ONCE_BYTES, LongRequests, framed, is_long_answer
+from headrace.broker.requests.parts import is_long
+from headrace.broker.requests.reading import read_request
+from headrace.broker.requests.shapes import SHAPES
+from headrace.broker.runtime.peer_log import shortened
+from headrace.core.completion import Completion
+from headrace.core.errors import HeadraceError, InvalidRequest, NotController, NotReady, UnsupportedVersion
+from headrace.core.tasks import spawn
+from headrace.metrics.registry import RequestMetrics
+from headrace.network.connection import Connection
+from headrace.network.response import DelayedResponse, Response
+from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.headers import LENGTH_SIZE, RequestHeader, frame_response, read_request_header
+from headrace.protocol.message import Message
+from headrace.protocol.messages.envelope_request import EnvelopeRequest
+
+_PRODUCE: Final = int(ApiKey.PRODUCE)
+_FETCH: Final = int(ApiKey.FETCH)
+_METADATA: Final = int(ApiKey.METADATA)
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+_SERVED_EARLY: Final = frozenset({_FETCH, _API_VERSIONS})
+"""What a broker serves before it is ready: other brokers follow the metadata by Fetch."""
+
+
+class ToItself:
+    """Stands where a connection would, when a broker that is the active controller asks itself."""
+
+    peer_host = "127.0.0.1"
+
+    def __init__(self, listener: str) -> None:
+        self.listener = listener
+
+    def close(self) -> None:
+        """There is nothing to hang up."""
+
+
+class Dispatcher:
+    """The frame handler of every connection."""
+
+    def __init__(self, context: RequestContext, apis: Mapping[int, Api]) -> None:
+        self._context = context
+        self._apis = apis
+        self._runtime = context.runtime
+        self._in_flight = context.in_flight
+        self._answers = context.answers
+        self._long = LongRequests(context)
+        self._itself: Any = ToItself(context.runtime.config.bound_listeners[0].name)
+        self.is_open_to_clients = False
+        """Until a broker is registered and hosts its partitions, only other brokers are served."""
+        self._metrics: dict[int, RequestMetrics] = {}
+        """By API key and version in one number: a key that is cheap to make and to hash."""
+
+    def open_to_clients(self) -> None:
+        """This broker is registered, and hosts its partitions."""
+        self.is_open_to_clients = True
+
+    def __call__(self, connection: Connection, frame: memoryview) -> Response:
+        started = perf_counter_ns()
+        header, at = read_request_header(frame)
+        key, version, correlation_id, _ = header
+        api = self._apis.get(key)
+        if api is None:
+            raise InvalidRequest(f"API {key} is not served here")
+        if not api[1] <= version <= api[2]:
+            return self._unsupported(api, header)
+        if not self.is_open_to_clients and key not in _SERVED_EARLY and not api.internal:
+            raise NotReady("this broker is not ready yet")
+        try:
+            if key == _PRODUCE:
+                answer = produce.serve(self._context, version, correlation_id, frame, at, connection)
+            elif key == _FETCH:
+                answer = fetch.serve(self._context, version, correlation_id, frame, at, connection)
+            elif key == _METADATA:
+                answer = self._serve_metadata(api, header, frame, at, connection)
+            else:
+                answer = self._serve(api, header, frame, at, connection)
+        except HeadraceError:
+            raise
+        except Exception as error:
+            raise self._fault(api, header, error, connection) from error
+        times = self._metrics.get(key << 8 | version) or self._times(api, version)
+        if type(answer) is DelayedResponse:
+            answer.on_answered = lambda: times.observe((perf_counter_ns() - started) // 1000)
+        else:
+            times.observe((perf_counter_ns() - started) // 1000)
+        return answer
+
+    def _unsupported(self, api: Api, header: RequestHeader) -> Response:
+        if api.key == _API_VERSIONS:
+            return [frame_response(api_versions.unsupported(), 0, header.correlation_id)]
+        raise UnsupportedVersion(
+            f"{api.key.name} {header.api_version} is not served: {api.lowest} to {api.highest} are"
+        )
+
+    def _serve_metadata(
+        self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
+    ) -> Response:
+        question = Question(header.api_version, connection.listener, bytes(frame[at:]))
+        metadata_end = self._context.metadata.store.end
+        if self._context.peers.suspicions:
+            return self._serve(api, header, frame, at, connection)
+        known = self._answers.whole.get(question, metadata_end, header.correlation_id)
+        if known is not None:
+            return [known]
+        answer = self._serve(api, header, frame, at, connection)
+        if isinstance(answer, list) and isinstance(answer[0], bytes):
+            self._answers.whole.put(question, metadata_end, answer[0])
+        elif isinstance(answer, DelayedResponse):
+            return self._answers.whole.kept_later(question, metadata_end, answer)
+        return answer
+
+    def _serve(
+        self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
+    ) -> Response:
+        version = header.api_version
+        if self._in_flight.is_draining:
+            raise NotController("the broker is stopping")
+        if api.at_controller and not self._context.controller.is_active:
+            return self._forward(header, bytes(frame), connection)
+        if api.internal and not connection.is_link:
+            self._context.peers.hosts.believe(connection)
+        call = Call(version, header.client_id, connection)
+        if len(frame) > READ_AT_ONCE_BYTES:
+            return self._later(api, header, self.carry_out(api, bytes(frame), at, call), connection)
+        shape = SHAPES.get(header.api_key << 8 | version)
+        request = read_request(api, frame, at, version, shape)
+        if shape is None:
+            result = self._handle(api, request, call)
+            if isinstance(result, Message):
+                return [_framed(api, result, header)]
+        elif is_long(request, shape):
+            result = self._long.carry_out(api, request, call, shape)
+        else:
+            result = self._handle(api, request, call)
+            if isinstance(result, Message):
+                if not is_long_answer(result, shape.answers):
+                    return [_framed(api, result, header)]
+                result = self._long.encode(result, shape, version)
+        if isinstance(result, Completion):
+            if result.is_done and result.error is None:
+                response = result.result()
+                if shape is None or not is_long_answer(response, shape.answers):
+                    return [_framed(api, response, header)]
+            pending = DelayedResponse(exclusive=True)
+            result.when_done(lambda decided: self._on_decided(api, header, decided, connection, pending))
+            return pending
+        return self._later(api, header, result, connection)
+
+    def _handle(self, api: Api, request: Message, call: Call) -> Message | Awaitable[Message]:
+        if isinstance(request, EnvelopeRequest):
+            return envelope.serve(self._context, request, call, self._apis, self.carry_out)
+        assert api.handle is not None, "Produce and Fetch are served from their frames"
+        return api.handle(self._context, request, call)
+
+    def serve_itself(self, message: Message) -> Message | Awaitable[Message]:
+        """A request of this broker's own, which is the active controller."""
+        api = self._apis[message.API_KEY]
+        return self._handle(api, message, Call(api.highest, None, self._itself))
+
+    async def carry_out(self, api: Api, frame: bytes, at: int, call: Call) -> Message:
+        """A request that is large, or that another broker forwards: at the pace that the loop allows."""
+        shape = SHAPES.get(int(api.key) << 8 | call.version)
+        if len(frame) > READ_AT_ONCE_BYTES:
+            request = await self._long.read(api, frame, at, call.version, shape)
+        else:
+            request = read_request(api, memoryview(frame), at, call.version, shape)
+        if shape is not None and is_long(request, shape):
+            return await self._long.carry_out(api, request, call, shape)
+        result = self._handle(api, request, call)
+        response = result if isinstance(result, Message) else await result
+        if shape is not None and is_long_answer(response, shape.answers):
+            return await self._long.encode(response, shape, call.version)
+        return response
+
+    def _later(
+        self, api: Api, header: RequestHeader, result: Awaitable[Message], connection: Connection
+    ) -> DelayedResponse:
+        pending = DelayedResponse(exclusive=True)
+        self._in_flight.keep(spawn(api.key.name, self._finish(api, header, result, connection, pending)))
+        return pending
+
+    def _on_decided(
+        self,
+        api: Api,
+        header: RequestHeader,
+        decided: Completion[Message],
+        connection: Connection,
+        pending: DelayedResponse,
+    ) -> None:
+        """What was promised is there: no task has waited for it."""
+        try:
+            response = decided.result()
+            shape = SHAPES.get(header.api_key << 8 | header.api_version)
+            if shape is not None and is_long_answer(response, shape.answers):
+                encoded = self._long.encode(response, shape, header.api_version)
+                self._in_flight.keep(
+                    spawn(api.key.name, self._finish(api, header, encoded, connection, pending))
+                )
+                return
+            frame = _framed(api, response, header)
+        except Exception as error:
+            self._fault(api, header, error, connection)
+            connection.close()
+            return
+        pending.complete([frame])
+
+    def _forward(self, header: RequestHeader, frame: bytes, connection: Connection) -> DelayedResponse:
+        """Have the controller serve it, and hand its answer on as it is."""
+        pending = DelayedResponse(exclusive=True)
+
+        async def relay() -> None:
+            try:
+                answer = await self._context.channel.forward(frame, connection.peer_host)
+            except HeadraceError as error:
+                self._runtime.peer_log.warning(
+                    "request not forwarded", connection.peer_host, api=header.api_key, error=str(error)
+                )
+                connection.close()
+                return
+            except Exception:  # nobody would answer it any more
+                connection.close()
+                raise
+            pending.complete([len(answer).to_bytes(LENGTH_SIZE, "big"), answer])
+
+        self._in_flight.keep(spawn("a forwarded request", relay()))
+        return pending
+
+    async def _finish(
+        self,
+        api: Api,
+        header: RequestHeader,
+        result: Awaitable[Message],
+        connection: Connection,
+        pending: DelayedResponse,
+    ) -> None:
+        try:
+            response = await result
+            shape = SHAPES.get(header.api_key << 8 | header.api_version)
+            if shape is not None and is_long_answer(response, shape.answers):
+                response = await self._long.encode(response, shape, header.api_version)
+            parts = framed(response, shape, header.api_version, header.correlation_id)
+        except Exception as error:
+            self._fault(api, header, error, connection)
+            connection.close()
+            return
+        pending.complete(parts)
+
+    def _times(self, api: Api, version: int) -> RequestMetrics:
+        name = "".join(word.capitalize() for word in api.key.name.split("_"))
+        times = self._metrics[int(api.key) << 8 | version] = self._runtime.metrics.request(name, version)
+        return times
+
+    def _fault(
+        self, api: Api, header: RequestHeader, error: Exception, connection: Connection
+    ) -> HeadraceError:
+        """Our own mistake, or a refusal that has no place in the answer: the peer loses its connection."""
+        if isinstance(error, HeadraceError):
+            self._runtime.peer_log.warning(
+                "request refused",
+                connection.peer_host,
+                api=api.key.name,
+                client=shortened(header.client_id),
+                error=str(error),
+            )
+            return error
+        self._runtime.peer_log.error(
+            "request failed",
+            connection.peer_host,
+            api=api.key.name,
+            version=header.api_version,
+            error=repr(error),
+            exc_info=error,
+        )
+        return HeadraceError(f"{api.key.name} failed: {error!r}")
+
+
+def _framed(api: Api, response: Message, header: RequestHeader) -> bytes:
+    framing = frame_response if api.codec is None else api.codec.frame_response
+    return framing(response, header.api_version, header.correlation_id)

@@ -1,0 +1,352 @@
+"""Finds damage in data that was good once, and takes a damaged replica out of service.
+
+A bit that flips on a disk is noticed when the range is read from it: the thread that brings a cold range into
+memory checks it on the way, and what it finds is given to nobody. It is also noticed when a reader asks for
+the same records again and again, because it refuses what it gets, and by the scrub (`scrubbing.py`), which
+reads what nobody asks for. Whoever finds it has read the range twice before anything is believed.
+
+A damaged range is given to nobody, and nothing is deleted because of it. If another replica has it, it is
+mended from there (`mending.py`). Where that cannot be, the replica is given up: it leads no more, its files
+are set aside, and everything is fetched anew. If nobody else has it, the partition stays where it is: the
+damaged range answers with an error, everything else is served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.replicas.directory_choices import LOST
+from headrace.broker.replicas.manager import ReplicaManager
+from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.storage.leader_checks import Host, LeaderChecks
+from headrace.broker.storage.mending import Mending
+from headrace.controller.topic_image import TopicImage
+from headrace.core.errors import CorruptLog, StorageError
+from headrace.core.failures import report
+from headrace.core.ids import NO_BROKER, TopicPartition
+from headrace.core.ports import FileRange
+from headrace.core.timers import Timer
+from headrace.log import files
+from headrace.log.index_repair import IndexRepair
+from headrace.log.manager import LogManager
+from headrace.log.read_ahead import MAX_RANGE_BYTES, ReadAhead
+from headrace.log.read_state import Damage
+from headrace.log.scan import verify_range
+from headrace.log.segment import Segment
+from headrace.network.page_cache import PageCache
+
+if TYPE_CHECKING:
+    from headrace.log.partition_log import PartitionLog
+    from headrace.replication.partition import Partition
+
+NEXT_STEP = (
+    "stop the broker and run `headrace log verify DIRECTORY`; restore the file from a backup, or give the"
+    " records up with `headrace topic trim`"
+)
+LOOK_AGAIN_SECONDS: Final = 5.0
+"""Until it is asked once more whether another replica can mend what is damaged here."""
+
+
+def verify(part: FileRange) -> None:
+    """Raises CorruptLog. For a thread."""
+    verify_range(part.file, part.position, part.length)
+
+
+def _refused(log: PartitionLog, segment: Segment) -> list[Damage]:
+    """What of a segment is damaged and still a part of its log: deleted records are nobody's loss."""
+    if log.closed or segment.reads is None or segment not in log.segments:
+        return []
+    return [damage for damage in segment.reads.damage if damage.end_offset > log.log_start_offset]
+
+
+class Integrity:
+    def __init__(
+        self,
+        runtime: Runtime,
+        metadata: MetadataCache,
+        logs: LogManager,
+        partitions: PartitionTable,
+        replicas: ReplicaManager,
+        host: Host,
+    ) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        self._logs = logs
+        self._partitions = partitions
+        self._replicas = replicas
+        self._host = host
+        """Hosts partitions of a topic as the metadata says now."""
+        self._mending = Mending(runtime, metadata)
+        self._leader_checks = LeaderChecks(runtime, metadata, logs, host)
+        self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
+        self._unmended: dict[Segment, Partition] = {}
+        """Segments with damage that no other replica could mend when it was found."""
+        self._timer: Timer | None = None
+
+    def watch(self, page_cache: PageCache) -> None:
+        """Check also what has left memory between the answer and its sending."""
+        page_cache.verify = verify
+        page_cache.on_cold = self._on_cold
+        page_cache.on_damage = self._on_cold_damage
+
+    def _on_cold(self, part: FileRange) -> None:
+        """What is sent is verified, and no more: the rest of the segment is not taken for what it was."""
+        holder = self._holder(part)
+        if holder is not None:
+            holder[1].distrust()
+
+    def _on_cold_damage(self, part: FileRange) -> None:
+        holder = self._holder(part)
+        if holder is not None:
+            self.look_at(*holder, part.position)
+
+    def _holder(self, part: FileRange) -> tuple[Partition, Segment] | None:
+        """Whose file it is; None if it was let go meanwhile."""
+        for partition in self._partitions:
+            for segment in partition.log.segments:
+                if segment.open_file is part.file:
+                    return partition, segment
+        return None
+
+    def doubt(self, partition: Partition, offset: int) -> asyncio.Future[None]:
+        """Somebody could not use what is at `offset`: look. The future ends when something was done."""
+        log = partition.log
+        if log.closed or not log.log_start_offset <= offset < log.end_offset:
+            nothing = self._runtime.loop.create_future()
+            nothing.set_result(None)
+            return nothing
+        segment = next(
+            (each for each in reversed(log.segments) if each.base_offset <= offset), log.segments[0]
+        )
+        segment.distrust()
+        return self._look(partition, ReadAhead(log, segment, offset, MAX_RANGE_BYTES))
+
+    def look_at(self, partition: Partition, segment: Segment, position: int) -> asyncio.Future[None]:
+        """The same of the batch at `position`. The future ends when something was done about it."""
+        segment.distrust()
+        return self._look(partition, ReadAhead.at(partition.log, segment, position))
+
+    def _look(self, partition: Partition, job: ReadAhead) -> asyncio.Future[None]:
+        name = partition.topic_partition
+        checking = self._checking.get(name)
+        if checking is not None:
+            return checking
+        over = self._checking[name] = self._runtime.loop.create_future()
+        future = self._runtime.loop.run_in_executor(None, job.run)
+
+        def on_done(done: asyncio.Future[None]) -> None:
+            self._checking.pop(name, None)
+            try:
+                self.on_read_ahead(partition, job, done.exception())
+            finally:
+                over.set_result(None)
+
+        future.add_done_callback(on_done)
+        return over
+
+    # --- what threads have found ---
+
+    def on_read_ahead(self, partition: Partition, job: ReadAhead, error: BaseException | None) -> None:
+        """A range was read from the disk, or could not be."""
+        log = job.log
+        if not job.holds:
+            return
+        if isinstance(error, OSError):
+            self.on_unreadable(partition, job.segment, error)
+        elif error is not None:
+            report(f"a check of {log.topic_partition}", error)
+        else:
+            for damage in job.done():
+                self.on_damage(partition, job.segment, damage)
+            if job.index_is_wrong and job.holds:
+                self._repair_index(partition, job.segment)
+
+    def on_unreadable(self, partition: Partition, segment: Segment, error: OSError) -> None:
+        """The file of a segment that is a part of its log cannot be opened or read."""
+        log = partition.log
+        if error.errno == errno.ENOENT:
+            end_offset = log.last_offset_of(segment) + 1
+            missing = Damage(0, segment.size, segment.base_offset, end_offset, "the file is missing")
+            self.on_damage(partition, segment, missing)
+        else:
+            # Not damaged but not to be had: as with every other error of a disk, all of it is out of use.
+            log.directory.fail(error, f"read {log.topic_partition}")
+
+    def on_damage(self, partition: Partition, segment: Segment, damage: Damage) -> None:
+        """Somebody has read it twice, and it is not what was written."""
+        log = partition.log
+        if log.closed:
+            return
+        self._runtime.metrics.scrub.damage_found += 1
+        path = segment.path(files.LOG)
+        told = {
+            "partition": str(partition.topic_partition),
+            "file": path,
+            "position": damage.position,
+            "offset": damage.offset,
+            "reason": damage.reason,
+        }
+        segment.read_state().note_damage(damage)
+        self._unmended[segment] = partition
+        if self.is_elsewhere(partition):
+            self._runtime.log.error("log segment damaged", **told)
+            error = CorruptLog(f"{path}: position {damage.position}: {damage.reason}")
+            if self._mending.begin(partition, segment, partial(self._not_mended, partition, error)):
+                self._look_again_later()  # it ends unheard if the log is truncated meanwhile
+            else:
+                self._give_up(partition, error)
+            return
+        self._runtime.log.error(
+            "log segment damaged; no other replica is in sync, the rest of the partition is served",
+            **told,
+            damaged_until=damage.end,
+            next_step=NEXT_STEP,
+        )
+        self._look_again_later()
+
+    def _look_again_later(self) -> None:
+        """A replica that comes into sync can mend it, and followers may wait behind the damage."""
+        if self._timer is None and not self._runtime.is_standalone:
+            self._timer = self._runtime.timers.after(
+                LOOK_AGAIN_SECONDS, "a look at damaged segments", self._look_again
+            )
+
+    def _look_again(self) -> None:
+        self._timer = None
+        self.consider_mending()
+        if self._still_unmended():
+            self._look_again_later()
+
+    def _not_mended(self, partition: Partition, error: CorruptLog, why: str) -> None:
+        name = str(partition.topic_partition)
+        self._runtime.log.warning("log segment repair failed", partition=name, error=why)
+        if self.is_elsewhere(partition):
+            self._give_up(partition, error)
+
+    async def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._leader_checks.stop()
+        await self._mending.stop()
+
+    def unmended(self) -> list[tuple[TopicPartition, Damage]]:
+        """Damaged ranges that readers are refused."""
+        return [
+            (partition.topic_partition, damage)
+            for segment, partition in self._still_unmended().items()
+            if not self._mending.is_under_way(segment)
+            for damage in _refused(partition.log, segment)
+        ]
+
+    def _still_unmended(self) -> dict[Segment, Partition]:
+        self._unmended = {
+            segment: partition
+            for segment, partition in self._unmended.items()
+            if _refused(partition.log, segment)
+        }
+        return self._unmended
+
+    def consider_mending(self) -> None:
+        """Another replica may have come into sync since damage was found."""
+        for segment, partition in list(self._still_unmended().items()):
+            if not self._mending.is_under_way(segment) and self.is_elsewhere(partition):
+                self._unmended.pop(segment, None)
+                self.on_damage(partition, segment, _refused(partition.log, segment)[0])
+
+    def is_elsewhere(self, partition: Partition) -> bool:
+        """Whether another broker has what is committed: it leads, or is alive and in the ISR, or eligible."""
+        if self._runtime.is_standalone:
+            return False
+        topic = self._metadata.image.topic_by_id(partition.topic_id)
+        if topic is None:
+            return False
+        index = partition.topic_partition.partition
+        others = {topic.leaders[index], *topic.isr(index), *topic.exceptional(index).elr}
+        others -= {self._runtime.broker_id, NO_BROKER}
+        return any(self._metadata.is_alive(other) for other in others)
+
+    def _repair_index(self, partition: Partition, segment: Segment) -> None:
+        """An index that leads astray is made again, in a thread."""
+        log = partition.log
+        repair = IndexRepair.take(log, segment)
+        if repair is None:
+            return
+        future = self._runtime.loop.run_in_executor(None, repair.run)
+
+        def on_done(done: asyncio.Future[None]) -> None:
+            error = done.exception()
+            if error is None:
+                fresh = repair.done(self._runtime.clock.wall_ms())
+                if fresh is not None and segment in self._unmended:
+                    # Damage was found meanwhile. Whoever mends the old object ends unheard.
+                    self._unmended[fresh] = self._unmended.pop(segment)
+            else:
+                self._runtime.log.error("index rebuild failed", file=segment.index.path, error=str(error))
+
+        future.add_done_callback(on_done)
+
+    def refuses_epoch(self, partition: Partition, leader_epoch: int) -> bool:
+        """Whether this replica cannot lead in an epoch, because its last batch says a later one. No checksum
+        covers that, and nothing behind it contradicts it. Good followers would cut off what is committed."""
+        log = partition.log
+        if self._runtime.is_standalone or log.latest_epoch <= leader_epoch:
+            return False
+        problem = f"{log.path} ends in leader epoch {log.latest_epoch}, and {leader_epoch} is the latest"
+        self._give_up(partition, CorruptLog(problem))
+        return True
+
+    def disagree(self, partition: Partition) -> None:
+        """The leader's log and this one are of different logs, as after files were swapped. The leader is in
+        sync, so it is believed; a member of the ISR gives up nothing."""
+        log = partition.log
+        if self._runtime.broker_id not in partition.isr and not log.closed:
+            self._runtime.loop.call_soon(self._give_up_log, partition, log)
+
+    def _give_up_log(self, partition: Partition, log: PartitionLog) -> None:
+        name = partition.topic_partition
+        if not log.closed and self._partitions.find(*name) is partition and log.truncation is None:
+            self._give_up(partition, CorruptLog(f"{log.path} does not agree with the log of its leader"))
+
+    def _give_up(self, partition: Partition, error: CorruptLog) -> None:
+        name = partition.topic_partition
+        self._runtime.log.error("partition quarantined", partition=str(name), error=str(error))
+        partition.resign()
+        self._replicas.unfollow(partition)
+        self._partitions.remove(name)
+        self._logs.quarantine(name, error)
+        topic = self._metadata.image.topic_by_id(partition.topic_id)
+        if topic is not None:
+            self._host(topic, [name.partition])
+
+    def may_begin_anew(self, topic: TopicImage, index: int) -> bool:
+        """Whether a quarantined replica may be set aside: somebody else leads, and has what is committed.
+
+        Otherwise the controller is told that this one is lost, so that it looks for another leader.
+        """
+        name = TopicPartition(topic.name, index)
+        if self._runtime.is_standalone:
+            return False
+        self._replicas.directories.declare(topic.topic_id, index, LOST)
+        leader = topic.leaders[index]
+        if leader in (NO_BROKER, self._runtime.broker_id) or self._runtime.broker_id in topic.isr(index):
+            return False
+        if topic.directory_of(index, self._runtime.broker_id) != LOST:
+            return False  # not before the controller knows: it must not count on the empty log
+        if not self._leader_checks.has_log(topic, index):
+            return False
+        try:
+            path = self._logs.set_quarantined_aside(name)
+        except StorageError as error:
+            self._runtime.log.error(
+                "quarantined partition not set aside", partition=str(name), error=str(error)
+            )
+            return False
+        self._runtime.log.warning(
+            "quarantined partition is fetched again from its leader", partition=str(name), old_files=path
+        )
+        return True

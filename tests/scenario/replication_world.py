@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import NamedTuple
 from uuid import UUID
 
-from headrace.broker.fetch.reading import PartitionAnswer, Reader, serve_replica
+from headrace.broker.fetch.read_result import PartitionAnswer
+from headrace.broker.fetch.reading import Reader, serve_replica
 from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError

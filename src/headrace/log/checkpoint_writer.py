@@ -1,4 +1,4 @@
-"""The four offset checkpoints of one log directory."""
+"""The four offset checkpoints of one log directory, and its claims, which are written with them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from threading import Lock
 
 from headrace.core.ids import TopicPartition
-from headrace.log import checkpoints, claims_file, files
-from headrace.log.claims_file import Claimed, ClaimsFile
+from headrace.log import checkpoints, files
+from headrace.log.claims_file import Claimed
 from headrace.log.directory import LogDirectory, Lowered
+from headrace.log.directory_claims import DirectoryClaims, claims_of
 from headrace.log.partition_log import PartitionLog
 from headrace.log.side_files import SideFiles
 from headrace.log.wholeness import Claims
@@ -27,34 +28,24 @@ class DirectoryCheckpoints:
 
     __slots__ = (
         "_cuts",
-        "_is_behind",
         "_lowered",
         "_said",
         "_writing",
-        "claimed",
+        "claims",
         "clean_offsets",
         "directory",
-        "found",
         "high_watermarks",
         "kept",
         "log_start_offsets",
         "recovery_points",
-        "written",
     )
 
     def __init__(self, directory: LogDirectory) -> None:
         self.directory = directory
+        self.claims = DirectoryClaims(directory)
         self.recovery_points: dict[TopicPartition, int] = {}
         self.log_start_offsets: dict[TopicPartition, int] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}
-        self.claimed: dict[TopicPartition, Claimed] | None = None
-        """What the file with the checksum says; None if there is none that can be read."""
-        self.written = 0
-        """Which version of that file is on the disk, or, if it is behind, which one the cluster knows."""
-        self.found = 0
-        """Which version was there at the start, before this process has written one."""
-        self._is_behind = False
-        """The cluster knows a later version than is on the disk: the next one is news whatever it says."""
         self.clean_offsets: dict[TopicPartition, int] = {}
         """Up to where each compacted log is clean."""
         self._cuts: dict[TopicPartition, int] = {}
@@ -73,31 +64,29 @@ class DirectoryCheckpoints:
         self.log_start_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.LOG_START_OFFSETS}")
         self.high_watermarks = checkpoints.load_offsets(disk, f"{path}/{checkpoints.HIGH_WATERMARKS}")
         self.clean_offsets = checkpoints.load_offsets(disk, f"{path}/{checkpoints.CLEAN_OFFSETS}")
-        said = claims_file.load(disk, path)
-        if said is not None:
-            self.claimed, self.written, self.found = dict(said.logs), said.written, said.written
+        self.claims.load()
 
     def claims_of(self, partition: TopicPartition, lost_nothing: bool, clean: bool = False) -> Claims:
         recovery_point = self.recovery_points.get(partition, 0)
-        if self.claimed is None:
+        if self.claims.logs is None:
             start = self.log_start_offsets.get(partition, 0)
             mark = self.high_watermarks.get(partition, 0)
             return Claims(recovery_point, start, mark, lost_nothing, start_is_proven=False)
-        known = self.claimed.get(partition, Claimed())
+        known = self.claims.logs.get(partition, Claimed())
         return Claims(
             recovery_point,
             known.log_start_offset,
             known.high_watermark,
             lost_nothing,
             first_batch=known.first_batch,
-            was_closed=clean and partition in self.claimed,
+            was_closed=clean and partition in self.claims.logs,
             side=known.side if clean else SideFiles(),
         )
 
     def known_watermarks(self) -> dict[TopicPartition, int]:
-        if self.claimed is None:
+        if self.claims.logs is None:
             return dict(self.high_watermarks)
-        return {partition: each.high_watermark for partition, each in self.claimed.items()}
+        return {partition: each.high_watermark for partition, each in self.claims.logs.items()}
 
     def take(
         self, logs: Sequence[PartitionLog], high_watermarks: Mapping[TopicPartition, int] | None
@@ -122,7 +111,7 @@ class DirectoryCheckpoints:
             starts,
             marks if high_watermarks is not None else None,
             raised,
-            self._claims_of(logs, marks),
+            claims_of(logs, marks),
         )
 
     def take_claims(
@@ -136,21 +125,7 @@ class DirectoryCheckpoints:
             for log in logs
             if log.topic_partition in high_watermarks and log.truncation is None
         }
-        return CheckpointJob(self, None, None, marks, (), self._claims_of(logs, marks))
-
-    @staticmethod
-    def _claims_of(
-        logs: Sequence[PartitionLog], marks: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, Claimed]:
-        return {
-            log.topic_partition: Claimed(
-                log.log_start_offset,
-                marks.get(log.topic_partition, 0),
-                log.first_batch,
-                log.side if log.closed else SideFiles(),
-            )
-            for log in logs
-        }
+        return CheckpointJob(self, None, None, marks, (), claims_of(logs, marks))
 
     def lower(self, lowered: Mapping[TopicPartition, Lowered]) -> None:
         """Durably, before the logs are cut: each file is written once for all of them. OSError if that cannot
@@ -159,13 +134,13 @@ class DirectoryCheckpoints:
             self._lowered.update(lowered)
             self._count_cuts(lowered)
         with self._writing:
-            if self.claimed is not None:
+            if self.claims.logs is not None:
                 said_of = {
-                    partition: self.claimed[partition].lowered(said[1], said[2])
+                    partition: self.claims.logs[partition].lowered(said[1], said[2])
                     for partition, said in lowered.items()
-                    if partition in self.claimed
+                    if partition in self.claims.logs
                 }
-                self._write_claims(self.claimed | said_of)
+                self.claims.write(self.claims.logs | said_of)
             points = {partition: said[0] for partition, said in lowered.items()}
             self._write_clean_offsets(_lowered(self.clean_offsets, points))
             self._write_recovery_points(_lowered(self.recovery_points, points))
@@ -183,7 +158,7 @@ class DirectoryCheckpoints:
     def knows(self, partition: TopicPartition) -> bool:
         """Whether a file says something of the partition, which holds for no other log of its name."""
         return (
-            partition in (self.claimed or ())
+            partition in (self.claims.logs or ())
             or partition in self.clean_offsets
             or partition in self.recovery_points
             or partition in self.log_start_offsets
@@ -201,8 +176,8 @@ class DirectoryCheckpoints:
         self.note_gone(partitions)
         gone = set(partitions)
         with self._writing:
-            if self.claimed is not None and not self.claimed.keys().isdisjoint(gone):
-                self._write_claims({each: said for each, said in self.claimed.items() if each not in gone})
+            if self.claims.logs is not None and not self.claims.logs.keys().isdisjoint(gone):
+                self.claims.write({each: said for each, said in self.claims.logs.items() if each not in gone})
             for known, write in (
                 (self.clean_offsets, self._write_clean_offsets),
                 (self.recovery_points, self._write_recovery_points),
@@ -237,7 +212,7 @@ class DirectoryCheckpoints:
     def write_claims(self, claimed: dict[TopicPartition, Claimed], *, with_marks: bool) -> None:
         """`with_marks` False: what was said of the high watermarks stands."""
         with self._writing:
-            known = self.claimed or {}
+            known = self.claims.logs or {}
             if not with_marks:
                 claimed = {
                     partition: said._replace(high_watermark=known.get(partition, Claimed()).high_watermark)
@@ -253,14 +228,14 @@ class DirectoryCheckpoints:
             for partition in self.kept:
                 if partition in known:
                     claimed.setdefault(partition, known[partition])
-                elif self.claimed is None and partition in self.high_watermarks:  # the file was lost
+                elif self.claims.logs is None and partition in self.high_watermarks:  # the file was lost
                     claimed.setdefault(partition, Claimed(high_watermark=self.high_watermarks[partition]))
-            self._write_claims(claimed)
+            self.claims.write(claimed)
 
     def correct_claims(self, logs: Iterable[PartitionLog]) -> None:
         """At the start: what a loss of power took is not claimed any more, as other records may take its
         place before the next checkpoint."""
-        if self.claimed is None:
+        if self.claims.logs is None:
             return
         with self._writing:
             found = {
@@ -268,25 +243,9 @@ class DirectoryCheckpoints:
                     said.log_start_offset, min(said.high_watermark, log.end_offset), log.first_batch
                 )
                 for log in logs
-                if (said := self.claimed.get(log.topic_partition)) is not None
+                if (said := self.claims.logs.get(log.topic_partition)) is not None
             }
-            self._write_claims(self.claimed | found)
-
-    def raise_version(self, told: int) -> bool:
-        """The cluster knows the version `told`: the next one is above it. True if that at the start was
-        older."""
-        if self.written < told:
-            self.written, self._is_behind = told, True
-        return self.found < told
-
-    def _write_claims(self, claimed: dict[TopicPartition, Claimed]) -> None:
-        if claimed == self.claimed and not self._is_behind:
-            return
-        said = claims_file.encode(ClaimsFile(self.written + 1, claimed))
-        files.replace(self.directory.disk, f"{self.directory.path}/{claims_file.NAME}", said, sync=True)
-        self.claimed = claimed
-        self.written += 1
-        self._is_behind = False
+            self.claims.write(self.claims.logs | found)
 
     def take_clean_offset(self, log: PartitionLog, offset: int) -> CleanOffsetJob:
         """Everything below `offset` is compacted. To be run once what the cleaner has swapped is in place."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import errno
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -192,6 +192,17 @@ class LogDirectory:
         lent.append(holder)
         if len(lent) > self.max_open:
             lent.popleft().release()
+
+
+def online_among(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
+    return [directory for directory in directories if directory.is_online]
+
+
+def require_one_online(directories: Sequence[LogDirectory]) -> None:
+    if not online_among(directories):
+        raise StorageError(
+            "no log directory can be used: " + "; ".join(str(each.failure) for each in directories)
+        )
 
 
 def _no_checkpoint(lowered: Mapping[TopicPartition, Lowered]) -> None:

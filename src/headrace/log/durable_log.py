@@ -158,9 +158,10 @@ class DurableLog(SegmentChain):
         self.folder.jumps = jumps
         self.folder.drop_jumps([jump for jump in jumps if jump[1] > self.end_offset])
         if is_whole:
-            self.closed_at = self.indexes_synced_at = self.end_offset
+            self.indexes_synced_at = self.end_offset
+            self.at_stop = self.at_stop._replace(end_offset=self.end_offset)
         if side is not None:
-            self.side = side
+            self.at_stop = self.at_stop._replace(side=side)
 
     # --- the end ---
 
@@ -169,12 +170,12 @@ class DurableLog(SegmentChain):
         if self.closed:
             return
         if (
-            self.closed_at == self.end_offset
+            self.at_stop.end_offset == self.end_offset
             and self.dirty_since_ms < 0
             and not self.truncations
             and not self.epochs.unsynced
         ):
-            if not self.side.is_known:
+            if not self.at_stop.side.is_known:
                 self._note_side_files()
             self.abandon()  # nothing has changed since a clean stop: the files are as they should be
             return
@@ -193,7 +194,8 @@ class DurableLog(SegmentChain):
         self.abandon()
 
     def _note_side_files(self) -> None:
-        self.side = self.manifest.beside(self._active.base_offset, self.end_offset)
+        side = self.manifest.beside(self._active.base_offset, self.end_offset)
+        self.at_stop = self.at_stop._replace(side=side)
 
     def abandon(self) -> None:
         """Let go of every descriptor and do nothing more: the directory is offline, or the log is deleted."""

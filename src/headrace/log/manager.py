@@ -1,6 +1,6 @@
 """All logs of a broker, over several directories.
 
-The manager decides which directory a new partition goes to, opens everything at start (with threads), writes
+The manager decides which directory a new partition goes to, opens everything at start (start.py), writes
 the checkpoints, and keeps the others going when one directory fails. A directory belongs to one process: it
 holds a lock on its `.lock` file.
 
@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.core.errors import CorruptLog, StorageError, UnknownTopicOrPartition
@@ -21,21 +19,14 @@ from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import checkpoints, files
 from headrace.log.checkpoint_writer import CheckpointJob, DirectoryCheckpoints
-from headrace.log.directory import MAX_OPEN_SEGMENTS, LogDirectory
+from headrace.log.directory import MAX_OPEN_SEGMENTS, LogDirectory, online_among, require_one_online
 from headrace.log.directory_identity import DirectoryIdentity, adopt_directory
 from headrace.log.empty_log import empty_log
 from headrace.log.os_disk import descriptor_limit
 from headrace.log.partition_log import PartitionLog
-from headrace.log.recovery import open_log
 from headrace.log.removals import Removals
-from headrace.log.wholeness import ALL_ON, Claims, Wholeness
-
-if TYPE_CHECKING:
-    from headrace.config.topic import TopicConfig
-
-
-ConfigOf = Callable[[str], "TopicConfig"]
-"""The effective configuration of a topic, by its name."""
+from headrace.log.start import ConfigOf, Start
+from headrace.log.wholeness import ALL_ON, Wholeness
 
 
 class LogManager:
@@ -97,7 +88,7 @@ class LogManager:
             directory.wholeness = wholeness
             directory.lower_checkpoints = self._checkpoints[directory.path].lower
         self.removals = Removals(disk, new_uuid, self._checkpoints)
-        self._require_one_online()
+        require_one_online(self.directories)
 
     # --- start ---
 
@@ -114,151 +105,29 @@ class LogManager:
         `host_stayed_up` says of the path of a directory that nothing can be lost that was written there.
         `expect_folders`: a log that a checkpoint knows, and that has no folder, is damaged like any other.
         """
-        jobs, clean_epochs, expected = [], [], []
-        for directory in self.online():
-            try:
-                clean = self._begin(directory)
-                names = self.disk.list(directory.path)
-            except OSError as error:
-                directory.fail(error, "read it", half_done=True)
-                continue
-            clean_epochs.append(None if clean is None else clean.broker_epoch)
-            lost_nothing = clean is not None or host_stayed_up(directory.path)
-            jobs += self._jobs(directory, names, clean, lost_nothing, now_ms)
-            expected.append((self._checkpoints[directory.path], lost_nothing))
-        if clean_epochs and all(epoch is not None for epoch in clean_epochs):
-            self.broker_epoch_at_stop = max(epoch for epoch in clean_epochs if epoch is not None)
-        self._run(jobs, progress)
-        self._require_one_online()
-        if expect_folders and len(expected) == len(self.directories):
-            for saved, lost_nothing in expected:
-                self._quarantine_missing(saved, lost_nothing)
-        watermarks: dict[TopicPartition, int] = {}
-        for directory in self.online():
-            saved = self._checkpoints[directory.path]
-            watermarks.update(saved.known_watermarks())
-            logs = [log for log in self.logs.values() if log.directory is directory]
-            try:
-                saved.write_recovery_points({log.topic_partition: log.recovery_point for log in logs})
-                saved.drop_clean_offsets_beyond(logs)
-                saved.correct_claims(logs)
-                self.disk.sync_dir(directory.path)
-            except OSError as error:
-                directory.fail(error, "write its checkpoint", half_done=True)
+        start = Start(
+            self.directories,
+            self._checkpoints,
+            self.removals,
+            self._config_of,
+            self.logs,
+            self.quarantined,
+            self.rebuilt,
+        )
+        watermarks = start.open_all(
+            now_ms, progress, self.threads_per_directory, host_stayed_up, expect_folders=expect_folders
+        )
+        self.broker_epoch_at_stop = start.broker_epoch_at_stop
         return watermarks
-
-    def _quarantine_missing(self, saved: DirectoryCheckpoints, lost_nothing: bool) -> None:
-        """Not all that a checkpoint knows was made durable before a loss of power: what was synced was."""
-        for partition in saved.expected(synced_only=not lost_nothing):
-            if partition not in self.logs and partition not in self.quarantined:
-                path = f"{saved.directory.path}/{partition}"
-                self._quarantine(
-                    partition, CorruptLog(f"{path} is missing; restore it from a replica or a backup"), saved
-                )
-
-    def _begin(self, directory: LogDirectory) -> checkpoints.CleanStop | None:
-        """Read the checkpoints. What a clean stop said, or None; its file goes at once."""
-        self._checkpoints[directory.path].load()
-        path = f"{directory.path}/{checkpoints.CLEAN_SHUTDOWN}"
-        try:
-            stop = checkpoints.parse_clean_shutdown(files.read_all(self.disk, path))
-        except FileNotFoundError:
-            return None
-        self.disk.remove(path)
-        self.disk.sync_dir(directory.path)
-        return stop
-
-    def _jobs(
-        self,
-        directory: LogDirectory,
-        names: Iterable[str],
-        clean: checkpoints.CleanStop | None,
-        lost_nothing: bool,
-        now_ms: int,
-    ) -> list[Callable[[], None]]:
-        jobs: list[Callable[[], None]] = []
-        saved = self._checkpoints[directory.path]
-        for name in names:
-            path = f"{directory.path}/{name}"
-            if name.endswith(files.DELETED_DIRECTORY):
-                self.removals.found(directory, path, now_ms)
-                continue
-            partition = files.parse_directory(name)
-            if partition is None or not self.disk.is_dir(path):
-                continue
-            # What was damaged at a clean stop is looked at again: it may have been mended meanwhile.
-            is_clean = clean is not None and partition not in clean.quarantined
-            claims = saved.claims_of(partition, lost_nothing, is_clean)
-            jobs.append(partial(self._open_one, directory, path, partition, claims, is_clean, now_ms))
-        return jobs
-
-    def _open_one(
-        self,
-        directory: LogDirectory,
-        path: str,
-        partition: TopicPartition,
-        claims: Claims,
-        clean: bool,
-        now_ms: int,
-    ) -> None:
-        config = self._config_of(partition.topic)
-        try:
-            log = open_log(
-                directory,
-                path,
-                partition,
-                config,
-                claims,
-                clean=clean,
-                now_ms=now_ms,
-                on_rebuilt=self.rebuilt.append,
-            )
-        except CorruptLog as error:
-            self._quarantine(partition, error, self._checkpoints[directory.path])
-            return
-        except StorageError:
-            return  # the directory is offline, and said so
-        if partition in self.logs or partition in self.quarantined:
-            other = self.logs[partition].path if partition in self.logs else "another directory"
-            twice = f"{partition} is in {path} and in {other}: move one of them away, then restart the broker"
-            self._quarantine(partition, CorruptLog(twice), *self._checkpoints.values())
-            self.logs.pop(partition, None)
-            return
-        self.logs[partition] = log
-
-    def _quarantine(self, partition: TopicPartition, error: CorruptLog, *saved: DirectoryCheckpoints) -> None:
-        self.quarantined[partition] = error
-        for checkpoint in saved:
-            checkpoint.kept.add(partition)
-
-    def _run(self, jobs: Sequence[Callable[[], None]], progress: Callable[[int, int], None] | None) -> None:
-        threads = self.threads_per_directory * max(len(self.online()), 1)
-        if threads <= 1 or len(jobs) <= 1:
-            for count, job in enumerate(jobs, 1):
-                job()
-                if progress is not None:
-                    progress(count, len(jobs))
-            return
-        with ThreadPoolExecutor(threads, thread_name_prefix="log-recovery") as pool:
-            for count, future in enumerate([pool.submit(job) for job in jobs], 1):
-                future.result()
-                if progress is not None:
-                    progress(count, len(jobs))
 
     # --- directories ---
 
     def online(self) -> list[LogDirectory]:
-        return [directory for directory in self.directories if directory.is_online]
-
-    def _require_one_online(self) -> None:
-        if not self.online():
-            raise StorageError(
-                "no log directory can be used: " + "; ".join(str(each.failure) for each in self.directories)
-            )
+        return online_among(self.directories)
 
     def _place(self) -> LogDirectory:
         """The working directory with the fewest partitions; the first of them, if there are several."""
-        self._require_one_online()
+        require_one_online(self.directories)
         if len(self.online()) == 1:
             return self.online()[0]
         counts = {directory.path: 0 for directory in self.online()}
@@ -321,7 +190,8 @@ class LogManager:
         """Serve a partition no longer, because it is damaged, and leave its files as they are."""
         log = self.logs.pop(partition)
         log.abandon()
-        self._quarantine(partition, error, self._checkpoints[log.directory.path])
+        self.quarantined[partition] = error
+        self._checkpoints[log.directory.path].kept.add(partition)
 
     def set_quarantined_aside(self, partition: TopicPartition) -> str:
         """Make room for a new log of a damaged partition: its files stay, under another name.
@@ -404,11 +274,11 @@ class LogManager:
     @property
     def have_claims(self) -> bool:
         """Whether each working directory said at the start, with a checksum, what it holds."""
-        return all(self._checkpoints[each.path].claimed is not None for each in self.online())
+        return all(self._checkpoints[each.path].claims.logs is not None for each in self.online())
 
     def versions(self) -> dict[UUID, int]:
         """Of what each working directory claims, as it is on its disk."""
-        return {each.uuid: self._checkpoints[each.path].written for each in self.online()}
+        return {each.uuid: self._checkpoints[each.path].claims.written for each in self.online()}
 
     def raise_versions(self, known: Mapping[UUID, int]) -> list[LogDirectory]:
         """The directories that had an older version at the start than is known. Their next one is above
@@ -416,7 +286,7 @@ class LogManager:
         return [
             directory
             for directory in self.online()
-            if self._checkpoints[directory.path].raise_version(known.get(directory.uuid, 0))
+            if self._checkpoints[directory.path].claims.raise_version(known.get(directory.uuid, 0))
         ]
 
     def shut_down(

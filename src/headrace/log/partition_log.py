@@ -21,6 +21,7 @@ from headrace.log import retention
 from headrace.log.claims_file import first_checksum
 from headrace.log.descriptors import is_lack_of_descriptors
 from headrace.log.log_reads import LogReads
+from headrace.log.producer_entry import RememberedBatch
 from headrace.log.producer_replay import take_over
 from headrace.log.retention import RetentionJob
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
@@ -74,9 +75,7 @@ class PartitionLog(LogReads):
         if has_producer and from_client:
             known = self.producers.check(header)
             if known is not None:
-                return AppendResult(
-                    known.first_offset, known.last_offset, -1, self.log_start_offset, duplicate=True
-                )
+                return self._already_there(known)
         elif has_producer and not header[5] & CONTROL_FLAG:
             self.producers.check_own(header)
         size = header[1] + LOG_OVERHEAD
@@ -115,6 +114,10 @@ class PartitionLog(LogReads):
             self.mark_unsynced(now_ms)
         stamped = max_timestamp if self._rules.log_append_time else -1
         return _NEW(AppendResult, (base_offset, last_offset, stamped, self.log_start_offset, False))
+
+    def _already_there(self, known: RememberedBatch) -> AppendResult:
+        """A batch that its producer has sent once more is answered as it was."""
+        return AppendResult(known.first_offset, known.last_offset, -1, self.log_start_offset, duplicate=True)
 
     def _not_appended(self, segment: Segment, base_offset: int, size: int, error: OSError) -> StorageError:
         """If the disk had no room for all of `size` bytes, what is there of them is cut off again: it is as

@@ -25,7 +25,7 @@ from headrace.log.manifest import Contents, Manifest
 from headrace.log.producer_entry import ProducerEntry
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
-from headrace.log.side_files import SideFiles
+from headrace.log.side_files import AtStop
 from headrace.log.validation import AppendRules
 from headrace.protocol.batch import HEADER_SIZE, read_header
 
@@ -60,8 +60,8 @@ class SegmentChain:
         "_roll_waits",
         "_rules",
         "_unsynced",
+        "at_stop",
         "closed",
-        "closed_at",
         "config",
         "directory",
         "dirty_since_ms",
@@ -80,7 +80,6 @@ class SegmentChain:
         "producers",
         "recovery_point",
         "segments",
-        "side",
         "synced_offset",
         "topic_id",
         "topic_partition",
@@ -145,10 +144,7 @@ class SegmentChain:
         """A flush that was taken before a truncation must not move the recovery point past it."""
         self.truncation: Truncation | None = None
         """The one that is under way: until it is done, nobody else touches the log."""
-        self.closed_at = -1
-        """The end offset at which an earlier clean stop left these files; -1 if none did."""
-        self.side = SideFiles()
-        """Beside the active segment at a clean stop: at `closed_at`, or when it is closed."""
+        self.at_stop = AtStop()
         self.update_config(config)
 
     def require_open(self) -> None:

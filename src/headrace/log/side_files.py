@@ -32,6 +32,15 @@ class SideFiles(NamedTuple):
         return self.aborted != UNKNOWN
 
 
+class AtStop(NamedTuple):
+    """How a clean stop leaves the files of a log."""
+
+    end_offset: int = -1
+    """Where the log ended when an earlier one left them; -1 if none did."""
+    side: SideFiles = SideFiles()
+    """Beside the active segment: as of `end_offset`, or of when the log is closed."""
+
+
 class Expected(NamedTuple):
     """What was noted of the files of a log that is opened."""
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.core.errors import HeadraceError, TooSlow
 from headrace.network.outbox import Outbox
 from headrace.network.partial_frame import LENGTH_SIZE, PartialFrame, checked_size, readable_bytes
-from headrace.network.response import DelayedResponse, NoResponse, Part, Response, bytes_in_memory
+from headrace.network.response import DelayedResponse, NoResponse, Response, bytes_in_memory
 
 if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
@@ -200,7 +200,8 @@ class Connection:
                 at = start + length
                 answer = handler(self, view[start:at])
                 if at == end and type(answer) is list and self._slots is None and self._outbox.is_empty:
-                    self._send_now(answer)
+                    if not self._outbox.send_now(answer):
+                        self._flush()
                     return
                 self._take_answer(answer)
                 if self._outbox.queued_bytes > FLUSH_BYTES and not self._outbox.flush():
@@ -209,22 +210,6 @@ class Connection:
             self._serving = False
         if at < end and not self.closed:
             self._keep(view[at:end])
-        self._flush()
-
-    def _send_now(self, parts: list[Part]) -> None:
-        """The only answer that is due: try the socket before queueing anything."""
-        if len(parts) == 1:
-            part = parts[0]
-            if type(part) is bytes:
-                try:
-                    sent = self._sock.send(part)
-                except (BlockingIOError, InterruptedError):
-                    sent = 0
-                self.meter.bytes_out += sent
-                if sent == len(part):
-                    return
-                parts = [memoryview(part)[sent:]]
-        self._outbox.put(parts)
         self._flush()
 
     def _keep(self, rest: memoryview) -> None:

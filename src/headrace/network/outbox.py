@@ -86,6 +86,22 @@ class Outbox:
             if not isinstance(part, FileRange):
                 self.queued_bytes += len(part)
 
+    def send_now(self, parts: list[Part]) -> bool:
+        """The only answer that is due: try the socket before queueing anything. False: flush what is left."""
+        if len(parts) == 1:
+            part = parts[0]
+            if type(part) is bytes:
+                try:
+                    sent = self._sock.send(part)
+                except (BlockingIOError, InterruptedError):
+                    sent = 0
+                self._meter.bytes_out += sent
+                if sent == len(part):
+                    return True
+                parts = [memoryview(part)[sent:]]
+        self.put(parts)
+        return False
+
     def flush(self) -> bool:
         """Send as much as the socket takes; True when nothing is left. OSError when the peer is gone."""
         parts = self._parts

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from headrace.core.errors import NotLeader, UnknownLeaderEpoch
+from headrace.core.errors import NotEnoughReplicasAfterAppend, NotLeader, UnknownLeaderEpoch
+from headrace.log.partition_log import PartitionLog
 from headrace.replication.assignment import UNKNOWN_BROKER_EPOCH, Assignment, IsrProposal
 from headrace.replication.progress import NEVER, FollowerProgress
 from headrace.replication.safeguards import Safeguards
-from headrace.replication.waiting import DelayedAcknowledgements
+from headrace.replication.waiting import DelayedAcknowledgements, decide
 
 BrokerState = Callable[[int], int | None]
 """The broker epoch under which a broker is registered now; None if it may not join an ISR: it is unknown,
@@ -230,3 +231,14 @@ class LeaderTerm:
         if not definite and self._safeguards.unknown_isr_stays:
             self._unsettled.update(dict.fromkeys(proposal.isr))
         self._recount()
+
+    # --- acknowledgements --------------------------------------------------------------------------------
+
+    def acknowledge(self, high_watermark: int, log: PartitionLog) -> None:
+        """Tell those whose batches are committed now."""
+        for _, waiter, token in self.delayed.take(high_watermark):
+            if self.meets_min_isr(log.config.min_insync_replicas):
+                decide(waiter, token, None)
+            else:
+                late = NotEnoughReplicasAfterAppend(f"{log.topic_partition} lost replicas meanwhile")
+                decide(waiter, token, late)

@@ -1,7 +1,7 @@
 """One partition on this broker: which part it plays, and what it does in that part.
 
 Only a committed row changes the part (`assign`). A leader appends and moves the high watermark (leading.py);
-a follower copies its leader (following.py). Both serve readers up to their own high watermark.
+a follower copies its leader (copying.py, following.py). Both serve readers up to their own high watermark.
 
 Nothing here waits: whoever has to is told later (waiting.py). Time is an argument.
 """
@@ -12,22 +12,18 @@ from collections.abc import Callable
 from typing import Final
 from uuid import UUID
 
-from headrace.core.errors import (
-    NotEnoughReplicas,
-    NotEnoughReplicasAfterAppend,
-    NotLeader,
-    OffsetOutOfRange,
-)
+from headrace.core.errors import NotEnoughReplicas, NotLeader, OffsetOutOfRange
 from headrace.core.ids import TopicPartition
 from headrace.log.partition_log import AppendResult, PartitionLog
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.batch import CONTROL_FLAG, BatchHeader
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import NO_LEADER, Assignment, IsrProposal
+from headrace.replication.copying import CopyingReplica
 from headrace.replication.following import FetchOutcome, FetchPosition, Following
 from headrace.replication.high_watermark import committed_bytes, committed_end
 from headrace.replication.leading import BrokerState, LeaderTerm, Situation
-from headrace.replication.replica import Replica, Role
+from headrace.replication.replica import Role
 from headrace.replication.safeguards import ALL_ON, Safeguards
 from headrace.replication.waiting import EVERYTHING, CommitWaiter, decide, tell_append
 
@@ -36,12 +32,11 @@ MOST_DISAGREEMENTS: Final = 5
 """In a row, with pauses that grow: until then the leader may find that it is the one with damage."""
 
 
-class Partition(Replica):
+class Partition(CopyingReplica):
     """Invariant: at most one of `_term` and `_following` is there, as `role` says."""
 
     __slots__ = (
         "_earlier_term",
-        "_following",
         "_later",
         "_term",
         "on_disagreement",
@@ -69,7 +64,6 @@ class Partition(Replica):
         """Told when the leader's log and this one are of different logs, as often as it is seen."""
         self._term: LeaderTerm | None = None
         self._earlier_term: LeaderTerm | None = None
-        self._following: Following | None = None
         self._later: tuple[Assignment, int] | None = None
         """A row that came while the log was being truncated, and the own id: for `on_truncated`."""
         log.on_synced = self.on_synced
@@ -217,7 +211,7 @@ class Partition(Replica):
         else:
             term.delayed.add(end_offset, waiter, token)
             if end_offset <= self.high_watermark:
-                self._acknowledge(term)
+                term.acknowledge(self.high_watermark, self.log)
 
     def on_replica_fetch(
         self, replica_id: int, broker_epoch: int, fetch_offset: int, now: float, log_start_offset: int = -1
@@ -268,7 +262,7 @@ class Partition(Replica):
 
     def _on_advanced(self, term: LeaderTerm, size: int) -> None:
         if len(term.delayed):
-            self._acknowledge(term)
+            term.acknowledge(self.high_watermark, self.log)
         self._tell_committed(size)
 
     def _own_end(self) -> int:
@@ -279,14 +273,6 @@ class Partition(Replica):
         if self.must_sync_before_ack and self._safeguards.sync_before_ack:
             return log.synced_offset
         return log.end_offset
-
-    def _acknowledge(self, term: LeaderTerm) -> None:
-        for _, waiter, token in term.delayed.take(self.high_watermark):
-            if term.meets_min_isr(self.log.config.min_insync_replicas):
-                decide(waiter, token, None)
-            else:
-                late = NotEnoughReplicasAfterAppend(f"{self.topic_partition} lost replicas meanwhile")
-                decide(waiter, token, late)
 
     def proposed_isr(self, now: float, lag_seconds: float, broker_state: BrokerState) -> IsrProposal | None:
         """Which ISR to ask the controller for now (rules 4, 10 and 12); None if none, or if one is asked for.
@@ -328,16 +314,6 @@ class Partition(Replica):
 
     # --- following ---------------------------------------------------------------------------------------
 
-    def fetch_position(self) -> FetchPosition | None:
-        """What to ask the leader for; None if there is no leader to ask, what came last is not synced, or the
-        log is being truncated."""
-        following = self._following
-        if following is None or self.is_offline or self.log.truncation is not None:
-            return None
-        if self.must_sync_before_ack and self._safeguards.sync_before_ack:
-            return None
-        return following.position()
-
     def on_fetched(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> FetchOutcome:
         """The leader's answer to a fetch that said `sent`. Raises StorageError if the disk fails."""
         following = self._following
@@ -349,23 +325,6 @@ class Partition(Replica):
         elif following.disagreements >= MOST_DISAGREEMENTS and self.on_disagreement is not None:
             self.on_disagreement(self)
         return outcome
-
-    def _on_copied(self, following: Following, data: FetchedPartitionData, outcome: FetchOutcome) -> None:
-        log = self.log
-        size = len(data.records)
-        self.metrics.replication_bytes_in += size
-        if outcome == FetchOutcome.APPENDED and self._replica_readers:
-            tell_append(self._replica_readers, size)
-        following.leader_high_watermark = data.high_watermark
-        following.uncommitted_bytes += size
-        high_watermark = min(data.high_watermark, log.end_offset)
-        # The leader deletes records by its log start; a follower must not keep them longer. The log start
-        # moves first: below it may lie records of an epoch that never committed them, and the high watermark
-        # would vouch for them.
-        start = min(data.log_start_offset, max(high_watermark, self.high_watermark))
-        if start > log.log_start_offset:
-            log.delete_records_before(start)
-        self._follow_high_watermark(following, high_watermark)
 
     def on_truncated(self, now: float, now_ms: int) -> None:
         """The log's truncation was run. What the metadata said meanwhile holds now."""
@@ -388,31 +347,6 @@ class Partition(Replica):
             outcome = following.append(held.records, now_ms)
             if outcome <= FetchOutcome.APPENDED:
                 self._on_copied(following, held, outcome)
-
-    @property
-    def lag(self) -> int:
-        """Records that this replica is behind what is committed, as far as it knows; 0 while it leads."""
-        following = self._following
-        return 0 if following is None else max(0, following.leader_high_watermark - self.log.end_offset)
-
-    @property
-    def corrupt_answers(self) -> int:
-        return 0 if self._following is None else self._following.corrupt_answers
-
-    def _follow_high_watermark(self, following: Following, offset: int) -> None:
-        before = self.high_watermark
-        if offset > before or before > self.log.end_offset:
-            size = committed_bytes(following.uncommitted_bytes, offset - before, self.log.end_offset - before)
-            following.uncommitted_bytes -= size
-            self.high_watermark = offset
-            self.log.producers.settle(offset)
-            self._tell_committed(size or 1)
-
-    def on_extended(self, size: int) -> None:
-        """For the log of the metadata, which others append to, and only with what is committed."""
-        self.high_watermark = self.log.end_offset
-        tell_append(self._replica_readers, size)
-        self._tell_committed(size)
 
     # --- reading -----------------------------------------------------------------------------------------
 

@@ -16,103 +16,9 @@ from random import Random
 from typing import Final, NamedTuple
 
 from headrace.core.ports import Buffer, SyncFailed
+from headrace.testing.disk_nodes import SECTOR_BYTES, Content, Folder, resize
 
-SECTOR_BYTES: Final = 512
 _NO_LIMIT: Final = 1 << 60
-
-
-class _Content:
-    """The bytes of one file: as the program sees them, and as the disk has them."""
-
-    __slots__ = ("cached", "dirty", "durable", "is_resident", "modified_ms")
-
-    def __init__(self, now_ms: int) -> None:
-        self.cached = bytearray()
-        self.durable = bytearray()
-        self.dirty: set[int] = set()
-        self.modified_ms = now_ms
-        self.is_resident = True
-        """Whether it can be read without waiting for the disk. It can after it was read once."""
-
-    def touch(self, start: int, end: int) -> None:
-        if end > start:
-            self.dirty.update(range(start // SECTOR_BYTES, (end - 1) // SECTOR_BYTES + 1))
-
-    def sync(self) -> None:
-        _resize(self.durable, len(self.cached))
-        for sector in self.dirty:
-            at = sector * SECTOR_BYTES
-            self.durable[at : at + SECTOR_BYTES] = self.cached[at : at + SECTOR_BYTES]
-        self.dirty.clear()
-
-    def crash(self, random: Random, keep: float) -> None:
-        """`keep` is how likely an unsynced sector is to have reached the disk."""
-        short, long = sorted((len(self.durable), len(self.cached)))
-        size = random.choice((len(self.durable), len(self.cached), random.randint(short, long)))
-        if keep == 1.0:
-            size = len(self.cached)
-        _resize(self.durable, size)
-        for sector in sorted(self.dirty):
-            at = sector * SECTOR_BYTES
-            if random.random() < keep:
-                part = self.cached[at : min(at + SECTOR_BYTES, size)]
-                self.durable[at : at + len(part)] = part
-        self.cached = bytearray(self.durable)
-        self.dirty.clear()
-
-
-class _Folder:
-    """Names in one directory: as the program sees them, as the disk has them, and the steps in between."""
-
-    __slots__ = ("durable", "names", "pending")
-
-    def __init__(self) -> None:
-        self.names: dict[str, _Content | _Folder] = {}
-        self.durable: dict[str, _Content | _Folder] = {}
-        self.pending: list[tuple[str | None, str | None, _Content | _Folder | None]] = []
-
-    def put(self, name: str, node: _Content | _Folder) -> None:
-        self._do((None, name, node))
-
-    def drop(self, name: str) -> None:
-        self._do((name, None, None))
-
-    def rename(self, old: str, new: str) -> None:
-        self._do((old, new, self.names[old]))
-
-    def _do(self, step: tuple[str | None, str | None, _Content | _Folder | None]) -> None:
-        _apply(self.names, step)
-        self.pending.append(step)
-
-    def sync(self) -> None:
-        self.durable = dict(self.names)
-        self.pending.clear()
-
-    def crash(self, random: Random, keep: float) -> None:
-        kept = len(self.pending) if keep == 1.0 else random.randint(0, len(self.pending))
-        for step in self.pending[:kept]:
-            _apply(self.durable, step)
-        self.names = dict(self.durable)
-        self.pending.clear()
-        for node in self.names.values():
-            node.crash(random, keep)
-
-
-def _apply(
-    names: dict[str, _Content | _Folder], step: tuple[str | None, str | None, _Content | _Folder | None]
-) -> None:
-    old, new, node = step
-    if old is not None:
-        names.pop(old, None)
-    if new is not None and node is not None:
-        names[new] = node
-
-
-def _resize(data: bytearray, size: int) -> None:
-    if len(data) > size:
-        del data[size:]
-    else:
-        data.extend(bytes(size - len(data)))
 
 
 class Fault(NamedTuple):
@@ -126,13 +32,13 @@ class Fault(NamedTuple):
 class SimulatedFile:
     __slots__ = ("_content", "_disk", "_generation", "_path")
 
-    def __init__(self, disk: SimulatedDisk, path: str, content: _Content) -> None:
+    def __init__(self, disk: SimulatedDisk, path: str, content: Content) -> None:
         self._disk = disk
         self._path = path
         self._content = content
         self._generation = disk.generation
 
-    def _use(self, operation: str) -> _Content:
+    def _use(self, operation: str) -> Content:
         if self._generation != self._disk.generation:
             raise OSError(errno.EBADF, "the file was closed, or open before the crash", self._path)
         self._disk.meet_faults(operation, self._path)
@@ -166,7 +72,7 @@ class SimulatedFile:
         if end - room > position:
             if len(content.cached) < position:
                 content.touch(len(content.cached), position)
-                _resize(content.cached, position)
+                resize(content.cached, position)
             content.cached[position : end - room] = bytes(data)[: len(data) - room]
             content.touch(position, end - room)
             content.modified_ms = self._disk.now_ms
@@ -179,7 +85,7 @@ class SimulatedFile:
     def truncate(self, size: int) -> None:
         content = self._use("truncate")
         content.touch(min(size, len(content.cached)), max(size, len(content.cached)))
-        _resize(content.cached, size)
+        resize(content.cached, size)
         content.dirty = {sector for sector in content.dirty if sector * SECTOR_BYTES < size}
         content.modified_ms = self._disk.now_ms
 
@@ -209,11 +115,11 @@ class SimulatedDisk:
         """Beginnings of paths of which nothing is in memory."""
         self.is_unseen = False
         """Whoever reads is not of the program: it is told of nothing that has left memory."""
-        self._changed: dict[_Content, None] = {}
+        self._changed: dict[Content, None] = {}
         self.failed_syncs: dict[str, None] = {}
         """Files that a fault kept from being synced."""
         self.free = _NO_LIMIT
-        self._root = _Folder()
+        self._root = Folder()
 
     # --- what tests do to it ---
 
@@ -259,8 +165,8 @@ class SimulatedDisk:
         self.make_dirs(path.rpartition("/")[0])
         folder, name = self._parent(path)
         node = folder.names.get(name)
-        if not isinstance(node, _Content):
-            node = _Content(self.now_ms)
+        if not isinstance(node, Content):
+            node = Content(self.now_ms)
             folder.put(name, node)
             folder.durable[name] = node
         node.cached[:] = data
@@ -313,9 +219,9 @@ class SimulatedDisk:
         if node is None:
             if not create:
                 raise _missing(path)
-            node = _Content(self.now_ms)
+            node = Content(self.now_ms)
             folder.put(name, node)
-        if isinstance(node, _Folder):
+        if isinstance(node, Folder):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         return SimulatedFile(self, path, node)
 
@@ -323,7 +229,7 @@ class SimulatedDisk:
         return self._find(path) is not None
 
     def is_dir(self, path: str) -> bool:
-        return isinstance(self._find(path), _Folder)
+        return isinstance(self._find(path), Folder)
 
     def list(self, path: str) -> Sequence[str]:
         self.meet_faults("list", path)
@@ -335,9 +241,9 @@ class SimulatedDisk:
         for name in _parts(path):
             node = folder.names.get(name)
             if node is None:
-                node = _Folder()
+                node = Folder()
                 folder.put(name, node)
-            if not isinstance(node, _Folder):
+            if not isinstance(node, Folder):
                 raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
             folder = node
 
@@ -390,33 +296,33 @@ class SimulatedDisk:
 
     # --- finding things ---
 
-    def _find(self, path: str) -> _Content | _Folder | None:
-        node: _Content | _Folder | None = self._root
+    def _find(self, path: str) -> Content | Folder | None:
+        node: Content | Folder | None = self._root
         for name in _parts(path):
-            node = node.names.get(name) if isinstance(node, _Folder) else None
+            node = node.names.get(name) if isinstance(node, Folder) else None
         return node
 
-    def _folder(self, path: str) -> _Folder:
+    def _folder(self, path: str) -> Folder:
         node = self._find(path)
         if node is None:
             raise _missing(path)
-        if not isinstance(node, _Folder):
+        if not isinstance(node, Folder):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
         return node
 
-    def _content(self, path: str) -> _Content:
+    def _content(self, path: str) -> Content:
         node = self._find(path)
-        if not isinstance(node, _Content):
+        if not isinstance(node, Content):
             raise _missing(path)
         return node
 
-    def _parent(self, path: str) -> tuple[_Folder, str]:
+    def _parent(self, path: str) -> tuple[Folder, str]:
         above, _, name = path.rstrip("/").rpartition("/")
         return self._folder(above), name
 
-    def _walk(self, folder: _Folder, path: str) -> Iterator[str]:
+    def _walk(self, folder: Folder, path: str) -> Iterator[str]:
         for name, node in folder.names.items():
-            if isinstance(node, _Folder):
+            if isinstance(node, Folder):
                 yield from self._walk(node, f"{path}/{name}")
             else:
                 yield f"{path}/{name}"

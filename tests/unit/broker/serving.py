@@ -12,7 +12,7 @@ from uuid import UUID
 
 from headrace.broker.cluster.metadata_cache import Node
 from headrace.broker.fetch.delayed_fetch import FetchPurgatory
-from headrace.broker.fetch.reading import ColdPart
+from headrace.broker.fetch.read_result import ColdPart
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.handlers import fetch, produce

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from headrace.broker.fetch.cold_reads import MOST_AT_ONCE, ColdReads
-from headrace.broker.fetch.reading import ColdPart
+from headrace.broker.fetch.read_result import ColdPart
 from headrace.log.read_state import ColdRead
 from headrace.metrics.scrub import ScrubMetrics
 from headrace.replication.partition import Partition

@@ -6,7 +6,8 @@ import errno
 
 import pytest
 
-from headrace.testing.disk import SECTOR_BYTES, Fault, SimulatedDisk
+from headrace.testing.disk import Fault, SimulatedDisk
+from headrace.testing.disk_nodes import SECTOR_BYTES
 
 
 def written(seed: int) -> tuple[SimulatedDisk, bytes]:

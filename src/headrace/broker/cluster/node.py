@@ -16,10 +16,10 @@ from headrace.broker.cluster.controller_duties import ControllerDuties
 from headrace.broker.cluster.following import Ended, MetadataFollower
 from headrace.broker.cluster.membership import Membership
 from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.metadata_end import cut_damaged_end, is_all_there
 from headrace.broker.cluster.standing import MetadataPosition, StartHosting
 from headrace.broker.cluster.suspicions import Suspicions
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.storage.opening import METADATA_PARTITION
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import Endpoint
 from headrace.controller.shell import Controller
@@ -256,7 +256,7 @@ class ClusterNode:
                 self._runtime.give_up(error)
                 return
             except DoesNotFollow as error:
-                if await self._cut_damaged_end(error):
+                if await cut_damaged_end(self._runtime, self._logs, self._coordination, error):
                     return
                 self._runtime.log.error("metadata fetch failed; retrying", error=str(error))
                 await asyncio.sleep(PAUSE_SECONDS)
@@ -267,26 +267,6 @@ class ClusterNode:
                 self._runtime.log.error("metadata fetch failed", error=repr(error), exc_info=error)
                 self._runtime.give_up(StorageError(f"the metadata cannot be followed: {error!r}"))
                 return
-
-    async def _cut_damaged_end(self, error: DoesNotFollow) -> bool:
-        """A batch of this copy that is said to be of a later epoch than there was: no checksum covers that.
-        Nothing could follow it, ever. It is cut off, and fetched again by the next process."""
-        try:
-            latest = await self._coordination.latest_epoch()
-        except CoordinationUnavailable:
-            return False
-        log = self._logs.get(METADATA_PARTITION)
-        impossible = [start for epoch, start in log.epochs.entries if epoch > latest]
-        if not impossible:
-            return False
-        await self._runtime.loop.run_in_executor(None, log.truncate_to, impossible[0])
-        self._runtime.give_up(
-            CorruptLog(
-                f"the copy of the metadata was damaged, {error}, and is cut off at offset {impossible[0]}:"
-                " start the broker again, it fetches the rest"
-            )
-        )
-        return True
 
     async def _turn(self) -> None:
         self._follower.moved.clear()
@@ -314,27 +294,7 @@ class ClusterNode:
         if self._stopping or self._coordination.session is not SessionState.CONNECTED:
             await asyncio.sleep(PAUSE_SECONDS)
             return
-        start = await self._coordination.start_offset()
-        if self._metadata.store.end < start:
-            self._runtime.log.warning(
-                "cannot become controller: this broker's metadata ends before what ZooKeeper still holds;"
-                " start a broker that has it",
-                metadata_end=self._metadata.store.end,
-                needed=start,
-            )
-            await asyncio.sleep(1.0)
-            return
-        end = await self._coordination.end()
-        if self._metadata.store.end > end:
-            # Nobody can go on from there, whoever becomes controller. Data flows meanwhile, as without a
-            # quorum.
-            self._runtime.log.error(
-                "cannot become controller: ZooKeeper has lost metadata that this broker has, as after a"
-                " restore of an older snapshot; stop the brokers, remove what is below the chroot, and run"
-                " `headrace cluster recover-metadata`",
-                metadata_end=self._metadata.store.end,
-                zookeeper_end=end,
-            )
+        if not await is_all_there(self._runtime, self._metadata.store, self._coordination):
             await asyncio.sleep(1.0)
             return
         began = self._runtime.loop.time()

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.coordinators.hosted_shard import HostedShard, Terms
+from headrace.broker.coordinators.hosted_shard import HostedShard
 from headrace.broker.coordinators.shard_host import ShardHost
+from headrace.broker.coordinators.shard_terms import Terms
 from headrace.broker.coordinators.writer import Producer
 from headrace.coordinators.partitioning import partition_for
 from headrace.coordinators.shard import Operation, Shard

@@ -9,12 +9,12 @@ from typing import Any, Final
 from headrace.broker.cluster.channel import ControllerChannel
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.coordinators.coordinator import Coordinator
-from headrace.broker.coordinators.hosted_shard import Terms
 from headrace.broker.coordinators.image_topics import ImageTopics
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC, InternalTopics
 from headrace.broker.coordinators.pattern_resolver import PatternResolver
 from headrace.broker.coordinators.producer_ids import ProducerIds
 from headrace.broker.coordinators.shard_host import ShardHost
+from headrace.broker.coordinators.shard_terms import Terms
 from headrace.broker.coordinators.state_estimate import StateEstimate
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.transactions.ends import TransactionEnds

@@ -18,11 +18,11 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from headrace.broker.coordinators.loading import ShardLoading
 from headrace.broker.coordinators.shard_host import ShardHost
+from headrace.broker.coordinators.shard_terms import Terms
 from headrace.broker.coordinators.timers import ShardTimers
 from headrace.broker.coordinators.writer import Producer, ShardWriter
-from headrace.coordinators.codec import Kinds
 from headrace.coordinators.decision import PARKED, Decision
-from headrace.coordinators.shard import Operation, Shard, TimerOperation, Timers
+from headrace.coordinators.shard import Operation, Shard, TimerOperation
 from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorLoading,
@@ -42,21 +42,6 @@ S = TypeVar("S", bound=Shard)
 NOBODY: Final = -1
 RETRY_SECONDS: Final = 1.0
 """When a timer's decision cannot be written, because replicas are missing, it is tried again."""
-
-ShardFactory = Callable[[Timers, int, int], S]
-"""Makes an empty shard: its timers, the partition's index, the leader epoch."""
-OnEffect = Callable[[int, int, Any], None]
-"""Partition, leader epoch, and what is to be done."""
-
-
-class Terms(NamedTuple, Generic[S]):
-    """What all shards of one coordinator have in common."""
-
-    kinds: Kinds
-    factory: ShardFactory[S]
-    on_effect: OnEffect
-    compression: int
-    commit_timeout_seconds: float
 
 
 class Held(NamedTuple):

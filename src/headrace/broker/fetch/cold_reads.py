@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.fetch.reading import ColdPart
+from headrace.broker.fetch.read_result import ColdPart
 from headrace.core.failures import report
 from headrace.log.read_ahead import ReadAhead
 from headrace.log.segment import Segment

@@ -10,7 +10,8 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.fetch.delayed_fetch import DelayedFetch
-from headrace.broker.fetch.reading import PartitionAnswer, Reader, ReadResult, find, read_some
+from headrace.broker.fetch.read_result import PartitionAnswer, ReadResult
+from headrace.broker.fetch.reading import Reader, find, read_some
 from headrace.broker.fetch.sessions import FetchContext
 from headrace.broker.fetch.watched_partition import (
     WATCHED_BYTES,

@@ -5,9 +5,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.core.timers import Timed, TimerQueue
+
+if TYPE_CHECKING:
+    from headrace.config.broker import BrokerConfig
+
+FIRST_BACKOFF: Final = 0.02
+"""After the first failure of a partition: mostly the leader has only yet to hear that it leads."""
+
+
+def rest_seconds(failures: int, config: BrokerConfig) -> float:
+    """How long a follower lets its leader be after one failure more than `failures`."""
+    longest: float = config.replica_fetch_backoff_ms / 1000
+    return min(FIRST_BACKOFF * 2.0 ** min(failures, 16), longest)
 
 
 class Backoffs:

@@ -7,13 +7,13 @@ answer parsed in place, an append. There is no timer per request: a watchdog loo
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
-from headrace.broker.replicas.backoff import Backoffs
+from headrace.broker.replicas.backoff import Backoffs, rest_seconds
 from headrace.broker.replicas.fetch_requests import NUDGE, encoder_of, ignore, longest_wait, parsed
 from headrace.broker.replicas.fetch_session import FetchSession, Followed
+from headrace.broker.replicas.group_commit import sync_all
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.core.errors import DiskFull, HeadraceError
 from headrace.core.ports_network import Link, PeerRefused, PeerReset, PeerSilent, PeerUnavailable
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 DIAL_SECONDS: Final = 3.0
 FIRST_PAUSE: Final = 0.05
 LONGEST_PAUSE: Final = 1.0
-FIRST_BACKOFF: Final = 0.02
-"""After the first failure of a partition: mostly the leader has only yet to hear that it leads."""
 WATCH_SECONDS = 1.0  # not final: tests are less patient
 BYTES_PER_TURN: Final = 1 << 20
 PARTITIONS_PER_TURN: Final = 50
@@ -221,14 +219,14 @@ class ReplicaFetcher:
                     self._host.runtime.log.info(
                         "a fetch session ended", leader=self.leader_id, code=answer.error_code
                     )
-                    await self._until_changed(self._rest_seconds(refusals))
+                    await self._until_changed(rest_seconds(refusals, self._host.runtime.config))
                     refusals += 1
                     continue
                 self._on_answered()
                 unsynced = await self._apply(answer)
             refusals = 0
             if unsynced:
-                await self._sync(unsynced)
+                await sync_all(self._host, unsynced, self._back_off_after_failure)
 
     def _next_request(self) -> bytes | None:
         """None if there is nothing to ask for now."""
@@ -353,32 +351,11 @@ class ReplicaFetcher:
         self._session.touch(one)
         return outcome == FetchOutcome.APPENDED
 
-    async def _sync(self, unsynced: list[Member]) -> None:
-        """Group commit: what the next fetch reports must be on the disk. Several logs sync in parallel."""
-        done = self._host.runtime.loop.create_future()
-        left = len(unsynced)
-
-        def told(one: Member, error: HeadraceError | None) -> None:
-            nonlocal left
-            left -= 1
-            if error is not None:
-                self._back_off_after_failure(one)
-            if not left and not done.done():
-                done.set_result(None)
-
-        for one in unsynced:
-            self._host.flusher.flush(one.partition.log, partial(told, one))
-        await done
-
     # --- partitions that rest ---------------------------------------------------------------------------
 
     def _back_off_after_failure(self, one: Member) -> None:
         one.failures += 1
-        self._back_off(one, self._rest_seconds(one.failures - 1))
-
-    def _rest_seconds(self, failures: int) -> float:
-        longest: float = self._host.runtime.config.replica_fetch_backoff_ms / 1000
-        return min(FIRST_BACKOFF * 2.0 ** min(failures, 16), longest)
+        self._back_off(one, rest_seconds(one.failures - 1, self._host.runtime.config))
 
     def _back_off_unready(self) -> None:
         unready, self._session.unready = self._session.unready, []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.coordinators.hosted_shard import OnEffect, Terms
+from headrace.broker.coordinators.shard_terms import OnEffect, Terms
 from headrace.broker.runtime.runtime import Runtime
 from headrace.config.broker import BrokerConfig
 from headrace.controller.image import TRANSACTION_VERSION

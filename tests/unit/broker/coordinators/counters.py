@@ -8,8 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from headrace.broker.coordinators.coordinator import Coordinator
-from headrace.broker.coordinators.hosted_shard import Terms
 from headrace.broker.coordinators.shard_host import ShardHost
+from headrace.broker.coordinators.shard_terms import Terms
 from headrace.coordinators.decision import CoordinatorRecord, Decision
 from headrace.coordinators.kinds import TRANSACTION_KINDS
 from headrace.coordinators.shard import Operation, Timers

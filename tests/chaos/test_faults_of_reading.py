@@ -10,7 +10,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from headrace.cli.main import cli
 from tests.chaos.conftest import FURTHER_FORM, MakeBed
 from tests.chaos.test_faults_of_disks import ALL_ON_ONE, SMALL_SEGMENTS, elect_preferred
 from tests.chaos.testbed import Testbed
@@ -134,6 +136,41 @@ def test_fault_34_damage_that_nobody_reads_is_found_and_mended(make_bed: MakeBed
     bed.cluster.wait_in_sync(TOPIC)
     assert asides(bed, broker) == [], "nothing else was fetched"
     assert bed.cluster.leader(TOPIC) == 1, "a leader that mends itself leads on"
+
+
+def test_fault_34_replicas_with_the_same_damage_stay_until_a_whole_one_comes_back(
+    make_bed: MakeBed,
+) -> None:
+    """Both in sync, each took the other for whole, and both gave themselves up: nobody led."""
+    bed = make_bed(properties={"headrace.log.scrub.interval.ms": "500"})
+    fill(bed)
+    for broker in (1, 2):
+        wait_sealed(bed, broker)
+    elect_preferred(bed, TOPIC)
+    eventually(lambda: bed.cluster.leader(TOPIC) == 1, 20, "the first replica leads")
+    whole = first_segment(bed, 3).read_bytes()
+    bed.cluster.terminate(3)
+    bed.cluster.wait_ended(3)
+    more = [b"more"] * 100
+    send_all(bed.cluster.bootstrap, TOPIC, more, settings=TRIED_AGAIN)
+    for broker in (1, 2):
+        damage(first_segment(bed, broker), bytes(512), cold=True)
+
+    def status() -> str:
+        return CliRunner().invoke(cli, ["cluster", "status", "-b", bed.cluster.bootstrap]).output
+
+    eventually(lambda: all(f"broker {each}: {TOPIC}-0 offsets" in status() for each in (1, 2)), 60, "told")
+    time.sleep(10)
+    told = status()
+    assert told.startswith("unreadable"), told
+    assert bed.cluster.leader(TOPIC) == 1
+    send_all(bed.cluster.bootstrap, TOPIC, more, settings=TRIED_AGAIN)
+    bed.cluster.restart(3)
+    eventually(lambda: all(is_whole(bed, each, whole) for each in (1, 2)), 90, "both are mended")
+    bed.cluster.wait_in_sync(TOPIC)
+    assert asides(bed, 1) == asides(bed, 2) == []
+    values = [message.value() for message in read(bed.cluster.bootstrap, TOPIC, len(VALUES) + 200)]
+    assert values == VALUES + more + more
 
 
 def test_fault_34_what_cannot_be_mended_alone_is_fetched_anew(make_bed: MakeBed) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.broker.storage.mending import Mending
+from headrace.broker.storage.other_copies import OtherCopies
+from headrace.log.range_repair import RangeRepair
 from headrace.replication.partition import Partition
 from tests.simulation.cluster import SimulatedHost
 from tests.simulation.test_found_by_seeds import Scene, scene
@@ -66,12 +67,12 @@ def test_only_what_is_lost_is_fetched(leads: bool, way: str) -> None:
 def test_it_is_tried_again_while_nobody_can_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader that changes, or a broker that is slow, is no reason to fetch all of it."""
     unanswered = [1, 2]
-    sources = Mending._sources
+    sources = OtherCopies.sources
 
-    def soon(self: Mending, partition: Partition) -> list[int]:
+    def soon(self: OtherCopies, partition: Partition) -> list[int]:
         return [] if unanswered and unanswered.pop() else sources(self, partition)
 
-    monkeypatch.setattr(Mending, "_sources", soon)
+    monkeypatch.setattr(OtherCopies, "sources", soon)
     with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
         whole = filled(it)
         host = it.followers()[0]
@@ -94,8 +95,8 @@ def test_a_missing_file_still_makes_the_replica_be_fetched_anew() -> None:
         )
 
 
-def test_what_the_source_has_lost_too_makes_the_replica_be_given_up() -> None:
-    """No replica that is asked has it: then the whole is fetched, from whoever leads."""
+def test_what_the_source_has_lost_too_is_had_from_the_third() -> None:
+    """The leader is mended from it, and the follower from the leader."""
     with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
         whole = filled(it)
         host = it.followers()[0]
@@ -108,3 +109,47 @@ def test_what_the_source_has_lost_too_makes_the_replica_be_given_up() -> None:
             120,
             "the third replica has it, and all get it",
         )
+        assert not any(strays(each) for each in it.cluster.hosts)
+
+
+@pytest.mark.parametrize("by_parts", [True, False], ids=["mended", "fetched anew"])
+def test_replicas_with_the_same_damage_stay_until_a_whole_one_comes_back(
+    by_parts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each took the other for whole, because it was in sync, and gave itself up: nobody led."""
+    if not by_parts:
+        monkeypatch.setattr(RangeRepair, "take", lambda *_: None)
+    with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
+        whole = filled(it)
+        third = it.followers()[-1]
+        damaged = [host for host in it.cluster.hosts if host is not third]
+        third.kill()
+        it.cluster.run_until(lambda: it.in_sync() == 2, 60, "the third is out of sync")
+        it.write(3)
+        row = it.row()
+        for each in damaged:
+            each.disk.put(FIRST, whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
+        brokers = [each.broker for each in damaged]
+        it.cluster.run_until(
+            lambda: all(broker is not None and broker.storage.integrity.unmended() for broker in brokers),
+            60,
+            "both say what they refuse",
+        )
+        it.cluster.run_for(60.0)
+        assert (it.row().leader, it.row().isr) == (row.leader, row.isr)
+        assert all(broker is not None and not broker.storage.logs.quarantined for broker in brokers)
+        it.write(3)
+        third.start()
+        it.cluster.run_until(
+            lambda: (
+                it.in_sync() == 3
+                and all(
+                    each.disk.exists(FIRST) and each.disk.content(FIRST) == whole for each in it.cluster.hosts
+                )
+            ),
+            180,
+            "the third is in sync, and the others have it from there",
+        )
+        if by_parts:
+            assert it.row().leader_epoch == row.leader_epoch
+            assert not any(strays(each) for each in damaged)

@@ -172,8 +172,9 @@ class _Assembly:
             host=lambda topic, indexes: self.hosting.host(topic, indexes),
         )
         integrity.watch(self.network.page_cache)
+        integrity.report_to(runtime.health)
         coordinators = self.coordinators = Coordinators(
-            ShardHost(runtime, node, flusher, integrity.doubt, integrity.is_elsewhere),
+            ShardHost(runtime, node, flusher, integrity.doubt, integrity.may_be_had),
             metadata,
             self.channel,
             partitions,

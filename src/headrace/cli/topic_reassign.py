@@ -15,10 +15,17 @@ from headrace.client import admin, health, moves, offsets
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.reassignments import Election
-from headrace.client.replica_ends import Ends, ends_of_leaderless
+from headrace.client.replica_ends import (
+    Replica,
+    Replicas,
+    ends_of_leaderless,
+    worth_a_restart,
+    would_lead,
+)
 from headrace.client.throttles import Move
 from headrace.controller.topic_spreading import spread_topic
 from headrace.core.ids import TopicPartition
+from headrace.protocol.error_codes import ErrorCode
 
 
 @click.command()
@@ -121,18 +128,35 @@ def _stop_or_follow(topic: str, cancel: bool, bootstrap: str, as_json: bool) -> 
         click.echo(f"nothing of {topic} is being moved", err=True)
 
 
-def _confirm_unclean(bootstrap: str, topics: Sequence[str], only: Sequence[int]) -> None:
-    """Show what each replica has, and ask."""
+def _show_replicas(bootstrap: str, topics: Sequence[str], only: Sequence[int]) -> None:
+    """What each replica has, who would lead, and what to do before that."""
     ends = with_cluster(bootstrap, lambda cluster: _leaderless_ends(cluster, topics, only))
-    for name, each in ends.items():
-        told = ", ".join(
-            f"broker {broker_id} " + ("does not answer" if end is None else f"ends at offset {end.offset}")
-            for broker_id, end in each.items()
-        )
-        known = {broker_id: end for broker_id, end in each.items() if end is not None}
-        chosen = max(known, key=known.__getitem__, default=None)
+    for name, replicas in ends.items():
+        told = ", ".join(f"broker {broker_id} {_replica(each)}" for broker_id, each in replicas.items())
+        chosen = would_lead(replicas)
         leads = "nobody can lead" if chosen is None else f"broker {chosen} would lead"
         click.echo(f"{name}: {told}; {leads}", err=True)
+        longer = worth_a_restart(replicas)
+        if longer:
+            brokers = " and ".join(f"broker {broker_id}" for broker_id in longer)
+            click.echo(
+                f"{name}: do not go on yet: a quarantined log has more. Restart {brokers}, which may open it"
+                " again, then elect again",
+                err=True,
+            )
+
+
+def _replica(each: Replica | None) -> str:
+    if each is None:
+        return "does not answer"
+    if each.is_quarantined:
+        return f"is alive, its replica is quarantined and ended at {each.end}"
+    if each.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+        return "is alive, its replica is quarantined or on a directory that is offline"
+    return f"ends at {each.end}" if not each.error_code else "is alive and does not serve its replica"
+
+
+def _confirm_unclean(topics: Sequence[str]) -> None:
     click.confirm(
         f"records of {', '.join(topics)} that were acknowledged, and that only others have, are lost. Go on?",
         abort=True,
@@ -141,7 +165,7 @@ def _confirm_unclean(bootstrap: str, topics: Sequence[str], only: Sequence[int])
 
 async def _leaderless_ends(
     cluster: Cluster, topics: Sequence[str], only: Sequence[int]
-) -> dict[TopicPartition, Ends]:
+) -> dict[TopicPartition, Replicas]:
     ends = await ends_of_leaderless(cluster, await admin.describe_topics(cluster, list(topics)))
     return {name: each for name, each in ends.items() if not only or name.partition in only}
 
@@ -172,8 +196,10 @@ def elect_leaders(
         raise click.UsageError("--partition needs exactly one topic")
     if unclean and not topics:
         raise click.UsageError("an unclean election can lose records: name the topics")
-    if unclean and not yes:
-        _confirm_unclean(bootstrap, topics, partition)
+    if unclean:
+        _show_replicas(bootstrap, topics, partition)
+        if not yes:
+            _confirm_unclean(topics)
 
     async def operation(cluster: Cluster) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
         wanted: list[TopicPartition] | None = None
@@ -192,5 +218,6 @@ def elect_leaders(
         for reason in refused.values():
             click.echo(f"refused {reason}", err=True)
         if not elected and not refused:
-            click.echo("every partition is led by its preferred replica", err=True)
+            what = "has a leader" if unclean else "is led by its preferred replica"
+            click.echo(f"every partition {what}", err=True)
     return 1 if refused else 0

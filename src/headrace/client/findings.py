@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from headrace.client.health import Health
 from headrace.client.log_dirs import LogDirectory
-from headrace.config.health import DAMAGE, PROBLEM
+from headrace.config.health import DAMAGE, PROBLEM, QUARANTINED
 from headrace.core.ids import TopicPartition
 
 LITTLE_FREE: Final = 0.1
@@ -71,14 +71,44 @@ def _cut_off(seen: Health) -> Finding | None:
 
 
 def _offline(seen: Health) -> Finding | None:
-    do = "start the brokers that hold its replicas; `headrace topic describe NAME` names them"
-    if all(broker.alive for broker in seen.view.brokers):
-        do = (
-            "look for `partition quarantined` in the logs of the brokers that hold its replicas, and bring"
-            " the files back; if they are lost, `headrace topic elect-leaders NAME --unclean` shows what is"
-            " left, and lets the longest log lead"
+    where = "without a leader: neither read nor written"
+    return _partitions(seen, where, seen.offline, _bring_back(seen))
+
+
+def _bring_back(seen: Health) -> str:
+    """What to do about partitions without a leader, the step that loses nothing first."""
+    quarantined = {partition: seen.quarantined.get(str(partition), {}) for partition in seen.offline}
+    openable = sorted({number for each in quarantined.values() for number, may in each.items() if may})
+    is_one_down = any(number in seen.dead for each in seen.holders.values() for number in each)
+    steps = []
+    if is_one_down:
+        steps.append("start the brokers that hold its replicas; `headrace topic describe NAME` names them")
+    if openable:
+        steps.append(
+            f"restart {_listed(openable)}, one after the other: replicas of it were quarantined there, and a"
+            " start may open them again"
         )
-    return _partitions(seen, "without a leader: neither read nor written", seen.offline, do)
+    if not steps:
+        steps.append(
+            "look for `partition quarantined` in the logs of the brokers that hold its replicas, and bring"
+            " the files back"
+        )
+    if openable:
+        steps.append(f"then {_UNCLEAN}")
+    elif not is_one_down:
+        is_one_left = any(set(seen.holders[each]) - set(quarantined[each]) for each in seen.offline)
+        steps.append(f"if they are lost, {_UNCLEAN}" if is_one_left else "no other replica is left to lead")
+    return "; ".join(steps)
+
+
+_UNCLEAN: Final = (
+    "`headrace topic elect-leaders NAME --unclean` shows what each replica has, and lets the log with the"
+    " last epoch lead, of several the longest"
+)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return " and ".join(_of_brokers(numbers))
 
 
 def _under_min_isr(seen: Health) -> Finding | None:
@@ -86,18 +116,35 @@ def _under_min_isr(seen: Health) -> Finding | None:
         seen,
         "below min.insync.replicas: acks=all is refused",
         seen.under_min_isr,
-        "start the brokers that are down",
+        "start the brokers that are down" if seen.dead else _catching_up(seen, seen.under_min_isr),
     )
+
+
+def _catching_up(seen: Health, partitions: Iterable[TopicPartition]) -> str:
+    """Of replicas on brokers that are alive."""
+    wait = "wait: its replicas catch up, and max lag falls from look to look"
+    if any(str(partition) in seen.damaged_partitions for partition in partitions):
+        return (
+            f"{wait}; one that lacks the damaged records stops before them until those are mended or given up"
+        )
+    if any(str(partition) in seen.quarantined for partition in partitions):
+        return (
+            f"{wait}; one that is quarantined is fetched anew as soon as its leader has said that it has all"
+        )
+    return wait
 
 
 def _unreadable(seen: Health) -> Finding | None:
     if not seen.unreadable:
         return None
+    others = "start the brokers that are down, one that has them whole gives them to the others; else "
+    if not seen.dead:
+        others = ""
     return Finding(
-        "records are damaged, no other replica has them, and readers are refused",
+        "records are damaged, no other replica in sync gives them, and readers are refused",
         [f"broker {number}: {ranges}" for number, ranges in seen.unreadable.items()],
-        "stop that broker and run `headrace log verify DIRECTORY`, which names the files; restore them from a"
-        " backup, or give the records up: `headrace topic trim NAME --partition N --to OFFSET`",
+        f"{others}stop that broker and run `headrace log verify DIRECTORY`, which names the files; restore"
+        " them from a backup, or give the records up: `headrace topic trim NAME --partition N --to OFFSET`",
         counted=False,
     )
 
@@ -123,7 +170,7 @@ def _under_replicated(seen: Health) -> Finding | None:
         seen,
         "under-replicated",
         [each for each in seen.under_replicated if each not in seen.offline],
-        "" if seen.dead else "wait: its replicas catch up, and max lag falls from look to look",
+        "" if seen.dead else _catching_up(seen, seen.under_replicated),
     )
 
 
@@ -180,16 +227,19 @@ def _problems(seen: Health) -> Finding | None:
 
 
 def _damaged(seen: Health) -> Finding | None:
-    """What was mended. Of what was not the broker itself speaks, and one line is enough."""
+    """Of brokers with nothing that is refused or quarantined: of that another line speaks."""
     found = [
         f"broker {number} ({each.scrub.damage_found} places)"
         for number, each in seen.brokers.items()
-        if each.scrub is not None and each.scrub.damage_found and DAMAGE not in each.figures
+        if each.scrub is not None
+        and each.scrub.damage_found
+        and not {DAMAGE, QUARANTINED} & set(each.figures)
     ]
     return _brokers(
         "with damaged files found since the start",
         found,
-        "mended from other replicas; look at those disks (smartctl, dmesg) before it becomes more",
+        "nothing of it is refused now: it is mended from other replicas, or about to be; look at those disks"
+        " (smartctl, dmesg) before it becomes more",
     )
 
 

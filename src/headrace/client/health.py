@@ -18,7 +18,7 @@ from headrace.client.internal_factors import ask_factors, fewest_replicas
 from headrace.client.log_dirs import LogDirectory, ReplicaFiles
 from headrace.client.reassignments import Reassignment
 from headrace.client.refusals import refusal
-from headrace.config.health import DAMAGE, growth_of
+from headrace.config.health import DAMAGE, QUARANTINED, growth_of
 from headrace.core.ids import TopicPartition
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -95,6 +95,9 @@ class Health(NamedTuple):
     """Internal topics with fewer replicas than are configured though there are brokers for them, and how many
     they should have."""
 
+    holders: Mapping[TopicPartition, Sequence[int]] = {}
+    """The brokers with a replica of each partition that is offline."""
+
     def days_left(self, broker_id: int, directory: LogDirectory) -> float | None:
         """Until it is full, if it goes on as in the last day; None if it does not grow, or nobody knows."""
         told = self.brokers.get(broker_id)
@@ -125,9 +128,30 @@ class Health(NamedTuple):
 
     @property
     def unreadable(self) -> dict[int, str]:
-        """Records that are damaged and that no other replica has, as each broker that knows of some says."""
+        """Records that are damaged and that no other replica in sync gives, as their brokers say."""
         told = {number: each.figures.get(DAMAGE, "") for number, each in self.brokers.items()}
         return {number: ranges for number, ranges in told.items() if ranges}
+
+    @property
+    def damaged_partitions(self) -> set[str]:
+        """Those with records that are refused, so far as brokers name them."""
+        return {
+            told.partition(" offsets ")[0]
+            for ranges in self.unreadable.values()
+            for told in ranges.split(", ")
+        }
+
+    @property
+    def quarantined(self) -> dict[str, dict[int, bool]]:
+        """The brokers that answer and do not serve their replica of a partition, because it is damaged; and
+        whether a restart may open it again."""
+        found: dict[str, dict[int, bool]] = {}
+        for number, each in self.brokers.items():
+            for told in each.figures.get(QUARANTINED, "").split(", "):
+                name, epoch, _ = told.partition(" epoch ")
+                if name:
+                    found.setdefault(name, {})[number] = bool(epoch)
+        return found
 
     @property
     def verdict(self) -> str:
@@ -185,6 +209,12 @@ def judge(seen: Observation) -> Health:
         internal,
         seen.directories,
         _thin(seen),
+        {
+            TopicPartition(topic.name, state.partition): state.replicas
+            for topic in seen.topics
+            for state in topic.partitions
+            if _is_offline(state)
+        },
     )
     for broker in health.view.brokers:
         health.leaders[broker.broker_id] = health.replicas[broker.broker_id] = 0
@@ -222,7 +252,7 @@ def _judge_partition(
     expected = len(state.replicas) - (len(moving.adding) if moving else 0)
     if len(state.isr) < expected:
         health.under_replicated.append(partition)
-    if state.leader < 0 or state.leader in state.offline:
+    if _is_offline(state):
         health.offline.append(partition)
         return
     health.leaders[state.leader] = health.leaders.get(state.leader, 0) + 1
@@ -233,6 +263,10 @@ def _judge_partition(
         health.at_min_isr.append(partition)
     if moving is None and state.replicas and state.leader != state.replicas[0]:
         health.not_preferred.append(partition)
+
+
+def _is_offline(state: admin.PartitionState) -> bool:
+    return state.leader < 0 or state.leader in state.offline
 
 
 def _as_they_answer(seen: Observation) -> ClusterView:

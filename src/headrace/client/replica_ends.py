@@ -23,12 +23,52 @@ class LogEnd(NamedTuple):
     """Of the last record."""
     offset: int
 
+    def __str__(self) -> str:
+        return f"epoch {self.epoch}, offset {self.offset}"
 
-Ends = Mapping[int, LogEnd | None]
-"""By broker, in the order of the assignment; None: it is down, or cannot use its files."""
+
+class Replica(NamedTuple):
+    end: LogEnd | None
+    """None: its broker does not know it."""
+    error_code: int = 0
+    """Why it cannot lead."""
+
+    @property
+    def is_quarantined(self) -> bool:
+        """It was served until it was found damaged. Files that cannot be used at all have no end."""
+        return bool(self.error_code) and self.end is not None
 
 
-async def ends_of_leaderless(cluster: Cluster, topics: Sequence[TopicState]) -> dict[TopicPartition, Ends]:
+Replicas = Mapping[int, Replica | None]
+"""By broker, in the order of the assignment; None: the broker does not answer."""
+
+
+def would_lead(replicas: Replicas) -> int | None:
+    """As the controller chooses: the last epoch first, then the end, then the order of the assignment."""
+    usable = {
+        broker_id: each.end
+        for broker_id, each in replicas.items()
+        if each is not None and not each.error_code and each.end is not None
+    }
+    return max(usable, key=usable.__getitem__, default=None)
+
+
+def worth_a_restart(replicas: Replicas) -> list[int]:
+    """Live brokers with a quarantined log that goes further than that of whoever would lead."""
+    chosen = would_lead(replicas)
+    leader = None if chosen is None else replicas[chosen]
+    return [
+        broker_id
+        for broker_id, each in replicas.items()
+        if each is not None
+        and each.is_quarantined
+        and (leader is None or leader.end is None or (each.end is not None and each.end > leader.end))
+    ]
+
+
+async def ends_of_leaderless(
+    cluster: Cluster, topics: Sequence[TopicState]
+) -> dict[TopicPartition, Replicas]:
     wanted = {
         TopicPartition(topic.name, state.partition): state.replicas
         for topic in topics
@@ -48,7 +88,7 @@ async def ends_of_leaderless(cluster: Cluster, topics: Sequence[TopicState]) -> 
 
 async def _ask(
     cluster: Cluster, broker_id: int, partitions: Sequence[TopicPartition]
-) -> dict[TopicPartition, LogEnd]:
+) -> dict[TopicPartition, Replica]:
     request = ListOffsetsRequest(
         replica_id=offsets.COMPARING_REPLICAS,
         topics=offsets.topics_of(dict.fromkeys(partitions, offsets.LATEST)),
@@ -61,8 +101,9 @@ async def _ask(
     except (ClientFailure, TimeoutError):
         return {}
     return {
-        TopicPartition(topic.name, each.partition_index): LogEnd(each.leader_epoch, each.offset)
+        TopicPartition(topic.name, each.partition_index): Replica(
+            LogEnd(each.leader_epoch, each.offset) if each.offset >= 0 else None, each.error_code
+        )
         for topic in reply.topics
         for each in topic.partitions
-        if not each.error_code
     }

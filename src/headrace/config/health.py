@@ -13,7 +13,11 @@ PROBLEM: Final = "problem."
 """A figure whose name begins so is a sentence for operators, and told while it holds: `problem.scrub`."""
 
 DAMAGE: Final = f"{PROBLEM}damage"
-"""Ranges of offsets that cannot be read, because they are damaged and no other replica has them."""
+"""Ranges of offsets that cannot be read, because they are damaged and no other replica in sync gives them."""
+
+QUARANTINED: Final = "partitions.quarantined"
+"""Replicas that are not served because they are damaged, `orders-0`; those that a restart may open again with
+the end of their logs: `orders-0 epoch 3 offset 5500`."""
 
 
 def growth_of(directory: str) -> str:

@@ -40,6 +40,7 @@ class LogManager:
         "identity",
         "logs",
         "quarantined",
+        "quarantined_ends",
         "rebuilt",
         "removals",
         "threads_per_directory",
@@ -71,6 +72,8 @@ class LogManager:
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.quarantined: dict[TopicPartition, CorruptLog] = {}
         """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
+        self.quarantined_ends: dict[TopicPartition, tuple[int, int]] = {}
+        """The last epoch and the end of those that were served until then. The next start may open them."""
         self.rebuilt: list[str] = []
         """Files beside the batches that were not what had been written, when their log was opened."""
         self.broker_epoch_at_stop = -1
@@ -189,6 +192,7 @@ class LogManager:
     def quarantine(self, partition: TopicPartition, error: CorruptLog) -> None:
         """Serve a partition no longer, because it is damaged, and leave its files as they are."""
         log = self.logs.pop(partition)
+        self.quarantined_ends[partition] = log.latest_epoch, log.end_offset
         log.abandon()
         self.quarantined[partition] = error
         self._checkpoints[log.directory.path].kept.add(partition)
@@ -206,7 +210,7 @@ class LogManager:
             raise StorageError(f"{partition} is in {len(places)} working directories: move it away by hand")
         path = self.removals.set_folder_aside(places[0], partition)
         self._checkpoints[places[0].path].kept.discard(partition)
-        del self.quarantined[partition]
+        self._forget_quarantine(partition)
         return path
 
     def _forget_missing(self, partition: TopicPartition) -> None:
@@ -215,7 +219,11 @@ class LogManager:
             saved.kept.discard(partition)
             if saved.knows(partition):
                 self.removals.forget(directory, partition)
+        self._forget_quarantine(partition)
+
+    def _forget_quarantine(self, partition: TopicPartition) -> None:
         del self.quarantined[partition]
+        self.quarantined_ends.pop(partition, None)
 
     def set_aside(self, partitions: Iterable[TopicPartition]) -> list[tuple[TopicPartition, str]]:
         """Stop serving partitions that nobody should have here, and keep their files: where they are now."""

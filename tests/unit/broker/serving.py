@@ -148,6 +148,7 @@ class Server:
                 )
             ),
             storage=SimpleNamespace(
+                logs=SimpleNamespace(quarantined_ends={}),
                 flusher=Flusher(self.loop, self._threads, LatencyHistogram()),
                 maintenance=SimpleNamespace(checkpoint=self._checkpoint),
             ),

@@ -14,6 +14,7 @@ import pytest
 from headrace.broker.storage import integrity as integrity_module
 from headrace.broker.storage.integrity import Integrity
 from headrace.broker.storage.mending import Mending
+from headrace.broker.storage.other_copies import Copies, OtherCopies
 from headrace.core.timers import TimerQueue
 from headrace.log.read_state import ColdRead, Damage
 from headrace.log.segment import Segment
@@ -142,8 +143,21 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[Segment]:
 
     monkeypatch.setattr(Mending, "begin", begin)
     monkeypatch.setattr(Integrity, "is_elsewhere", lambda *_: True)
+    answer(monkeypatch, Copies.WHOLE)
     monkeypatch.setattr(integrity_module, "LOOK_AGAIN_SECONDS", 0.01)
     return found
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, *answers: Copies) -> list[Copies]:
+    """What others say when they are asked whether they have it; the last answer stays."""
+    given: list[Copies] = []
+
+    async def of(*_: object) -> Copies:
+        given.append(answers[min(len(given), len(answers) - 1)])
+        return given[-1]
+
+    monkeypatch.setattr(OtherCopies, "of", of)
+    return given
 
 
 def sealed(partition: Partition) -> Segment:
@@ -187,3 +201,61 @@ async def test_damage_found_while_an_index_is_made_again_is_still_mended(
     await until_begun(begun, 1)
     await integrity.stop()
     assert begun[0] is partition.log.segments[0]
+
+
+@pytest.fixture
+def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Damage that cannot be mended by parts, with another replica in sync."""
+    found: list[str] = []
+
+    def give_up(_: Integrity, partition: Partition, error: Exception) -> None:
+        found.append(str(error))
+        partition.log.abandon()
+
+    monkeypatch.setattr(Integrity, "_give_up", give_up)
+    monkeypatch.setattr(Integrity, "is_elsewhere", lambda *_: True)
+    monkeypatch.setattr(Mending, "begin", lambda *_: False)
+    monkeypatch.setattr(integrity_module, "LOOK_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(integrity_module, "SECOND_QUESTION_SECONDS", 0.01)
+    return found
+
+
+async def until_asked(given: list[Copies], count: int) -> None:
+    async with asyncio.timeout(15):
+        while len(given) < count:
+            await asyncio.sleep(0.001)
+    await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("copies", [Copies.REFUSED, Copies.UNKNOWN])
+async def test_no_replica_is_given_up_before_another_has_proved_that_it_has_the_range(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, given_up: list[str], copies: Copies
+) -> None:
+    """Two with the same damage took each other for whole, because they were in sync: nobody was left."""
+    given = answer(monkeypatch, copies)
+    integrity = integrity_of(partition)
+    segment = sealed(partition)
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))
+    assert integrity.unmended() == [], "others are asked first"
+    await until_asked(given, 3)
+    assert not given_up
+    assert [damage.offset for _, damage in integrity.unmended()] == [0], "also while they are asked again"
+    assert integrity.may_be_had(partition) == (copies == Copies.UNKNOWN)
+    answer(monkeypatch, Copies.WHOLE)
+    async with asyncio.timeout(15):
+        while not given_up:
+            await asyncio.sleep(0.001)
+    await integrity.stop()
+
+
+async def test_a_leader_asks_twice_before_it_gives_itself_up(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, given_up: list[str]
+) -> None:
+    """Whoever has its range may be about to give itself up, for another range that this leader has."""
+    given = answer(monkeypatch, Copies.WHOLE, Copies.REFUSED)
+    integrity = integrity_of(partition)
+    segment = sealed(partition)
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))
+    await until_asked(given, 4)
+    await integrity.stop()
+    assert not given_up

@@ -72,6 +72,18 @@ async def test_a_new_leader_does_not_say_where_the_end_is(server: Server) -> Non
     assert (await list_offset(server, NOW + 10**6)).offset == -1
 
 
+async def test_a_quarantined_replica_tells_tools_how_far_it_reached(server: Server) -> None:
+    """Whoever elects a shorter log must know of it: a restart may open it again."""
+    name = server.partition.topic_partition
+    server.context.partitions.remove(name)
+    found = await list_offset(server, LATEST, replica=-2)
+    assert (bool(found.error_code), found.leader_epoch, found.offset) == (True, -1, -1)
+    server.context.storage.logs.quarantined_ends[name] = 3, 550
+    found = await list_offset(server, LATEST, replica=-2)
+    assert (bool(found.error_code), found.leader_epoch, found.offset) == (True, 3, 550)
+    assert (await list_offset(server, LATEST)).offset == -1, "readers hear of it from the leader"
+
+
 async def test_only_tools_ask_a_follower(server: Server) -> None:
     server.partition.assign(row(2, 2), LOCAL, 0.0)
     assert (await list_offset(server, LATEST)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER

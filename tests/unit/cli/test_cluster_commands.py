@@ -12,6 +12,13 @@ from click.testing import CliRunner, Result
 
 from headrace.cli.main import cli
 from headrace.client import moves
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
+from headrace.protocol.messages.list_offsets_response import (
+    ListOffsetsPartitionResponse,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
 from tests.unit.client.scripted_cluster import ScriptedCluster
 
 Run = Callable[..., Result]
@@ -175,6 +182,43 @@ def test_an_unclean_election_is_asked_about(run: Run) -> None:
     assert "name the topics" in run("topic", "elect-leaders", "--unclean", code=2).stderr
     run("topic", "elect-leaders", "t", "--unclean", stdin="n\n", code=130)
     run("topic", "elect-leaders", "t", "--unclean", "--yes")
+
+
+def test_an_unclean_election_says_what_each_replica_has_and_what_to_restart(
+    run: Run, script: ScriptedCluster
+) -> None:
+    """One of a live broker that was quarantined once "did not answer", and 100 records more were lost."""
+    script.partitions["t", 0] = [1, 2, 3]
+    script.leaders["t", 0] = -1
+    longer = ListOffsetsPartitionResponse(
+        error_code=ErrorCode.KAFKA_STORAGE_ERROR, leader_epoch=2, offset=550
+    )
+    unusable = ListOffsetsPartitionResponse(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    old = ListOffsetsPartitionResponse(leader_epoch=1, offset=900)
+    new = ListOffsetsPartitionResponse(leader_epoch=2, offset=450)
+
+    def shown(*rows: ListOffsetsPartitionResponse) -> list[str]:
+        left = list(rows)  # one socket plays them all: they are asked in order
+
+        def answer(_request: ListOffsetsRequest, _version: int) -> ListOffsetsResponse:
+            return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name="t", partitions=[left.pop(0)])])
+
+        script.handlers[ListOffsetsRequest] = answer
+        return run("topic", "elect-leaders", "t", "--unclean", stdin="n\n", code=130).stderr.splitlines()
+
+    lines = shown(longer, new, old)
+    assert lines[0] == (
+        "t-0: broker 1 is alive, its replica is quarantined and ended at epoch 2, offset 550,"
+        " broker 2 ends at epoch 2, offset 450, broker 3 ends at epoch 1, offset 900; broker 2 would lead"
+    )
+    assert lines[1].startswith("t-0: do not go on yet")
+    assert "Restart broker 1, which may open it again, then elect again" in lines[1]
+    lines = shown(unusable, new, old)
+    assert lines[0].startswith("t-0: broker 1 is alive, its replica is quarantined or on a directory that")
+    assert not any("do not go on" in line for line in lines)
+    lines = shown(longer, longer, unusable)
+    assert lines[0].endswith("; nobody can lead")
+    assert "Restart broker 1 and broker 2" in lines[1]
 
 
 def test_unregister_wants_a_broker_that_is_gone_and_empty(run: Run, script: ScriptedCluster) -> None:

@@ -11,7 +11,7 @@ from headrace.client.broker_health import BrokerHealth
 from headrace.client.findings import findings
 from headrace.client.health import BrokerView, ClusterView, Health, Observation
 from headrace.client.log_dirs import LogDirectory
-from headrace.config.health import growth_of
+from headrace.config.health import DAMAGE, QUARANTINED, growth_of
 
 REACHES = BrokerHealth(True, {"zookeeper.answers": "true", "zookeeper.servers": "zk:2181"})
 CUT_OFF = BrokerHealth(True, {"zookeeper.answers": "false", "zookeeper.servers": "zk:2181"})
@@ -69,13 +69,46 @@ def test_topics_of_users_are_named_before_internal_ones() -> None:
 
 def test_a_partition_without_a_leader_while_all_brokers_run() -> None:
     """There is none to be started: its replicas were found damaged, or cannot be proved whole."""
-    topics = [TopicState("t", UUID(int=2), False, [PartitionState(0, -1, 0, [1], [], [])])]
-    for brokers, step in (
-        ({1: REACHES}, "look for `partition quarantined`"),
-        ({1: REACHES, 2: SILENT}, "start the brokers"),
+    topics = [TopicState("t", UUID(int=2), False, [PartitionState(0, -1, 0, [1, 2], [], [])])]
+    at_start = BrokerHealth(True, {QUARANTINED: "t-0"})
+    running = BrokerHealth(True, {QUARANTINED: "other-1, t-0 epoch 1 offset 550"})
+    for brokers, step, is_unclean in (
+        ({1: REACHES, 2: REACHES}, "look for `partition quarantined`", True),
+        ({1: at_start, 2: REACHES}, "look for `partition quarantined`", True),
+        ({1: at_start, 2: at_start}, "look for `partition quarantined`", False),
+        ({1: running, 2: REACHES}, "restart broker 1, one after the other", True),
+        ({1: running, 2: running}, "restart broker 1 and broker 2, one after the other", True),
+        ({1: REACHES, 2: SILENT}, "start the brokers", False),
+        ({1: REACHES, 2: REACHES, 3: SILENT}, "look for `partition quarantined`", True),
     ):
         found = next(each for each in findings(judged(brokers, topics)) if "leader" in each.what)
         assert found.do.startswith(step)
+        assert ("--unclean" in found.do) == is_unclean, "where it would elect somebody"
+
+
+def test_nobody_is_told_to_start_what_runs_or_to_wait_for_what_cannot_come() -> None:
+    topics = [TopicState("t", UUID(int=2), False, [PartitionState(0, 1, 0, [1, 2], [1], [])])]
+    damaged = BrokerHealth(True, {DAMAGE: "t-0 offsets 5 to 9, u-1 offsets 1 to 2"})
+    for brokers, steps in (
+        ({1: REACHES, 2: SILENT}, ["start the brokers that are down", ""]),
+        ({1: REACHES, 2: REACHES}, ["wait: its replicas catch up, and max lag falls from look to look"] * 2),
+        ({1: damaged, 2: REACHES}, ["until those are mended or given up"] * 2),
+    ):
+        views = [BrokerView(number, "h", 9090 + number, None, True) for number in brokers]
+        seen = health.judge(Observation(ClusterView("id", 1, views), topics, {"t": 2}, {}, {}, brokers))
+        told = [each.do for each in findings(seen) if each.what.startswith(("below", "under"))]
+        assert len(told) == 2
+        assert all(do.endswith(step) for do, step in zip(told, steps, strict=True))
+        (unreadable,) = [each.do for each in findings(seen) if "damaged" in each.what] or [""]
+        assert not unreadable.startswith("start"), "all of them run"
+
+
+def test_damage_that_is_quarantined_is_not_called_mended() -> None:
+    figures = {"scrub.last.pass.ms": "1", "scrub.pass.percent": "100", "log.damage.found": "2"}
+    assert findings(judged({1: BrokerHealth(True, {**figures, QUARANTINED: "t-0 epoch 1 offset 5"})})) == []
+    silent = {1: BrokerHealth(True, {DAMAGE: "t-0 offsets 5 to 9"}), 2: SILENT}
+    found = next(each for each in findings(judged(silent)) if "damaged" in each.what)
+    assert found.do.startswith("start the brokers that are down")
 
 
 def directory(total: int, usable: int, *, failed: bool = False) -> LogDirectory:

@@ -287,12 +287,14 @@ def test_a_log_that_turns_out_to_be_damaged_is_kept_and_served_no_more(tmp_path:
     append(log, b"a")
     logs.quarantine(name, CorruptLog("a bit has flipped"))
     assert log.closed
+    assert logs.quarantined_ends == {name: (log.latest_epoch, 1)}, "what a restart may bring back"
     with pytest.raises(StorageError, match="a bit has flipped"):
         logs.get(name)
     with pytest.raises(StorageError):
         logs.create(name, TOPIC_ID, NOW)
     aside = Path(logs.set_quarantined_aside(name))
     assert next(aside.glob("*.log")).stat().st_size > 0
+    assert not logs.quarantined_ends
     assert logs.create(name, TOPIC_ID, NOW).end_offset == 0
 
 

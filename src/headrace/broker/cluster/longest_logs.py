@@ -1,4 +1,4 @@
-"""Whose log is the longest, of partitions that nobody leads: asked before an unclean election.
+"""Whose log goes furthest, of partitions that nobody leads: asked before an unclean election.
 
 Kafka elects the first replica that is alive. It may be an empty one, and all others would cut off what they
 have. The last epoch counts first, then the end: the same order in which a follower compares its log.

@@ -164,7 +164,7 @@ class ShardLoader:
         except ClientError as error:
             # Whoever passed over damage would forget what was committed, though others know it. If nobody
             # does, what is whole is worth more than nothing.
-            if isinstance(error, CorruptBatch) and self._host.is_elsewhere(self._partition):
+            if isinstance(error, CorruptBatch) and self._host.may_be_had(self._partition):
                 raise Damaged(f"{self._log.topic_partition}: {error}", header.base_offset) from error
             self.damaged += 1
             self._runtime.log.error(

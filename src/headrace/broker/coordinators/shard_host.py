@@ -17,5 +17,5 @@ class ShardHost(NamedTuple):
     node: Standing
     flusher: Flusher
     on_suspected_corruption: Callable[[Partition, int], asyncio.Future[None]]
-    is_elsewhere: Callable[[Partition], bool]
-    """Whether another broker has what is committed of a partition."""
+    may_be_had: Callable[[Partition], bool]
+    """Whether another broker may have what is damaged here of a partition."""

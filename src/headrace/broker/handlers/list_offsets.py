@@ -4,7 +4,8 @@ Versions 1-9. 2: isolation level. 4: leader epochs. 7: -3, the largest timestamp
 local disk. 9: -5, the latest in remote storage (there is none: offset -1). Not done: 10 and 11.
 
 Only a leader answers, but to those who compare replicas (replica -2): to them any replica tells how far its
-log reaches, committed or not, and the epoch of its last record, whether or not there is a leader. A new
+log reaches, committed or not, and the epoch of its last record, whether or not there is a leader. Of one that
+is quarantined they hear that beside the error: whoever elects must know what a restart may bring back. A new
 leader that does not yet know all that is committed cannot say where the end is, nor that no record is so
 young: OFFSET_NOT_AVAILABLE, or before version 5, which has no such error, LEADER_NOT_AVAILABLE (KIP-207).
 """
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError, LeaderNotAvailable, OffsetNotAvailable, UnsupportedVersion
+from headrace.core.ids import TopicPartition
 from headrace.log.lookup import Answers, BatchQuestion, TimestampOffset, Unopened
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -49,6 +51,7 @@ FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 FIRST_WITH_OFFSET_NOT_AVAILABLE: Final = 5
 READ_COMMITTED: Final = 1
 NO_TIMESTAMP: Final = -1
+NOT_KNOWN: Final = -1
 
 
 def handle(
@@ -127,7 +130,12 @@ def _answer(
     try:
         return _look_up(context, topic, asked, request, version, opened)
     except HeadraceError as error:
-        return _refused(asked, code_of(error))
+        refused = _refused(asked, code_of(error))
+        if request.replica_id == DEBUGGING_CONSUMER and asked.timestamp == LATEST:
+            ends = context.storage.logs.quarantined_ends
+            name = TopicPartition(topic, asked.partition_index)
+            refused.leader_epoch, refused.offset = ends.get(name, (NOT_KNOWN, NOT_KNOWN))
+        return refused
 
 
 def _refused(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:

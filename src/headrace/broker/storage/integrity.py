@@ -7,14 +7,17 @@ reads what nobody asks for. Whoever finds it has read the range twice before any
 
 A damaged range is given to nobody, and nothing is deleted because of it. If another replica has it, it is
 mended from there (`mending.py`). Where that cannot be, the replica is given up: it leads no more, its files
-are set aside, and everything is fetched anew. If nobody else has it, the partition stays where it is: the
-damaged range answers with an error, everything else is served.
+are set aside, and everything is fetched anew. But only once another replica has given the whole range
+(`other_copies.py`): to be alive and in sync proves nothing of its disk. As long as the others refuse it, or
+cannot be asked, the partition stays where it is: the damaged range answers with an error, everything else is
+served, and they are asked again later.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+from collections.abc import Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -22,14 +25,18 @@ from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.replicas.directory_choices import LOST
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.runtime.health_report import HealthReport
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.leader_checks import Host, LeaderChecks
 from headrace.broker.storage.mending import Mending
+from headrace.broker.storage.other_copies import Copies, OtherCopies
+from headrace.config.health import QUARANTINED
 from headrace.controller.topic_image import TopicImage
 from headrace.core.errors import CorruptLog, StorageError
 from headrace.core.failures import report
 from headrace.core.ids import NO_BROKER, TopicPartition
 from headrace.core.ports import FileRange
+from headrace.core.tasks import spawn
 from headrace.core.timers import Timer
 from headrace.log import files
 from headrace.log.index_repair import IndexRepair
@@ -50,6 +57,10 @@ NEXT_STEP = (
 )
 LOOK_AGAIN_SECONDS: Final = 5.0
 """Until it is asked once more whether another replica can mend what is damaged here."""
+MOST_NAMED: Final = 100
+SECOND_QUESTION_SECONDS: Final = 2.0
+"""Before a leader gives itself up it asks twice. A follower that is damaged elsewhere gives itself up at
+once, for this leader has that whole; without the pause both would be gone."""
 
 
 def verify(part: FileRange) -> None:
@@ -62,6 +73,20 @@ def _refused(log: PartitionLog, segment: Segment) -> list[Damage]:
     if log.closed or segment.reads is None or segment not in log.segments:
         return []
     return [damage for damage in segment.reads.damage if damage.end_offset > log.log_start_offset]
+
+
+class _Unmended:
+    """A segment with damage that is not mended."""
+
+    __slots__ = ("copies", "partition", "told", "was_tried")
+
+    def __init__(self, partition: Partition) -> None:
+        self.partition = partition
+        self.was_tried = False
+        """Whether others were asked for it in vain: readers are refused it for longer than a moment."""
+        self.copies = Copies.UNKNOWN
+        self.told = ""
+        """Why it was not mended, as the log says. It is not said again and again."""
 
 
 class Integrity:
@@ -81,12 +106,27 @@ class Integrity:
         self._replicas = replicas
         self._host = host
         """Hosts partitions of a topic as the metadata says now."""
-        self._mending = Mending(runtime, metadata)
+        self._copies = OtherCopies(runtime, metadata)
+        self._mending = Mending(runtime, metadata, self._copies)
         self._leader_checks = LeaderChecks(runtime, metadata, logs, host)
         self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
-        self._unmended: dict[Segment, Partition] = {}
-        """Segments with damage that no other replica could mend when it was found."""
+        self._unmended: dict[Segment, _Unmended] = {}
+        self._asking: dict[Segment, asyncio.Task[None]] = {}
+        """Whether other replicas have what is damaged here."""
         self._timer: Timer | None = None
+        self._is_stopping = False
+
+    def report_to(self, health: HealthReport) -> None:
+        health.add(QUARANTINED, self._quarantined, _QUARANTINED)
+
+    def _quarantined(self) -> str | None:
+        ends = self._logs.quarantined_ends
+        told = [
+            f"{name} epoch {ends[name][0]} offset {ends[name][1]}" if name in ends else str(name)
+            for name in sorted(self._logs.quarantined)
+        ]
+        more = [f"and {len(told) - MOST_NAMED} more"] if len(told) > MOST_NAMED else []
+        return ", ".join(told[:MOST_NAMED] + more) or None
 
     def watch(self, page_cache: PageCache) -> None:
         """Check also what has left memory between the answer and its sending."""
@@ -180,8 +220,8 @@ class Integrity:
     def on_damage(self, partition: Partition, segment: Segment, damage: Damage) -> None:
         """Somebody has read it twice, and it is not what was written."""
         log = partition.log
-        if log.closed:
-            return
+        if log.closed or (segment in self._still_unmended() and damage in segment.read_state().damage):
+            return  # a file that is missing is missed by everybody who wants it
         self._runtime.metrics.scrub.damage_found += 1
         path = segment.path(files.LOG)
         told = {
@@ -192,22 +232,80 @@ class Integrity:
             "reason": damage.reason,
         }
         segment.read_state().note_damage(damage)
-        self._unmended[segment] = partition
+        unmended = self._unmended.setdefault(segment, _Unmended(partition))
+        self._look_again_later()  # a mending ends unheard if the log is truncated meanwhile
         if self.is_elsewhere(partition):
             self._runtime.log.error("log segment damaged", **told)
-            error = CorruptLog(f"{path}: position {damage.position}: {damage.reason}")
-            if self._mending.begin(partition, segment, partial(self._not_mended, partition, error)):
-                self._look_again_later()  # it ends unheard if the log is truncated meanwhile
-            else:
-                self._give_up(partition, error)
+            if not unmended.was_tried and not self._is_attended_to(segment):
+                self._mend(partition, segment)
             return
+        unmended.was_tried = True
         self._runtime.log.error(
             "log segment damaged; no other replica is in sync, the rest of the partition is served",
             **told,
             damaged_until=damage.end,
             next_step=NEXT_STEP,
         )
-        self._look_again_later()
+
+    def _mend(self, partition: Partition, segment: Segment) -> None:
+        failed = partial(self._not_mended, partition, segment)
+        if not self._mending.begin(partition, segment, failed):
+            failed("")
+
+    def _not_mended(self, partition: Partition, segment: Segment, why: str) -> None:
+        unmended = self._unmended.get(segment)
+        if unmended is None or self._is_stopping:
+            return
+        if why and why != unmended.told:
+            unmended.told = why
+            self._runtime.log.warning(
+                "log segment repair failed", partition=str(partition.topic_partition), error=why
+            )
+        self._ask(segment, self._give_up_if_elsewhere(unmended, segment))
+
+    def _ask(self, segment: Segment, question: Coroutine[None, None, None]) -> None:
+        name = f"asking for copies of {segment.path(files.LOG)}"
+        task = self._asking[segment] = spawn(name, question, self._runtime.loop)
+
+        def on_done(done: asyncio.Task[None]) -> None:
+            if self._asking.get(segment) is done:  # a question may end with the next one
+                del self._asking[segment]
+
+        task.add_done_callback(on_done)
+
+    async def _give_up_if_elsewhere(self, unmended: _Unmended, segment: Segment) -> None:
+        """It cannot be mended by parts. The replica is worth less than nothing only if another has all."""
+        partition = unmended.partition
+        if await self._is_whole_elsewhere(unmended, segment) and partition.is_leader:
+            await asyncio.sleep(SECOND_QUESTION_SECONDS)
+            await self._is_whole_elsewhere(unmended, segment)
+        refused = _refused(partition.log, segment)
+        if not refused:
+            return
+        if unmended.copies == Copies.WHOLE:
+            if partition.log.truncation is None:
+                path = segment.path(files.LOG)
+                problem = f"{path}: position {refused[0].position}: {refused[0].reason}"
+                self._give_up(partition, CorruptLog(problem))
+        elif not unmended.was_tried:
+            unmended.was_tried = True
+            self._runtime.log.error(
+                "damaged records refused; no other replica gives them, the rest of the partition is served",
+                partition=str(partition.topic_partition),
+                offset=refused[0].offset,
+                next_step=f"start a broker that has them whole; else {NEXT_STEP}",
+            )
+
+    async def _is_whole_elsewhere(self, unmended: _Unmended, segment: Segment) -> bool:
+        partition = unmended.partition
+        damages = _refused(partition.log, segment)
+        unmended.copies = await self._copies.of(partition, damages) if damages else Copies.UNKNOWN
+        return unmended.copies == Copies.WHOLE
+
+    async def _mend_if_elsewhere(self, unmended: _Unmended, segment: Segment) -> None:
+        """Before all of the segment is surveyed once more."""
+        if await self._is_whole_elsewhere(unmended, segment) and _refused(unmended.partition.log, segment):
+            self._mend(unmended.partition, segment)
 
     def _look_again_later(self) -> None:
         """A replica that comes into sync can mend it, and followers may wait behind the damage."""
@@ -222,41 +320,48 @@ class Integrity:
         if self._still_unmended():
             self._look_again_later()
 
-    def _not_mended(self, partition: Partition, error: CorruptLog, why: str) -> None:
-        name = str(partition.topic_partition)
-        self._runtime.log.warning("log segment repair failed", partition=name, error=why)
-        if self.is_elsewhere(partition):
-            self._give_up(partition, error)
-
     async def stop(self) -> None:
+        self._is_stopping = True
         if self._timer is not None:
             self._timer.cancel()
         self._leader_checks.stop()
+        for task in self._asking.values():
+            task.cancel()
         await self._mending.stop()
 
     def unmended(self) -> list[tuple[TopicPartition, Damage]]:
         """Damaged ranges that readers are refused."""
         return [
-            (partition.topic_partition, damage)
-            for segment, partition in self._still_unmended().items()
-            if not self._mending.is_under_way(segment)
-            for damage in _refused(partition.log, segment)
+            (unmended.partition.topic_partition, damage)
+            for segment, unmended in self._still_unmended().items()
+            if unmended.was_tried or not self._is_attended_to(segment)
+            for damage in _refused(unmended.partition.log, segment)
         ]
 
-    def _still_unmended(self) -> dict[Segment, Partition]:
+    def _is_attended_to(self, segment: Segment) -> bool:
+        return self._mending.is_under_way(segment) or segment in self._asking
+
+    def _still_unmended(self) -> dict[Segment, _Unmended]:
         self._unmended = {
-            segment: partition
-            for segment, partition in self._unmended.items()
-            if _refused(partition.log, segment)
+            segment: unmended
+            for segment, unmended in self._unmended.items()
+            if _refused(unmended.partition.log, segment)
         }
         return self._unmended
 
     def consider_mending(self) -> None:
-        """Another replica may have come into sync since damage was found."""
-        for segment, partition in list(self._still_unmended().items()):
-            if not self._mending.is_under_way(segment) and self.is_elsewhere(partition):
-                self._unmended.pop(segment, None)
-                self.on_damage(partition, segment, _refused(partition.log, segment)[0])
+        """Another replica may have come into sync since damage was found, or have been mended itself."""
+        for segment, unmended in self._still_unmended().items():
+            if not self._is_attended_to(segment) and self.is_elsewhere(unmended.partition):
+                self._ask(segment, self._mend_if_elsewhere(unmended, segment))
+
+    def may_be_had(self, partition: Partition) -> bool:
+        """Whether it is worth while to wait for what is damaged here: another broker is in sync, and not
+        known to have lost the same."""
+        return self.is_elsewhere(partition) and not any(
+            unmended.partition is partition and unmended.copies == Copies.REFUSED
+            for unmended in self._still_unmended().values()
+        )
 
     def is_elsewhere(self, partition: Partition) -> bool:
         """Whether another broker has what is committed: it leads, or is alive and in the ISR, or eligible."""
@@ -350,3 +455,8 @@ class Integrity:
             "quarantined partition is fetched again from its leader", partition=str(name), old_files=path
         )
         return True
+
+
+_QUARANTINED: Final = (
+    "replicas that are damaged and not served; with the end of their logs, where it is known"
+)

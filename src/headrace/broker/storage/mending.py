@@ -1,8 +1,8 @@
 """Mends a damaged segment with what other replicas have, and fetches no more than that (`range_repair.py`).
 
-The damaged range is refused meanwhile, everything else is served and written as before, by a leader too. A
-leader asks a replica that is in sync, a follower asks its leader. Both ask as consumers do, so that only what
-is committed is given. Whatever cannot be mended so is left to `Integrity`, which gives the replica up.
+The damaged range is refused meanwhile, everything else is served and written as before, by a leader too. Who
+is asked, and how, is for `other_copies.py`. Whatever cannot be mended so is left to `Integrity`, which gives
+the replica up if another has what is damaged here.
 """
 
 from __future__ import annotations
@@ -12,17 +12,14 @@ import errno
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.peer_link import PeerLink
 from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.storage.other_copies import FETCHED_BYTES, OtherCopies
 from headrace.core.errors import HeadraceError
-from headrace.core.ids import NO_BROKER
 from headrace.core.tasks import spawn
 from headrace.log.range_repair import Hole, RangeRepair, Unmendable
-from headrace.log.scan import whole_batches
-from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
-from headrace.protocol.messages.fetch_response import FetchResponse
+from headrace.log.read_state import Damage
 
 if TYPE_CHECKING:
     from headrace.log.segment import Segment
@@ -33,12 +30,8 @@ Failed = Callable[[str], None]
 
 LONGEST_SECONDS: Final = 60.0
 """A survey reads the whole segment, perhaps a gigabyte."""
-ANSWER_SECONDS: Final = 10.0
 PAUSES: Final = (0.0, 1.0, 2.0, 4.0)
 """Before each attempt to have a range from the others. To give the replica up costs them all of it."""
-FETCH_VERSION: Final = 13
-"""By the topic's id: not from another topic of the same name."""
-FETCHED_BYTES: Final = 1 << 20
 WRITTEN_BYTES: Final = 256 * 1024
 """In one turn of the loop."""
 MOST_KNOWN: Final = 100
@@ -47,11 +40,13 @@ MOST_TIMES: Final = 3
 
 
 class Mending:
-    def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
+    def __init__(self, runtime: Runtime, metadata: MetadataCache, copies: OtherCopies) -> None:
         self._runtime = runtime
         self._metadata = metadata
+        self._copies = copies
         self._tasks: dict[Segment, asyncio.Task[None]] = {}
         self._times: dict[Segment, int] = {}
+        """How often each was mended: an attempt that found no copy says nothing of this disk."""
         self._is_stopping = False
 
     def is_under_way(self, segment: Segment) -> bool:
@@ -62,15 +57,11 @@ class Mending:
         the one that it was."""
         if segment in self._tasks:
             return True
-        times = self._times.get(segment, 0)
-        if self._is_stopping or times >= MOST_TIMES:
+        if self._is_stopping or self._times.get(segment, 0) >= MOST_TIMES:
             return False
         repair = RangeRepair.take(partition.log, segment, partition.high_watermark)
         if repair is None:
             return False
-        self._times[segment] = times + 1
-        if len(self._times) > MOST_KNOWN:
-            del self._times[next(iter(self._times))]
         name = f"the mending of {partition.topic_partition}"
         self._tasks[segment] = spawn(name, self._mend(partition, repair, failed), self._runtime.loop)
         return True
@@ -105,6 +96,8 @@ class Mending:
 
     async def _try(self, partition: Partition, repair: RangeRepair) -> None:
         holes = await self._in_thread(repair.survey)
+        if repair.holds:
+            self._note(repair, holes)
         filled = await self._fill(partition, repair, holes) if holes else []
         for hole, batches in filled:
             for at in range(0, hole.size, WRITTEN_BYTES):
@@ -115,6 +108,7 @@ class Mending:
         await self._in_thread(repair.finish)
         if repair.holds:
             repair.done()
+            self._count(repair.segment)
             self._runtime.metrics.scrub.ranges_mended += len(holes)
             self._runtime.log.warning(
                 "log segment repaired from another replica",
@@ -123,6 +117,22 @@ class Mending:
                 ranges=len(holes),
                 bytes=sum(hole.size for hole in holes),
             )
+
+    def _note(self, repair: RangeRepair, holes: list[Hole]) -> None:
+        """What the survey has found beside what was known: others must have that too, if this replica is to
+        be given up."""
+        reads = repair.segment.read_state()
+        known = reads.damage
+        for hole in holes:
+            if not any(each.position < hole.end and hole.position < each.end for each in known):
+                reads.note_damage(
+                    Damage(hole.position, hole.end, hole.offset, hole.next_offset, "it is damaged")
+                )
+
+    def _count(self, segment: Segment) -> None:
+        self._times[segment] = self._times.get(segment, 0) + 1
+        if len(self._times) > MOST_KNOWN:
+            del self._times[next(iter(self._times))]
 
     async def _fill(
         self, partition: Partition, repair: RangeRepair, holes: list[Hole]
@@ -143,7 +153,7 @@ class Mending:
         self, partition: Partition, repair: RangeRepair, holes: list[Hole]
     ) -> list[tuple[Hole, bytes]]:
         why = "no other replica can be asked"
-        for source in self._sources(partition):
+        for source in self._copies.sources(partition):
             link = PeerLink(self._runtime, self._metadata, source)
             try:
                 filled = [(hole, await self._fetch(partition, link, hole)) for hole in holes]
@@ -156,40 +166,12 @@ class Mending:
                 link.close()
         raise Unmendable(why)
 
-    def _sources(self, partition: Partition) -> list[int]:
-        asked = partition.isr if partition.is_leader else (partition.leader_id,)
-        return [
-            each
-            for each in asked
-            if each not in (self._runtime.broker_id, NO_BROKER) and self._metadata.is_alive(each)
-        ]
-
     async def _fetch(self, partition: Partition, link: PeerLink, hole: Hole) -> bytes:
         fetched = bytearray()
         offset = hole.offset
         while offset < hole.next_offset and len(fetched) < hole.size:
-            wanted = FetchPartition(
-                partition=partition.topic_partition.partition,
-                current_leader_epoch=partition.leader_epoch,
-                fetch_offset=offset,
-                partition_max_bytes=min(hole.size - len(fetched), FETCHED_BYTES),
-            )
-            request = FetchRequest(
-                max_bytes=wanted.partition_max_bytes,
-                min_bytes=1,
-                topics=[FetchTopic(topic_id=partition.topic_id, partitions=[wanted])],
-            )
-            reply = await ask(
-                await link.open(), request, FetchResponse, version=FETCH_VERSION, timeout=ANSWER_SECONDS
-            )
-            if reply.error_code or not reply.responses or not reply.responses[0].partitions:
-                raise Unmendable(f"error {reply.error_code}")
-            (told,) = reply.responses[0].partitions
-            if told.error_code:
-                raise Unmendable(f"error {told.error_code}")
-            batches, following = whole_batches(told.records or b"", offset)
-            if not batches:
-                raise Unmendable(f"it gives nothing at offset {offset}")
+            most = min(hole.size - len(fetched), FETCHED_BYTES)
+            batches, following = await self._copies.fetch(partition, link, offset, most)
             fetched += batches
             offset = following
         return bytes(fetched)

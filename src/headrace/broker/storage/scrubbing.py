@@ -239,6 +239,6 @@ _LAST_PASS: Final = "when the scrub last came to the end of all sealed segments,
 _PROGRESS: Final = (
     "how much of all sealed bytes the scrub's pass has verified; 100 between two; not told while off"
 )
-_UNMENDED: Final = "offsets that readers are refused: damaged here, and no other replica was in sync"
+_UNMENDED: Final = "offsets that readers are refused: damaged here, and no other replica in sync gave them"
 _OVERDUE: Final = "that the last whole pass of the scrub is long ago"
 _DAMAGE: Final = "damaged places found in segments since the start"

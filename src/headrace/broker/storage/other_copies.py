@@ -1,0 +1,143 @@
+"""Asks other replicas for what is damaged here: whether they have it whole, and for the batches themselves.
+
+That a replica is alive and in sync says how far its log reaches, not that the disk still gives all of it. Two
+replicas with the same damaged batch once took each other for whole, and both gave themselves up.
+
+A leader asks the replicas that are in sync, a follower asks its leader. Both ask as consumers do, so that
+only what is committed is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Final
+
+from headrace.broker.cluster.asking import ask
+from headrace.broker.cluster.log_ends import log_ends
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.peer_link import PeerLink
+from headrace.broker.runtime.runtime import Runtime
+from headrace.core.errors import CorruptBatch, HeadraceError
+from headrace.core.ids import NO_BROKER
+from headrace.log.range_repair import Unmendable
+from headrace.log.scan import whole_batches
+from headrace.protocol.batch import check
+from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
+from headrace.protocol.messages.fetch_response import FetchResponse
+
+if TYPE_CHECKING:
+    from headrace.log.read_state import Damage
+    from headrace.replication.partition import Partition
+
+ANSWER_SECONDS: Final = 10.0
+FETCH_VERSION: Final = 13
+"""By the topic's id: not from another topic of the same name."""
+FETCHED_BYTES: Final = 1 << 20
+
+
+class Copies(Enum):
+    WHOLE = auto()
+    """Another replica has given all of it."""
+    REFUSED = auto()
+    """Whoever can be asked has it damaged, or not at all."""
+    UNKNOWN = auto()
+    """Somebody could not be asked, or has no answer now."""
+
+
+class Refused(Unmendable):
+    """The other replica does not have it."""
+
+
+class OtherCopies:
+    def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+
+    def sources(self, partition: Partition) -> list[int]:
+        asked = partition.isr if partition.is_leader else (partition.leader_id,)
+        return [
+            each
+            for each in asked
+            if each not in (self._runtime.broker_id, NO_BROKER) and self._metadata.is_alive(each)
+        ]
+
+    async def of(self, partition: Partition, damages: Iterable[Damage]) -> Copies:
+        """Whether one other replica has everything that is damaged here, so far as it is committed."""
+        if partition.is_leader and not partition.knows_the_end:
+            return Copies.UNKNOWN
+        start, committed = partition.log.log_start_offset, partition.high_watermark
+        ranges = [(max(each.offset, start), min(each.end_offset, committed)) for each in damages]
+        found = Copies.REFUSED
+        sources = self.sources(partition)
+        for source in sources:
+            try:
+                if await self._has_all(partition, source, ranges):
+                    return Copies.WHOLE
+                found = Copies.UNKNOWN
+            except Refused:
+                pass
+            except (Unmendable, HeadraceError):
+                found = Copies.UNKNOWN
+        return found if sources else Copies.UNKNOWN
+
+    async def _has_all(self, partition: Partition, source: int, ranges: list[tuple[int, int]]) -> bool:
+        link = PeerLink(self._runtime, self._metadata, source)
+        committed = [(offset, end) for offset, end in ranges if offset < end]
+        try:
+            for offset, end in committed:
+                while offset < end:
+                    batches, offset = await self.fetch(partition, link, offset, FETCHED_BYTES)
+                    await self._runtime.loop.run_in_executor(None, _verify, batches)
+        finally:
+            link.close()
+        if len(committed) == len(ranges):
+            return True
+        # What nobody was promised is no loss, if somebody else can lead. A follower hears soon that it is
+        # committed; were it to give itself up as well, there might be nobody.
+        name = partition.topic_partition
+        ends = await log_ends(self._runtime, self._metadata, source, [(name.topic, name.partition)])
+        _, end = ends.get((name.topic, name.partition), (0, -1))
+        return partition.is_leader and end >= partition.high_watermark
+
+    async def fetch(
+        self, partition: Partition, link: PeerLink, offset: int, most_bytes: int
+    ) -> tuple[memoryview, int]:
+        """Whole batches from `offset` on, unchecked, and the offset behind them. Unmendable: there are none,
+        Refused: there never will be."""
+        wanted = FetchPartition(
+            partition=partition.topic_partition.partition,
+            current_leader_epoch=partition.leader_epoch,
+            fetch_offset=offset,
+            partition_max_bytes=most_bytes,
+        )
+        request = FetchRequest(
+            max_bytes=most_bytes,
+            min_bytes=1,
+            topics=[FetchTopic(topic_id=partition.topic_id, partitions=[wanted])],
+        )
+        reply = await ask(
+            await link.open(), request, FetchResponse, version=FETCH_VERSION, timeout=ANSWER_SECONDS
+        )
+        if reply.error_code or not reply.responses or not reply.responses[0].partitions:
+            raise Unmendable(f"error {reply.error_code}")
+        (told,) = reply.responses[0].partitions
+        if told.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
+            raise Refused("it is damaged there too, or that replica is offline")
+        if told.error_code:
+            raise Unmendable(f"error {told.error_code}")
+        batches, following = whole_batches(told.records or b"", offset)
+        if not batches or following <= offset:
+            raise Unmendable(f"it gives nothing at offset {offset}")
+        return batches, following
+
+
+def _verify(batches: memoryview) -> None:
+    """For a thread."""
+    at = 0
+    while at < len(batches):
+        try:
+            at += check(batches, at).size
+        except CorruptBatch as error:
+            raise Refused(f"what another replica has is damaged too: {error}") from None

@@ -12,6 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import click
 
+from headrace.broker.cluster import description
+from headrace.broker.process.system import boot_id
 from headrace.cli.render import print_json
 from headrace.client.errors import ClientFailure
 from headrace.core.ids import TopicPartition
@@ -25,6 +27,13 @@ from headrace.log.wholeness import Claims
 Offsets = Mapping[TopicPartition, int]
 WRITTEN_AGAIN: Final = "nothing to do if the partitions below are whole: the broker writes it again"
 
+PUT_BACK: Final = (
+    "put it back from a copy, or from another log directory of this broker, whose directory.id alone is"
+    " another, before the broker starts: it may refuse to start"
+)
+_IDENTITY: Final = ("version", "cluster.id", "node.id", "directory.id")
+_ANY_ID: Final = "A" * 22
+
 
 class _Directory(NamedTuple):
     path: Path
@@ -35,7 +44,8 @@ class _Directory(NamedTuple):
     first_batches: Mapping[TopicPartition, FirstBatch]
     beside_last: Mapping[TopicPartition, SideFiles]
     """Of logs that were closed, which are all that it names."""
-    was_stopped_cleanly: bool
+    lost_nothing: bool
+    """The last stop was clean, or the host has stayed up since."""
     findings: tuple[Finding, ...]
     """Of the directory itself."""
 
@@ -51,7 +61,7 @@ def verify_directory(path: str, *, as_json: bool) -> int:
                 directory.recovery_points.get(partition, 0),
                 directory.log_starts.get(partition, 0),
                 directory.high_watermarks.get(partition, 0),
-                lost_nothing=directory.was_stopped_cleanly,
+                lost_nothing=directory.lost_nothing,
                 first_batch=directory.first_batches.get(partition),
                 side=directory.beside_last.get(partition, SideFiles()),
                 was_closed=partition in directory.beside_last,
@@ -95,7 +105,7 @@ def _look(path: Path) -> _Directory:
 
 
 def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> _Directory:
-    findings: list[Finding] = []
+    findings: list[Finding] = _identity_findings(path)
     loaded = []
     for name in (checkpoints.RECOVERY_POINTS, checkpoints.LOG_START_OFFSETS, checkpoints.HIGH_WATERMARKS):
         offsets: Offsets = {}
@@ -145,9 +155,39 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
         high_watermarks,
         first_batches,
         beside_last,
-        was_stopped_cleanly,
+        was_stopped_cleanly or _host_stayed_up(path),
         tuple(findings),
     )
+
+
+def _host_stayed_up(path: Path) -> bool:
+    """As the broker asks at its start. It then takes nothing but half of a last batch for unwritten."""
+    remembered = description.recall(ReadOnlyOsDisk(), [str(path)])
+    return remembered is not None and description.is_same_boot(remembered, boot_id())
+
+
+def _identity_findings(path: Path) -> list[Finding]:
+    """What is wrong with the file that says whose directory it is. One id in it may have become another:
+    that shows when the broker starts."""
+    meta = path / checkpoints.META_PROPERTIES
+    try:
+        said = checkpoints.parse_properties(meta.read_bytes())
+    except FileNotFoundError:
+        return [Finding(str(meta), "it is missing", PUT_BACK, is_damage=False)]
+    except OSError as error:
+        return [
+            Finding(str(meta), f"it cannot be read: {error.strerror or error}", PUT_BACK, is_damage=False)
+        ]
+    problems = [f"it has no {name}" for name in _IDENTITY if not said.get(name)]
+    if said.get("version", "1") != "1":
+        problems.append(f"its version is {said['version']}, not 1")
+    if not said.get("node.id", "0").isdecimal():
+        problems.append(f"node.id is {said['node.id']!r}, which is no number")
+    try:
+        checkpoints.decode_uuid(said.get("directory.id", _ANY_ID))
+    except checkpoints.CorruptCheckpoint as error:
+        problems.append(f"directory.id: {error}")
+    return [Finding(str(meta), problem, PUT_BACK, is_damage=False) for problem in problems[:1]]
 
 
 def _require_stopped(path: Path) -> None:

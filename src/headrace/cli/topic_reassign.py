@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import click
 
@@ -128,9 +128,8 @@ def _stop_or_follow(topic: str, cancel: bool, bootstrap: str, as_json: bool) -> 
         click.echo(f"nothing of {topic} is being moved", err=True)
 
 
-def _show_replicas(bootstrap: str, topics: Sequence[str], only: Sequence[int]) -> None:
+def _show_replicas(ends: Mapping[TopicPartition, Replicas]) -> None:
     """What each replica has, who would lead, and what to do before that."""
-    ends = with_cluster(bootstrap, lambda cluster: _leaderless_ends(cluster, topics, only))
     for name, replicas in ends.items():
         told = ", ".join(f"broker {broker_id} {_replica(each)}" for broker_id, each in replicas.items())
         chosen = would_lead(replicas)
@@ -156,18 +155,37 @@ def _replica(each: Replica | None) -> str:
     return f"ends at {each.end}" if not each.error_code else "is alive and does not serve its replica"
 
 
-def _confirm_unclean(topics: Sequence[str]) -> None:
+def _confirm_unclean(bootstrap: str, topics: Sequence[str], only: Sequence[int], *, ask: bool) -> bool:
+    """Show what each replica has, and ask. False: there is nothing to elect."""
+    ends = with_cluster(bootstrap, lambda cluster: _leaderless_ends(cluster, topics, only))
+    if not ends:
+        return False
+    _show_replicas(ends)
+    if not ask:
+        return True
     click.confirm(
         f"records of {', '.join(topics)} that were acknowledged, and that only others have, are lost. Go on?",
         abort=True,
+        err=True,
     )
+    return True
 
 
 async def _leaderless_ends(
     cluster: Cluster, topics: Sequence[str], only: Sequence[int]
 ) -> dict[TopicPartition, Replicas]:
-    ends = await ends_of_leaderless(cluster, await admin.describe_topics(cluster, list(topics)))
+    states = await admin.describe_topics(cluster, list(topics))
+    for index in only:
+        _require_partition(topics[0], index, [each.partition for each in states[0].partitions])
+    ends = await ends_of_leaderless(cluster, states)
     return {name: each for name, each in ends.items() if not only or name.partition in only}
+
+
+def _require_partition(topic: str, index: int, there: Collection[int]) -> None:
+    if index not in there:
+        raise ClientFailure(
+            f"topic {topic} has no partition {index}", f"`headrace topic describe {topic}` shows them"
+        )
 
 
 @click.command("elect-leaders")
@@ -196,28 +214,38 @@ def elect_leaders(
         raise click.UsageError("--partition needs exactly one topic")
     if unclean and not topics:
         raise click.UsageError("an unclean election can lose records: name the topics")
-    if unclean:
-        _show_replicas(bootstrap, topics, partition)
-        if not yes:
-            _confirm_unclean(topics)
-
-    async def operation(cluster: Cluster) -> tuple[list[TopicPartition], dict[TopicPartition, str]]:
-        wanted: list[TopicPartition] | None = None
-        if topics:
-            wanted = [p for name in topics for p in await offsets.partitions_of(cluster, name)]
-            wanted = [p for p in wanted if not partition or p.partition in partition]
-        return await moves.elect_leaders(cluster, Election.UNCLEAN if unclean else Election.PREFERRED, wanted)
-
-    elected, refused = with_cluster(bootstrap, operation)
+    leaders: dict[TopicPartition, int] = {}
+    refused: dict[TopicPartition, str] = {}
+    if not unclean or _confirm_unclean(bootstrap, topics, partition, ask=not yes):
+        kind = Election.UNCLEAN if unclean else Election.PREFERRED
+        leaders, refused = with_cluster(bootstrap, lambda cluster: _elect(cluster, kind, topics, partition))
     if as_json:
         reasons = {str(name): reason for name, reason in refused.items()}
-        print_json({"elected": [str(name) for name in elected], "refused": reasons})
+        named = {str(name): leader for name, leader in leaders.items()}
+        print_json({"elected": list(named), "leaders": named, "refused": reasons})
     else:
-        for name in elected:
-            click.echo(f"elected {name}")
+        for name, leader in leaders.items():
+            click.echo(f"elected {name}: broker {leader} leads")
         for reason in refused.values():
             click.echo(f"refused {reason}", err=True)
-        if not elected and not refused:
-            what = "has a leader" if unclean else "is led by its preferred replica"
-            click.echo(f"every partition {what}", err=True)
+        if not leaders and not refused:
+            done = "has a leader: nothing was done" if unclean else "is led by its preferred replica"
+            click.echo(f"every partition {done}", err=True)
     return 1 if refused else 0
+
+
+async def _elect(
+    cluster: Cluster, kind: Election, topics: Sequence[str], only: Sequence[int]
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, str]]:
+    """(who leads those with a new leader, why others were refused)"""
+    wanted: list[TopicPartition] | None = None
+    if topics:
+        wanted = [p for name in topics for p in await offsets.partitions_of(cluster, name)]
+        for index in only:
+            _require_partition(topics[0], index, [p.partition for p in wanted])
+        wanted = [p for p in wanted if not only or p.partition in only]
+    elected, refused = await moves.elect_leaders(cluster, kind, wanted)
+    names = sorted({name.topic for name in elected})
+    states = await admin.describe_topics(cluster, names) if names else []
+    now = {TopicPartition(state.name, p.partition): p.leader for state in states for p in state.partitions}
+    return {name: now[name] for name in elected}, refused

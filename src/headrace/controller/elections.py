@@ -44,11 +44,12 @@ def elect_leaders(
     for name, partition in asked:
         try:
             longest = longest_first.get((name, partition), ())
-            groups.append([_elect(policy, election, name, partition, longest)])
+            record = _elect(policy, election, name, partition, longest)
+            groups.append([record])
         except HeadraceError as error:
             outcomes.append(ElectedLeader(name, partition, error))
         else:
-            outcomes.append(ElectedLeader(name, partition))
+            outcomes.append(ElectedLeader(name, partition, leader=BrokerId(record.leader)))
     return Result(groups, outcomes)
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from headrace.controller.image import ConfigResource
 from headrace.core.errors import HeadraceError
-from headrace.core.ids import NO_TOPIC_ID
+from headrace.core.ids import NO_BROKER, NO_TOPIC_ID, BrokerId
 from headrace.protocol.message import Message
 
 R = TypeVar("R")
@@ -107,6 +107,8 @@ class ElectedLeader(NamedTuple):
     topic: str
     partition: int
     error: HeadraceError | None = None
+    leader: BrokerId = NO_BROKER
+    """Who was elected, if somebody was."""
 
 
 class ProducerIdBlock(NamedTuple):

@@ -7,9 +7,12 @@ looked at too, until one says that everything in the range was decided when it w
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace.core.ports import FileRange
+from headrace.log import scan
+from headrace.log.index_file import WrongIndex
 from headrace.log.read_state import ColdRead
 from headrace.log.residency import NotResident
 from headrace.log.resident_reads import find_resident
@@ -55,10 +58,28 @@ def _end_of(log: SegmentChain, place: int, records: FileRange, wait: bool) -> in
     """An offset at or behind the last record of the range. Without the index, the end of the segment."""
     segment = log.segments[place]
     end = records.position + records.length
-    try:
-        offset = segment.index.offset_from(end, wait=wait) if end < segment.size else None
-    except NotResident:
-        offset = None
-    if offset is not None:
-        return offset
+    if end < segment.size:
+        offset = _end_by_index(segment, end, wait)
+        if offset is not None:
+            return offset
     return log.segments[place + 1].base_offset if place + 1 < len(log.segments) else log.end_offset
+
+
+def _end_by_index(segment: Segment, end: int, wait: bool) -> int | None:
+    """The last offset of a batch at or behind `end`. One that is too low would hide aborted transactions, so
+    it is compared with its batch."""
+    file = segment.open_file
+    if wait or file is None:
+        pread: Callable[[int, int], bytes | None] = segment.unverified().pread
+    else:
+        pread = file.pread_resident
+    try:
+        known = segment.index.first_from(end, wait=wait)
+        if known is None:
+            return None
+        last_offset, position = known
+        if position >= end and scan.is_batch(pread, position, segment.size, last_offset):
+            return last_offset
+    except (NotResident, WrongIndex):
+        pass
+    return None

@@ -38,9 +38,9 @@ def _next_indexed(file: Readable, position: int, size: int, index: OffsetIndex, 
         place = index.search_written(position, written, field=1)[0] + 1
         for candidate in range(place, min(written, place + _CANDIDATES)):
             at = index.entry(candidate)[1]
-            if at > position and is_whole(file, at, size):
+            if position < at < size and is_whole(file, at, size):
                 return at
-    except (WrongIndex, FileNotFoundError):
+    except WrongIndex:
         pass
     return size
 

@@ -70,6 +70,7 @@ class LogDirectory:
         "on_full",
         "on_new_producer",
         "on_raised",
+        "on_rebuilt",
         "path",
         "raised",
         "uuid",
@@ -107,6 +108,8 @@ class LogDirectory:
         """Logs whose start was raised, which a restart would not find yet."""
         self.on_raised: Callable[[], None] = _nobody_asks
         """Called when another one is among them: a checkpoint is wanted soon."""
+        self.on_rebuilt: Callable[[str], None] = _nobody_hears
+        """Called with the path of an index that was not what had been written, and was made again."""
         self.index_blocks = IndexBlocks()
         """Of this directory alone, until a manager gives all of its directories the same."""
         self.lock: File | None = None
@@ -207,6 +210,10 @@ def require_one_online(directories: Sequence[LogDirectory]) -> None:
 
 def _no_checkpoint(lowered: Mapping[TopicPartition, Lowered]) -> None:
     """A log that is opened by itself, without a manager, has no checkpoint to lower."""
+
+
+def _nobody_hears(path: str) -> None:
+    """A log that is opened by itself, without a broker."""
 
 
 def _everybody_may() -> bool:

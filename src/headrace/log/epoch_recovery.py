@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from headrace.log import scan
 from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
@@ -10,7 +11,17 @@ from headrace.log.segment import Segment
 from headrace.protocol.batch import HEADER_SIZE, read_header
 
 
-def agree(epochs: LeaderEpochs, segments: Sequence[Segment], start: int, end: int) -> bool:
+class Located(Protocol):
+    """A segment, as far as it is asked for its epochs."""
+
+    base_offset: int
+    size: int
+
+    def locate(self, offset: int) -> scan.FoundBatch | None: ...
+    def file(self) -> scan.Readable: ...
+
+
+def agree(epochs: LeaderEpochs, segments: Sequence[Located], start: int, end: int) -> bool:
     """Whether the epochs that were read are true of the batches: the file has no checksum."""
     entries = epochs.entries
     if not entries:
@@ -28,14 +39,14 @@ def agree(epochs: LeaderEpochs, segments: Sequence[Segment], start: int, end: in
     return all(_is_told(epochs, segments, max(at, start)) for at in (start, *bases, end - 1))
 
 
-def _is_told(epochs: LeaderEpochs, segments: Sequence[Segment], offset: int) -> bool:
+def _is_told(epochs: LeaderEpochs, segments: Sequence[Located], offset: int) -> bool:
     """Whether the epochs know that of the first batch from `offset` on. Of an epoch whose batches were
     all compacted away nothing but its entry is left, so it may be a later one."""
     begins, epoch = _epoch_at(segments, offset)
     return epoch == NO_EPOCH or epochs.epoch_of(max(begins, offset)) == epoch
 
 
-def _epoch_at(segments: Sequence[Segment], offset: int, *, exactly: bool = False) -> tuple[int, int]:
+def _epoch_at(segments: Sequence[Located], offset: int, *, exactly: bool = False) -> tuple[int, int]:
     """(first offset, epoch) of the batch that holds `offset`, or else of the next one in its segment."""
     segment = next((each for each in reversed(segments) if each.base_offset <= offset), segments[0])
     found = segment.locate(offset) if segment.size else None

@@ -95,11 +95,17 @@ class IndexFile:
             at = (index - number * _BLOCK_ENTRIES) * self.ENTRY.size
             first, second = self.ENTRY.unpack_from(block, at)
             return first, second
-        file = self._disk.open(self.path)
+        file = self._open()
         try:
             return self._read(file, index)
         finally:
             file.close()
+
+    def _open(self) -> File:
+        try:
+            return self._disk.open(self.path)
+        except FileNotFoundError:
+            raise WrongIndex(f"{self.path} is missing") from None
 
     def _read(self, file: File, index: int) -> tuple[int, int]:
         size = self.ENTRY.size
@@ -146,7 +152,7 @@ class IndexFile:
                 return block
         if not wait:
             raise NotResident
-        file = self._disk.open(self.path)
+        file = self._open()
         try:
             block = file.pread(length, number * _BLOCK_ENTRIES * size)
         finally:

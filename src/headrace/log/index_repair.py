@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class IndexRepair:
-    __slots__ = ("_fresh", "_log", "_old", "_truncations")
+    __slots__ = ("_changed", "_fresh", "_log", "_old", "_truncations")
 
     @classmethod
     def take(cls, log: PartitionLog, segment: Segment) -> IndexRepair | None:
@@ -29,6 +29,7 @@ class IndexRepair:
         self._log = log
         self._old = segment
         self._truncations = log.truncations
+        self._changed: list[str] = []
         self._fresh = Segment(
             log.directory,
             log.path,
@@ -44,7 +45,7 @@ class IndexRepair:
         fresh = self._fresh
         if fresh.open_file is None:
             fresh.open_file = self._log.directory.disk.open(fresh.path(files.LOG))
-        fresh.rebuild_indexes()
+        self._changed = fresh.rebuild_indexes()
 
     def done(self, now_ms: int) -> Segment | None:
         """What has taken the segment's place; None: the log is not the one that it was."""
@@ -57,8 +58,12 @@ class IndexRepair:
             fresh.adopt_file(file)
         old.distrust()  # some of it may have come from the disk just now
         fresh.reads, fresh.appended_from = old.reads, old.appended_from
+        if fresh.reads is not None:
+            fresh.reads.index_is_doubted = False
         log.replace_segments(place, 1, fresh)
         for path in fresh.index_paths()[:2]:
             log.folder.note_unsynced(path)
         log.mark_unsynced(now_ms)
+        for path in self._changed:
+            log.directory.on_rebuilt(path)
         return fresh

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.core.ports import Disk
 from headrace.log import files
@@ -82,13 +82,19 @@ def noted_jumps(
 ) -> tuple[tuple[int, int], ...]:
     """Where batches behind a gap are. What was said of those that others follow has had its time."""
     noted = []
-    for name in names:
-        jump = files.parse_jump(name) if name.endswith(files.JUMP) else None
-        if jump is not None and jump[1] >= recovery_point:
+    for name, jump in jumps_in(names):
+        if jump[1] >= recovery_point:
             noted.append(jump)
-        elif jump is not None:
+        else:
             remove(disk, f"{folder}/{name}")
     return tuple(noted)
+
+
+def jumps_in(names: Iterable[str]) -> Iterator[tuple[str, tuple[int, int]]]:
+    for name in names:
+        jump = files.parse_jump(name) if name.endswith(files.JUMP) else None
+        if jump is not None:
+            yield name, jump
 
 
 def offsets_of(names: Iterable[str], suffix: str) -> list[int]:

@@ -90,6 +90,7 @@ class LogManager:
             directory.index_blocks = self.directories[0].index_blocks
             directory.wholeness = wholeness
             directory.lower_checkpoints = self._checkpoints[directory.path].lower
+            directory.on_rebuilt = self.rebuilt.append
         self.removals = Removals(disk, new_uuid, self._checkpoints)
         require_one_online(self.directories)
 

@@ -39,10 +39,14 @@ class OffsetIndex(IndexFile):
         place, relative, position = self.search(offset - self.base_offset, wait=wait)
         return (0, None) if place < 0 else (position, self.base_offset + relative)
 
-    def offset_from(self, position: int, *, wait: bool = True) -> int | None:
-        """The offset of the first entry whose batch begins at `position` or behind; None if there is none."""
+    def first_from(self, position: int, *, wait: bool = True) -> tuple[int, int] | None:
+        """(last offset, position) of the first known batch that begins at `position` or behind; None if there
+        is none."""
         place = self.search(position - 1, field=1, wait=wait)[0] + 1
-        return self.base_offset + self.entry(place, wait=wait)[0] if place < self.count else None
+        if place >= self.count:
+            return None
+        relative, found = self.entry(place, wait=wait)
+        return self.base_offset + relative, found
 
     def last_before(self, position: int) -> tuple[int, int] | None:
         """(last offset, position) of the last known batch that begins at or before `position`. Waits for no

@@ -119,10 +119,9 @@ class ReadAhead:
             )
             if place < 0:
                 return 0
-            first = file.pread(HEADER_SIZE, position)
-            if len(first) == HEADER_SIZE and read_header(first).last_offset == segment.base_offset + relative:
+            if scan.is_batch(file.pread, position, self._size, segment.base_offset + relative):
                 return position
-        except (WrongIndex, FileNotFoundError):
+        except WrongIndex:
             pass
         self._index_is_wrong = True
         return self._walk_near(file)
@@ -232,4 +231,4 @@ class ReadAhead:
 
     @property
     def index_is_wrong(self) -> bool:
-        return self._index_is_wrong
+        return self._index_is_wrong or (not self.damages and self.segment.read_state().index_is_doubted)

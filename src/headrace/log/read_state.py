@@ -64,7 +64,7 @@ class Damage(NamedTuple):
 
 
 class ReadState:
-    __slots__ = ("_asked", "_older", "_positions", "_verified", "damage")
+    __slots__ = ("_asked", "_older", "_positions", "_verified", "damage", "index_is_doubted")
 
     def __init__(self) -> None:
         self._verified: list[tuple[int, int]] = []
@@ -74,6 +74,8 @@ class ReadState:
         """Where the batches are that a reader asked for or goes on with: two generations."""
         self._asked: dict[int, int] = {}
         self.damage: tuple[Damage, ...] = ()
+        self.index_is_doubted = False
+        """An entry of the offset index was not true. The next thread that reads here says so."""
 
     # --- what is verified ---
 
@@ -125,6 +127,11 @@ class ReadState:
         self._positions = {}
         self._older = {}
         self._asked = {}
+
+    def doubt_index(self) -> bool:
+        """True if it was not doubted yet: somebody has to go and read, so that it is made again."""
+        is_first, self.index_is_doubted = not self.index_is_doubted, True
+        return is_first
 
     # --- what is damaged ---
 

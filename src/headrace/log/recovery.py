@@ -20,6 +20,7 @@ from headrace.core.ids import TopicPartition
 from headrace.log import (
     epoch_recovery,
     files,
+    index_verification,
     leftovers,
     producer_replay,
     scan,
@@ -27,13 +28,14 @@ from headrace.log import (
     wholeness,
 )
 from headrace.log.directory import LogDirectory
+from headrace.log.index_file import WrongIndex
 from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.proof import Proof
 from headrace.log.segment import Segment
+from headrace.log.segment_walk import SegmentFile, checked_walk
 from headrace.log.wholeness import Claims, FileFault
-from headrace.protocol.batch import BatchHeader
 
 if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
@@ -134,10 +136,12 @@ class _Loader:
         self.last_epoch = NO_EPOCH
         """Of the last batch that was walked over. The epochs' file may say otherwise: it has no checksum."""
         self.trusted = False
+        self.was_clean = False
+        """The last stop was: then every index is as it was written."""
         self.made_anew: set[int] = set()
         """Base offsets of the segments whose index of aborted transactions was."""
         self.rebuilt: list[str] = []
-        """The paths of those, and of snapshots that were not believed."""
+        """The paths of those, of indexes, and of snapshots that were not believed."""
         self.was_empty = not any(segment.size for segment in self.segments) and not self.epochs.entries
         """Nothing was ever kept of it, so nothing of it has to be made durable: there may be thousands."""
 
@@ -157,6 +161,7 @@ class _Loader:
 
     def load_clean(self) -> bool:
         """Take the files as they are. False when the files are not what a clean stop leaves behind."""
+        self.was_clean = True
         for segment in self.segments:
             if not segment.load_indexes():
                 return False
@@ -168,7 +173,7 @@ class _Loader:
         active = self.segments[-1]
         try:
             self.end_offset = active.load_tail()
-        except CorruptLog:
+        except (CorruptLog, WrongIndex):
             return False
         found = active.locate(self.end_offset - 1) if active.size else None
         if active.size and (found is None or found.position + found.size != active.size):
@@ -187,7 +192,7 @@ class _Loader:
         first = self._first_to_walk()
         for segment in self.segments[:first]:
             if not segment.load_indexes():
-                segment.rebuild_indexes()
+                self.rebuilt += segment.rebuild_indexes()
                 segment.index.sync()
                 segment.times.sync()
         self.proof.require_sealed(self.segments, first)
@@ -252,31 +257,32 @@ class _Loader:
             )
 
     def _checked(self, segment: Segment, size: int) -> scan.CheckedWalk:
-        """A gap before the last batch, as compaction leaves it, is confirmed by where the next one begins.
-
-        Which epoch it begins in is known from the epochs' file, or else from the segments before. Epochs do
-        not go down from one segment to the next either: who believes one that jumped ahead in the last batch
-        of a segment tells good replicas that they have parted ways, and they cut off what is committed.
-        """
-        following = [each for each in self.segments if each.base_offset > segment.base_offset]
-        return scan.CheckedWalk(
-            segment.file(),
-            0,
-            size,
-            segment.base_offset,
-            confirmed=None
-            if self.foreign
-            else max(self.recovery_point, following[0].base_offset if following else 0),
-            highest=segment.highest_offset,
-            epoch=self.epochs.epoch_of(segment.base_offset),
+        if self.foreign:
+            return scan.CheckedWalk(
+                segment.file(),
+                0,
+                size,
+                segment.base_offset,
+                highest=segment.highest_offset,
+                epoch=self.epochs.epoch_of(segment.base_offset),
+                jumps=self.jumps,
+                least_epoch=self.last_epoch,
+            )
+        following = next((each for each in self.segments if each.base_offset > segment.base_offset), None)
+        return checked_walk(
+            _file_of(segment)._replace(size=size),
+            None if following is None else _file_of(following),
+            recovery_point=self.recovery_point,
+            epochs=self.epochs,
             jumps=self.jumps,
             least_epoch=self.last_epoch,
-            behind=_first_whole(following[0]) if following and not self.foreign else None,
         )
 
     def _walk(self, segment: Segment) -> bool:
         """Check every batch of a segment and rebuild what is derived from it. False: it was cut short."""
         size, file = segment.size, segment.file()
+        if self.was_clean:
+            self.rebuilt += self._wrong_indexes(segment)
         segment.reset_indexes()
         segment.transactions.reset()
         walk = self._checked(segment, size)
@@ -296,6 +302,13 @@ class _Loader:
             segment.times.sync()
             files.sync_path(self.disk, segment.transactions.path)
         return walk.fault is None
+
+    def _wrong_indexes(self, segment: Segment) -> list[str]:
+        found = scan.headers(segment.file(), 0, segment.size)
+        try:
+            return index_verification.wrong_indexes(self.disk, segment, found)
+        except CorruptLog:
+            return []  # the batches are, which has been told
 
     def _drop_after(self, place: int) -> None:
         """Segments behind the end that was found hold nothing that follows it."""
@@ -386,9 +399,5 @@ class _Loader:
         return self._segment(base_offset)
 
 
-def _first_whole(segment: Segment) -> BatchHeader | None:
-    """The first batch of a segment. None if there is none, or it is damaged: then it confirms nothing."""
-    walk = scan.CheckedWalk(
-        segment.file(), 0, segment.size, segment.base_offset, highest=segment.highest_offset
-    )
-    return next((header for _, header, _ in walk), None)
+def _file_of(segment: Segment) -> SegmentFile:
+    return SegmentFile(segment.file(), segment.size, segment.base_offset, segment.highest_offset)

@@ -14,7 +14,7 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ports import File, FileRange
 from headrace.log import scan
 from headrace.log.index_file import WrongIndex
-from headrace.log.read_state import ColdRead, ReadState
+from headrace.log.read_state import ColdRead
 from headrace.log.residency import NotResident
 from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, read_header
 
@@ -117,30 +117,29 @@ def _range(
         segment.distrust()
         raise ColdRead(segment, offset)
     if next_offset >= 0:
-        _lead_on(reads, file, end, next_offset)
+        reads.learn(next_offset, end)  # the reader goes on there
     return FileRange(file, position, end - position)
 
 
 def _cut(
     segment: Segment, file: File, offset: int, position: int, end: int, max_bytes: int
 ) -> tuple[int, int]:
-    """Where a range of `max_bytes` ends, or the first batch if that is larger. With it the last offset of the
-    batch that follows, by the index; -1 if the range does not end with a batch."""
+    """Where a range of `max_bytes` ends, or the first batch if that is larger. With it the first offset of
+    the batch that follows, which the index knows; -1 if the range does not end with a batch."""
     known = segment.index.last_before(position + max_bytes)
     if known is not None and known[1] > position:
-        return known[1], known[0]
+        last_offset, until = known
+        raw = file.pread_resident(HEADER_SIZE, until)
+        if raw is not None:
+            header = read_header(raw) if len(raw) == HEADER_SIZE else None
+            if header is not None and header.last_offset == last_offset:
+                return until, header.base_offset
+            # Whoever believed it might cut off the first batch, and its reader would come no further.
+            if segment.read_state().doubt_index():
+                raise ColdRead(segment, offset)
     length = file.pread_resident(4, position + 8)
     if length is None:
         segment.distrust()
         raise ColdRead(segment, offset)
     first = int.from_bytes(length, "big") + LOG_OVERHEAD
     return position + (min(first, end - position) if first > max_bytes else max_bytes), -1
-
-
-def _lead_on(reads: ReadState, file: File, end: int, last_offset: int) -> None:
-    """Remember the batch at `end`, with which the reader goes on, if it is the one that the index means."""
-    raw = file.pread_resident(HEADER_SIZE, end)
-    if raw is not None:
-        header = read_header(raw)
-        if header.last_offset == last_offset:
-            reads.learn(header.base_offset, end)

@@ -50,10 +50,8 @@ def find_batch(
     WrongIndex if it is not.
     """
     pread = file.pread
-    if expected is not None:
-        first = pread(HEADER_SIZE, position)
-        if len(first) < HEADER_SIZE or read_header(first).last_offset != expected:
-            raise WrongIndex
+    if expected is not None and not is_batch(pread, position, end, expected):
+        raise WrongIndex
     window, window_at = b"", position
     while end - position >= HEADER_SIZE:
         at = position - window_at
@@ -71,6 +69,15 @@ def find_batch(
         least = base + delta + 1
         position += length + LOG_OVERHEAD
     return None
+
+
+def is_batch(pread: Callable[[int, int], bytes | None], position: int, end: int, last_offset: int) -> bool:
+    """Whether an entry of an index is true: a batch at `position` ends with `last_offset`. No file is asked
+    for what lies outside of the segment: that would be an error of its disk."""
+    if not 0 <= position <= end - HEADER_SIZE:
+        return False
+    raw = pread(HEADER_SIZE, position)
+    return raw is not None and len(raw) == HEADER_SIZE and read_header(raw).last_offset == last_offset
 
 
 def headers(file: Readable, position: int, end: int) -> Iterator[tuple[int, BatchHeader]]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from headrace.core.errors import CorruptBatch, CorruptLog
 from headrace.core.ports import File
-from headrace.log import files, scan
+from headrace.log import files, index_verification, scan
 from headrace.log.directory import LogDirectory
 from headrace.log.index_file import WrongIndex
 from headrace.log.offset_index import OffsetIndex
@@ -22,6 +22,8 @@ from headrace.protocol.batch import HEADER_SIZE, BatchHeader, check, read_header
 
 MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
 _RECENT_BATCHES: Final = 16
+_COMPARED_BYTES: Final = 1024 * 1024
+"""Before the batch with the largest time: as far as this no other one has that time."""
 UNKNOWN_TIMESTAMP: Final = -2
 NEVER: Final = 1 << 63
 
@@ -221,37 +223,48 @@ class Segment:
         self.size = found.position
         if not self.size:
             self.first_checksum = None
-        self.index.truncate_to(found.base_offset)
-        self.times.truncate_to(found.base_offset)
         self.transactions.truncate_to(found.base_offset)
         self._recent = {}
         self._older = {}
         self.reads = None
         self.index_full = False
-        self.load_tail()
+        try:
+            self.index.truncate_to(found.base_offset)
+            self.times.truncate_to(found.base_offset)
+            self.load_tail()
+        except WrongIndex:
+            self._put_indexes_right()
+            self.load_tail()
         return found.base_offset
 
     # --- reading ---
 
     def locate(self, offset: int) -> scan.FoundBatch | None:
         """The first batch that reaches `offset`. May wait for the disk."""
-        position, last_offset = self.index.lookup(offset)
         try:
+            position, last_offset = self.index.lookup(offset)
             return scan.find_batch(
                 self.unverified(), position, self.size, offset, self.base_offset, last_offset
             )
         except WrongIndex:
-            self.rebuild_indexes()
+            self._put_indexes_right()
             position, _ = self.index.lookup(offset)
             return scan.find_batch(self.unverified(), position, self.size, offset, self.base_offset)
 
     def time_floor(self, timestamp: int) -> int:
         """An offset before which no batch of the segment reaches `timestamp`."""
-        known, offset = self.times.lookup(timestamp)
-        if known != NO_TIMESTAMP and not self._agrees(known, offset):
-            self.rebuild_indexes()
-            offset = self.times.lookup(timestamp)[1]
-        return offset
+        try:
+            found = self.times.lookup(timestamp)
+            is_right = found is None or (
+                self.base_offset <= found[2] <= found[1] and self._agrees(found[0], found[1])
+            )
+        except WrongIndex:
+            is_right = False
+        if not is_right:
+            self._put_indexes_right()
+            found = self.times.lookup(timestamp)
+        # From the entry before: a wrong one may name a later batch that happens to have the same time.
+        return self.base_offset if found is None else found[2]
 
     def _agrees(self, timestamp: int, last_offset: int) -> bool:
         """Whether an entry of the time index is true of the batches. CorruptLog if it is the batch that is
@@ -304,12 +317,47 @@ class Segment:
 
     def largest_timestamp(self) -> int:
         if self.max_timestamp == UNKNOWN_TIMESTAMP:
-            largest, offset = self.times.last()
-            if self.times.count and not self._agrees(largest, offset):
-                self.rebuild_indexes()
+            try:
+                found = self._last_time()
+            except WrongIndex:
+                self._put_indexes_right()
             else:
-                self.max_timestamp, self.max_timestamp_offset = largest, offset
+                self.max_timestamp, self.max_timestamp_offset = found
         return self.max_timestamp
+
+    def _last_time(self) -> tuple[int, int]:
+        """The last entry of the time index, WrongIndex if that cannot be the largest time, or the first batch
+        that has it."""
+        times, reads = self.times, self.unverified()
+        largest, offset = times.last()
+        if times.count:
+            before = times.offset_before(times.count - 1)
+            if not self.base_offset <= before <= offset or not self._agrees(largest, offset):
+                raise WrongIndex(f"{times.path}: the last entry is not true of the batches")
+            begin, end = self.position_of(before), self.position_of(offset)
+            if begin < end <= begin + _COMPARED_BYTES:
+                for _, header in scan.headers(reads, begin, end):
+                    if header.max_timestamp >= largest:
+                        raise WrongIndex(f"{times.path}: the last entry is not the first of its time")
+        if self._is_younger_behind(largest):
+            raise WrongIndex(f"{times.path} lacks its end")
+        return largest, offset
+
+    def _is_younger_behind(self, timestamp: int) -> bool:
+        """Whether a batch behind the last entry of the offset index is: entries of the time index are
+        missing then. What is damaged there says nothing."""
+        reads = self.unverified()
+        last_offset, position = self.index.last()
+        if self.index.count and not scan.is_batch(reads.pread, position, self.size, last_offset):
+            return False
+        try:
+            for at, header in scan.headers(reads, position, self.size):
+                if header.max_timestamp > timestamp:
+                    check(reads.pread(header.size, at))
+                    return True
+        except (CorruptLog, CorruptBatch):
+            pass
+        return False
 
     def retention_timestamp(self) -> int:
         """What retention by time goes by: the largest timestamp, or without any the time of the file."""
@@ -319,7 +367,10 @@ class Segment:
     # --- loading ---
 
     def load_tail(self) -> int:
-        """Learn the end offset and the largest timestamp from the indexes and the batches after them."""
+        """Learn the end offset and the largest timestamp from the indexes and the batches after them.
+        WrongIndex if what they end with is not true."""
+        if not self._tail_is_indexed() or not self._last_time_is_true():
+            raise WrongIndex(f"{self.path(files.LOG)}: an index does not end with what is there")
         last_offset, position = self.index.last()
         self.max_timestamp, self.max_timestamp_offset = self.times.last()
         end_offset = self.base_offset if position == 0 else last_offset + 1
@@ -335,30 +386,41 @@ class Segment:
         self._since_entry = since
         return end_offset
 
-    def rebuild_indexes(self) -> None:
-        """Make the indexes anew from the headers of the batches, CorruptLog if those are wrong.
+    def _last_time_is_true(self) -> bool:
+        try:
+            return not self.times.count or self._agrees(*self.times.last())
+        except CorruptLog:
+            return True  # it is the batch that is not
+
+    def _put_indexes_right(self) -> None:
+        for path in self.rebuild_indexes():
+            self._directory.on_rebuilt(path)
+
+    def rebuild_indexes(self) -> list[str]:
+        """Make the indexes anew from the headers of the batches, CorruptLog if those are wrong. The paths of
+        those that were not what had been written.
 
         Then they stay as they are: of what lies before the damage alone, the segment would seem older."""
         size = self.size
-        for _ in self._headers(size):
-            pass
+        wrong = index_verification.wrong_indexes(self._directory.disk, self, self._headers(size))
         appended_from = self.appended_from
         self.reset_indexes()
         try:
-            for header in self._headers(size):
+            for _, header in self._headers(size):
                 self.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
         finally:  # also if it met damage: were it shorter now, readers would pass over what is missing
             self.size = size
             self.appended_from = appended_from
             self.distrust()  # some of it may have come from the disk just now
         self.flush_indexes(final=True)
+        return wrong or [self.index.path, self.times.path]  # what is there may be true, and not be all
 
-    def _headers(self, size: int) -> Iterator[BatchHeader]:
+    def _headers(self, size: int) -> Iterator[tuple[int, BatchHeader]]:
         expected = self.base_offset
         for position, header in scan.headers(self.unverified(), 0, size):
             if not expected <= header.base_offset <= header.last_offset <= self.highest_offset:
                 raise CorruptLog(f"{self.path(files.LOG)}: offset {header.base_offset} at {position}")
-            yield header
+            yield position, header
             expected = header.next_offset
 
     def reset_indexes(self) -> None:
@@ -408,8 +470,7 @@ class Segment:
         if not self.index.count:
             return True
         last_offset, position = self.index.last()
-        first = self.file().pread(HEADER_SIZE, position)
-        return len(first) == HEADER_SIZE and read_header(first).last_offset == last_offset
+        return scan.is_batch(self.file().pread, position, self.size, last_offset)
 
     def forget_timestamps(self) -> None:
         """Of a sealed segment, until somebody asks."""

@@ -28,10 +28,17 @@ class TimeIndex(IndexFile):
             self._add(self.ENTRY.pack(timestamp, offset - self.base_offset))
             self.last_timestamp = timestamp
 
-    def lookup(self, timestamp: int) -> tuple[int, int]:
-        """(timestamp, offset) of the entry from which on a scan meets the first batch with that time."""
+    def lookup(self, timestamp: int) -> tuple[int, int, int] | None:
+        """(timestamp, offset, offset of the entry before) of the last entry that is not younger; None if
+        there is none."""
         place, found, relative = self.search(timestamp)
-        return (NO_TIMESTAMP, self.base_offset) if place < 0 else (found, self.base_offset + relative)
+        if place < 0:
+            return None
+        return found, self.base_offset + relative, self.offset_before(place)
+
+    def offset_before(self, place: int) -> int:
+        """The offset of the entry before that at `place`, or where the segment begins."""
+        return self.base_offset + self.entry(place - 1)[1] if place > 0 else self.base_offset
 
     def last(self) -> tuple[int, int]:
         """(timestamp, offset) of the last entry, or (NO_TIMESTAMP, base offset)."""

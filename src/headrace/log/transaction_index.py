@@ -33,13 +33,15 @@ class TransactionIndex:
     """The file is the state. Who reads committed transactions asks it with every fetch, so what it says is
     kept from the first question on; most segments have no such file."""
 
-    __slots__ = ("_changes", "_disk", "_known", "path")
+    __slots__ = ("_changes", "_content", "_disk", "_known", "path")
 
     def __init__(self, disk: Disk, path: str, *, is_new: bool = False) -> None:
         """`is_new`: there is no file yet."""
         self._disk = disk
         self.path = path
         self._known: list[AbortedTransaction] | None = [] if is_new else None
+        self._content: bytes | None = None
+        """As it was found to be right when the log was opened: later the file is not asked."""
         self._changes = 0
 
     @property
@@ -56,8 +58,16 @@ class TransactionIndex:
         if self._known is None and loaded.changes == self._changes:
             self._known = loaded.entries
 
+    def hold(self) -> None:
+        """The file was compared with what was noted of it: it is not read again. No reader could tell that
+        a transaction of it is another than was aborted."""
+        self._content = files.read_all(self._disk, self.path)
+
     def append(self, aborted: AbortedTransaction) -> None:
         self._changes += 1
+        if self._content is not None:
+            self.entries()
+            self._content = None
         file = self._disk.open(self.path, create=True)
         try:
             end = file.size() // _ENTRY.size * _ENTRY.size
@@ -88,10 +98,12 @@ class TransactionIndex:
         return True
 
     def _load(self) -> list[AbortedTransaction]:
-        try:
-            content = files.read_all(self._disk, self.path)
-        except FileNotFoundError:
-            return []
+        content = self._content
+        if content is None:
+            try:
+                content = files.read_all(self._disk, self.path)
+            except FileNotFoundError:
+                return []
         whole = len(content) // _ENTRY.size * _ENTRY.size
         return [AbortedTransaction(*fields[1:]) for fields in _ENTRY.iter_unpack(content[:whole])]
 
@@ -108,8 +120,8 @@ class TransactionIndex:
     def truncate_to(self, offset: int) -> None:
         """Drop what was aborted by markers at `offset` or beyond."""
         self._changes += 1
-        self._known = None
-        kept = [entry for entry in self._load() if entry.last_offset < offset]
+        kept = [entry for entry in self.entries() if entry.last_offset < offset]
+        self._known, self._content = kept, None
         if self._disk.exists(self.path):
             file = self._disk.open(self.path)
             try:
@@ -119,6 +131,6 @@ class TransactionIndex:
 
     def reset(self) -> None:
         self._changes += 1
-        self._known = []
+        self._known, self._content = [], None
         if self._disk.exists(self.path):
             self._disk.remove(self.path)

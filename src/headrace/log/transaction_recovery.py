@@ -36,6 +36,8 @@ def repair(
         if base in indexed or expected.aborted.get(base) or expected.is_lost:
             is_good = is_good and expected.has_index(disk, index.path, base)
         if is_good:
+            if base in indexed:
+                index.hold()
             continue
         if states is None:
             states = ProducerStates()

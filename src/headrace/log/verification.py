@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from headrace.core.errors import HeadraceError
-from headrace.core.ids import TopicPartition
-from headrace.core.ports import Disk
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
+from headrace.core.ports import Disk, File
 from headrace.log import (
     checkpoints,
     files,
@@ -23,11 +23,13 @@ from headrace.log import (
     sealed_segments,
     side_files,
 )
+from headrace.log.epoch_recovery import agree
 from headrace.log.first_batch import first_batch_fault
-from headrace.log.index_verification import index_faults
-from headrace.log.leader_epochs import LeaderEpochs
+from headrace.log.index_verification import Indexed, index_faults
+from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
 from headrace.log.manifest import Contents, CorruptManifest
 from headrace.log.segment import MAX_RELATIVE_OFFSET
+from headrace.log.segment_walk import SegmentFile, checked_walk
 from headrace.log.wholeness import Claims
 
 FETCH_ANEW: Final = (
@@ -37,6 +39,8 @@ FETCH_ANEW: Final = (
 )
 AT_START: Final = "nothing to do: the broker puts it right at its next start"
 NOT_READ: Final = "nothing to do: the broker does not need it, and deletes it with its segment"
+
+BY_MANIFEST: Final = "nothing to do: the broker believes the manifest, which has a checksum"
 
 
 class Finding(NamedTuple):
@@ -65,8 +69,8 @@ class _Walked(NamedTuple):
 
     end_offset: int
     fault: scan.Fault | None
-    batches: Mapping[int, int]
-    """The last offset of the batch at each position."""
+    batches: Mapping[int, Indexed]
+    """By their positions."""
     is_compacted: bool
 
 
@@ -104,6 +108,15 @@ class _Check:
         self.sizes = {base: disk.size(self._path(base)) for base in self.bases}
         self.log_start = claims.log_start_offset
         self.end = claims.log_start_offset
+        self._recovery_point = claims.recovery_point
+        self._jumps = [jump for _, jump in leftovers.jumps_in(self._names)]
+        self._epochs = LeaderEpochs(disk, f"{folder}/{files.EPOCHS}")
+        self._has_epochs = self._epochs.load()
+        self._is_whole = True
+        self._topic_id = NO_TOPIC_ID
+        """As the manifest has it."""
+        self._last_epoch = NO_EPOCH
+        """Of the last batch that was walked over."""
 
     def _path(self, base: int, suffix: str = files.LOG) -> str:
         return f"{self._folder}/{files.numbered(base)}{suffix}"
@@ -123,6 +136,7 @@ class _Check:
             yield _note(self._folder, "a compaction was interrupted")
             known = None  # until that is finished other files may be there than it lists
         if known is not None:
+            self._topic_id = known.topic_id
             yield from self._compare(known)
         yield from self._segments(known)
         yield from self._ends()
@@ -142,6 +156,8 @@ class _Check:
         if known.partition != self._partition:
             yield _damage(self._folder, f"the files are those of {known.partition}")
         self.log_start = max(self.log_start, known.log_start_offset)
+        if known.sealed:
+            self._recovery_point = max(self._recovery_point, known.sealed[-1].next_offset)
         if known.emptied:
             yield _note(self._folder, "a truncation of the whole log was interrupted")
             return
@@ -160,8 +176,9 @@ class _Check:
             path, following = self._path(base), self.bases[place + 1 : place + 2]
             sealed = prints.get(base)
             highest = following[0] - 1 if following else base + MAX_RELATIVE_OFFSET
-            walked = self._walk(base, highest)
+            walked = self._walk(base, highest, following[0] if following else None)
             self.end = walked.end_offset
+            self._is_whole &= walked.fault is None
             if walked.fault is not None:
                 is_deleted = bool(following) and following[0] <= self.log_start
                 yield self._fault(path, walked, is_last=not following, is_deleted=is_deleted)
@@ -207,34 +224,66 @@ class _Check:
         finally:
             file.close()
 
-    def _walk(self, base: int, highest: int) -> _Walked:
+    def _walk(self, base: int, highest: int, following: int | None) -> _Walked:
+        """As recovery walks: what that would refuse is damage here too."""
         file = self._disk.open(self._path(base))
-        batches: dict[int, int] = {}
+        behind = None if following is None else self._disk.open(self._path(following))
+        batches: dict[int, Indexed] = {}
         is_compacted = False
         try:
-            walk = scan.CheckedWalk(file, 0, self.sizes[base], base, highest=highest)
+            walk = checked_walk(
+                SegmentFile(file, self.sizes[base], base, highest),
+                None
+                if behind is None or following is None
+                else SegmentFile(behind, self.sizes[following], following, following + MAX_RELATIVE_OFFSET),
+                recovery_point=self._recovery_point,
+                epochs=self._epochs,
+                jumps=self._jumps,
+                least_epoch=self._last_epoch,
+            )
             expected = base
             for position, header, _ in walk:
-                batches[position] = header.last_offset
+                batches[position] = Indexed(header.last_offset, header.max_timestamp)
+                self._last_epoch = header.leader_epoch
+                if not self._claims.was_closed and header.next_offset > self._recovery_point:
+                    self._epochs.note(header.leader_epoch, header.base_offset)
                 spans = header.next_offset - header.base_offset
                 is_compacted |= header.base_offset != expected or header.record_count != spans
                 expected = header.next_offset
                 self._on_read(header.size)
         finally:
             file.close()
+            if behind is not None:
+                behind.close()
         return _Walked(walk.next_offset, walk.fault, batches, is_compacted)
 
     def _fault(self, path: str, walked: _Walked, *, is_last: bool, is_deleted: bool) -> Finding:
         assert walked.fault is not None
         where = f"position {walked.fault.position} (offset {walked.end_offset}): {walked.fault.reason}"
         promised = max(self._claims.recovery_point, self._claims.high_watermark)
-        if is_last and walked.end_offset >= promised:
+        may_be_left = walked.fault.is_torn or not self._claims.lost_nothing
+        if is_last and walked.end_offset >= promised and may_be_left:
             return _note(
                 path, f"{where}; it was never promised, as a stop in the middle of a write leaves it"
             )
         if is_deleted:
             return Finding(path, f"{where}; its records are deleted", NOT_READ, is_damage=False)
         return _damage(path, where)
+
+    def _epochs_agree(self) -> bool:
+        """As recovery compares them."""
+        files_of = [self._disk.open(self._path(base)) for base in self.bases]
+        try:
+            segments = [
+                _ReadOnly(base, self.sizes[base], file)
+                for base, file in zip(self.bases, files_of, strict=True)
+            ]
+            self._epochs.forget_from(self.end + 1)
+            start = max(self.log_start, self.bases[0]) if self.bases else self.log_start
+            return not segments or start > self.end or agree(self._epochs, segments, start, self.end)
+        finally:
+            for file in files_of:
+                file.close()
 
     def _ends(self) -> Iterator[Finding]:
         for what, promised in (
@@ -247,15 +296,24 @@ class _Check:
                 yield _damage(self._folder, problem)
 
     def _small_files(self) -> Iterator[Finding]:
-        epochs = LeaderEpochs(self._disk, f"{self._folder}/{files.EPOCHS}")
-        if self._disk.exists(epochs.path) and not epochs.load():
+        epochs = self._epochs
+        if self._disk.exists(epochs.path) and not self._has_epochs:
             yield _note(epochs.path, "it cannot be read")
+        elif self._is_whole and self._has_epochs and not self._epochs_agree():
+            yield _note(epochs.path, "it does not say what the batches say")
         metadata = f"{self._folder}/{files.PARTITION_METADATA}"
         if self._disk.exists(metadata):
             try:
-                checkpoints.parse_partition_metadata(files.read_all(self._disk, metadata))
+                topic_id = checkpoints.parse_partition_metadata(files.read_all(self._disk, metadata))
+                if self._topic_id not in (NO_TOPIC_ID, topic_id):
+                    told = checkpoints.encode_uuid(self._topic_id)
+                    problem = f"it names another topic id than the manifest, which says {told}"
+                    yield Finding(metadata, problem, BY_MANIFEST, is_damage=False)
             except checkpoints.CorruptCheckpoint as error:
-                yield _note(metadata, str(error))
+                is_known = self._topic_id != NO_TOPIC_ID
+                yield Finding(metadata, str(error), BY_MANIFEST if is_known else AT_START, is_damage=False)
+        elif self._topic_id != NO_TOPIC_ID:
+            yield Finding(metadata, "it is missing", BY_MANIFEST, is_damage=False)
         snapshots = leftovers.offsets_of(self._names, files.SNAPSHOT)
         for offset in snapshots:
             path = self._path(offset, files.SNAPSHOT)
@@ -265,6 +323,21 @@ class _Check:
                 # A start reads the newest one alone, unless that is damaged.
                 next_step = AT_START if offset == snapshots[-1] else NOT_READ
                 yield Finding(path, str(error), next_step, is_damage=False)
+
+
+class _ReadOnly:
+    """A segment without its indexes."""
+
+    def __init__(self, base_offset: int, size: int, file: File) -> None:
+        self.base_offset = base_offset
+        self.size = size
+        self._file = file
+
+    def locate(self, offset: int) -> scan.FoundBatch | None:
+        return scan.find_batch(self._file, 0, self.size, offset, self.base_offset)
+
+    def file(self) -> File:
+        return self._file
 
 
 def _damage(path: str, problem: str) -> Finding:

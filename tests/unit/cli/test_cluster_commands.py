@@ -171,17 +171,35 @@ def test_reassign_refuses_what_does_not_exist(run: Run) -> None:
 
 def test_elect_leaders(run: Run, script: ScriptedCluster) -> None:
     script.leaders["t", 0] = 3
-    assert run("topic", "elect-leaders", "t").stdout == "elected t-0\n"
+    assert run("topic", "elect-leaders", "t").stdout == "elected t-0: broker 1 leads\n"
     assert "every partition is led by its preferred" in run("topic", "elect-leaders").stderr
     script.fail(3)
     refused = run("topic", "elect-leaders", "t", "--json", code=1)
     assert list(json.loads(refused.stdout)["refused"]) == ["t-1"]
 
 
-def test_an_unclean_election_is_asked_about(run: Run) -> None:
+def test_an_unclean_election_is_asked_about(run: Run, script: ScriptedCluster) -> None:
     assert "name the topics" in run("topic", "elect-leaders", "--unclean", code=2).stderr
-    run("topic", "elect-leaders", "t", "--unclean", stdin="n\n", code=130)
-    run("topic", "elect-leaders", "t", "--unclean", "--yes")
+    script.leaders["t", 0] = -1
+    asked = run("topic", "elect-leaders", "t", "--unclean", "--json", stdin="n\n", code=130)
+    assert asked.stdout == ""
+    assert "Go on?" in asked.stderr
+    done = run("topic", "elect-leaders", "t", "--unclean", "--yes")
+    assert "t-0: broker 1 " in done.stderr
+    assert done.stdout == "elected t-0: broker 1 leads\n"
+
+
+def test_nobody_is_asked_where_every_partition_has_a_leader(run: Run, script: ScriptedCluster) -> None:
+    told = run("topic", "elect-leaders", "t", "--unclean")
+    assert (told.stdout, told.stderr) == ("", "every partition has a leader: nothing was done\n")
+    assert json.loads(run("topic", "elect-leaders", "t", "--unclean", "--json").stdout)["elected"] == []
+    assert script.history == []
+
+
+@pytest.mark.parametrize("unclean", [(), ("--unclean", "--yes")])
+def test_a_partition_that_does_not_exist_is_not_elected(run: Run, unclean: tuple[str, ...]) -> None:
+    told = run("topic", "elect-leaders", "t", *unclean, "-p", "7", code=1)
+    assert "topic t has no partition 7" in told.stderr
 
 
 def test_an_unclean_election_says_what_each_replica_has_and_what_to_restart(

@@ -14,6 +14,8 @@ from uuid import UUID
 import pytest
 from click.testing import CliRunner, Result
 
+from headrace.broker.cluster import description
+from headrace.broker.process.system import boot_id
 from headrace.cli.main import cli
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, manifest
@@ -23,6 +25,7 @@ from tests.unit.log.material import NOW, append, open_manager, topic_config
 CONFIG = topic_config(segment_bytes=400, index_interval_bytes=100)
 ORDERS, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 RECORDS = 37
+LEADER_EPOCH_LAST_BYTE = 15
 
 
 @pytest.fixture
@@ -314,3 +317,70 @@ def test_only_what_may_be_read_is_needed(directory: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "open", refuse_writers)
     result = verify(directory)
     assert result.exit_code == 0, result.output
+
+
+def raise_epoch(path: Path, position: int) -> None:
+    """By 64: no checksum covers it."""
+    with path.open("r+b") as file:
+        file.seek(position + LEADER_EPOCH_LAST_BYTE)
+        (was,) = file.read(1)
+        file.seek(position + LEADER_EPOCH_LAST_BYTE)
+        file.write(bytes([was ^ 64]))
+
+
+@pytest.mark.parametrize("was_killed", [False, True])
+@pytest.mark.parametrize(("place", "batch"), [(2, 0), (2, 1), (-1, 0)])
+def test_a_leader_epoch_that_does_not_fit_is_damage(
+    directory: Path, place: int, batch: int, was_killed: bool
+) -> None:
+    """As recovery says, with the same words."""
+    path = segments(directory)[place]
+    if was_killed:  # nothing was synced, nothing is listed
+        for name in (checkpoints.CLEAN_SHUTDOWN, checkpoints.RECOVERY_POINTS, claims_file.NAME):
+            (directory / name).unlink()
+        (directory / str(ORDERS) / manifest.NAME).unlink()
+        description.remember(OsDisk(), [str(directory)], boot_id(), [UUID(int=1)])
+    length = int.from_bytes(path.read_bytes()[8:12], "big") + 12
+    raise_epoch(path, length * batch)
+    damages = [each for each in verdict_of(directory)["findings"] if each["is_damage"]]
+    assert damages[0]["path"] == str(path)
+    assert any("offset or leader epoch does not fit" in each["problem"] for each in damages)
+
+
+def test_epochs_that_the_batches_do_not_have_are_a_note(directory: Path) -> None:
+    epochs = directory / str(ORDERS) / "leader-epoch-checkpoint"
+    epochs.write_bytes(b"0\n2\n0 0\n7 20\n")
+    (found,) = verdict_of(directory)["findings"]
+    assert (found["path"], found["is_damage"]) == (str(epochs), False)
+    assert "what the batches say" in found["problem"]
+
+
+def test_another_topic_id_is_a_note(directory: Path) -> None:
+    metadata = directory / str(ORDERS) / "partition.metadata"
+    metadata.write_bytes(checkpoints.format_partition_metadata(UUID(int=6)))
+    (found,) = verdict_of(directory)["findings"]
+    assert "another topic id than the manifest" in found["problem"]
+    metadata.unlink()
+    (found,) = verdict_of(directory)["findings"]
+    assert (found["path"], found["problem"]) == (str(metadata), "it is missing")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("node.id=1", "node.id=q", "no number"),
+        ("version=1", "version=3", "version is 3"),
+        ("cluster.id", "cluster.hd", "no cluster.id"),
+        ("directory.id=", "directory.id=?", "directory.id"),
+        ("", "", "it is missing"),
+    ],
+)
+def test_a_directory_that_does_not_say_whose_it_is(directory: Path, old: str, new: str, problem: str) -> None:
+    meta = directory / checkpoints.META_PROPERTIES
+    if old:
+        meta.write_text(meta.read_text().replace(old, new))
+    else:
+        meta.unlink()
+    (found,) = json.loads(verify(directory, "--json").stdout)["findings"]
+    assert (found["path"], found["is_damage"]) == (str(meta), False)
+    assert problem in found["problem"]

@@ -231,7 +231,7 @@ class ScriptedCluster(ScriptedBroker):
         for key in wanted:
             preferred = self.partitions[key][0]
             code = 0
-            if self.leaders[key] == preferred:
+            if self.leaders[key] == preferred or (request.election_type and self.leaders[key] >= 0):
                 code = ErrorCode.ELECTION_NOT_NEEDED
             elif preferred in self.down:
                 code = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE

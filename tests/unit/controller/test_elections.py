@@ -51,7 +51,7 @@ def test_asked_for_all_those_without_need_are_left_out(cluster: Cluster) -> None
     assert cluster.machine.elect_leaders(ElectionType.PREFERRED, None) == ([], [])
     change(cluster, leader=1)
     outcomes = cluster.do(cluster.machine.elect_leaders(ElectionType.PREFERRED, None))
-    assert outcomes == [("t", 0, None)]
+    assert outcomes == [("t", 0, None, 0)]
 
 
 def test_the_preferred_leader_gets_a_new_epoch(cluster: Cluster) -> None:

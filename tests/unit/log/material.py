@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -71,14 +71,17 @@ def open_at(
     accept_loss: bool = False,
     high_watermark: int = 0,
     lost_nothing: bool = False,
+    on_rebuilt: Callable[[str], None] = lambda _: None,
 ) -> PartitionLog:
     """Open the log of `partition` under `root` as a manager would; a new one where there is none."""
     path = f"{root}/{partition}"
     disk.make_dirs(path)
     disk.sync_dir(root)
     disk.sync_dir(root.rpartition("/")[0] or "/")
+    directory = new_directory(disk, root)
+    directory.on_rebuilt = on_rebuilt
     return open_log(
-        new_directory(disk, root),
+        directory,
         path,
         partition,
         config or topic_config(),
@@ -86,6 +89,7 @@ def open_at(
         clean=clean,
         now_ms=NOW,
         accept_loss=accept_loss,
+        on_rebuilt=on_rebuilt,
     )
 
 

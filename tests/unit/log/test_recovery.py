@@ -20,6 +20,7 @@ from tests.unit.log.material import (
     PARTITION,
     append,
     open_at,
+    read_bytes,
     read_records,
     records,
     topic_config,
@@ -419,3 +420,25 @@ def test_a_segment_whose_index_cannot_be_rebuilt_is_as_long_as_before() -> None:
     with pytest.raises(CorruptLog):
         segment.rebuild_indexes()
     assert segment.size == size
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_that_is_made_again_is_told_of(suffix: str, place: int) -> None:
+    """At the start, or when it is first asked."""
+    disk = SimulatedDisk()
+    config = topic_config(segment_bytes=1200, index_interval_bytes=150)
+    log = open_at(disk, "/data", config=config)
+    for number in range(30):
+        append(log, b"x" * 60, timestamp=NOW + number)
+    log.close()
+    segment = log.segments[place]
+    path = segment.path(suffix)
+    file = disk.open(path)
+    file.pwrite(b"\x80", file.size() - 4)
+    told: list[str] = []
+    log = open_at(disk, "/data", clean=True, recovery_point=30, config=config, on_rebuilt=told.append)
+    for offset in range(30):
+        assert read_bytes(log, offset, 100)
+    log.offset_for_timestamp(NOW + 1, 30)
+    assert path in told

@@ -71,9 +71,9 @@ def test_a_time_index_only_ascends(tmp_path: Path) -> None:
     for when, offset in ((10, 51), (10, 52), (9, 53), (30, 60), (40, 70)):
         index.maybe_append(when, offset)
     assert index.count == 3
-    assert index.lookup(9) == (NO_TIMESTAMP, 50)
-    assert index.lookup(10) == (10, 51)
-    assert index.lookup(39) == (30, 60)
+    assert index.lookup(9) is None
+    assert index.lookup(10) == (10, 51, 50)
+    assert index.lookup(39) == (30, 60, 51)
     index.truncate_to(60)
     assert (index.count, index.last(), index.last_timestamp) == (1, (10, 51), 10)
 

@@ -16,11 +16,14 @@ from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.runtime.runtime import Runtime
 from headrace.core.ids import NO_BROKER
 
+Ends = dict[int, LogEnd]
+"""Of the replicas of a partition that have answered, in the order of the assignment."""
 
-async def longest_first(
+
+async def ends_of_leaderless(
     runtime: Runtime, metadata: MetadataCache, partitions: PartitionTable, asked: Iterable[Key] | None
-) -> dict[Key, list[int]]:
-    """The replicas of each partition without a leader that have answered, the longest log first."""
+) -> dict[Key, Ends]:
+    """How far the replicas of each partition without a leader reach."""
     wanted: dict[int, list[Key]] = defaultdict(list)
     for key in _leaderless(metadata, asked):
         for broker_id in _replicas(metadata, key):
@@ -35,13 +38,15 @@ async def longest_first(
     for broker_id, ends in zip(wanted, answers, strict=True):
         for key, end in ends.items():
             found[key][broker_id] = end
-    # The order of the assignment decides between equals, as ever.
     return {
-        key: sorted(
-            (each for each in _replicas(metadata, key) if each in ends), key=ends.__getitem__, reverse=True
-        )
+        key: {each: ends[each] for each in _replicas(metadata, key) if each in ends}
         for key, ends in found.items()
     }
+
+
+def longest_first(ends: Ends) -> list[int]:
+    """The order of the assignment decides between equals, as ever."""
+    return sorted(ends, key=ends.__getitem__, reverse=True)
 
 
 def _leaderless(metadata: MetadataCache, asked: Iterable[Key] | None) -> list[Key]:

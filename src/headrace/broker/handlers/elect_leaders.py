@@ -6,14 +6,15 @@ Versions 0-2. 1: unclean elections. 2: flexible.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.in_time import in_time
-from headrace.broker.cluster.longest_logs import longest_first
+from headrace.broker.cluster.log_ends import Key
+from headrace.broker.cluster.longest_logs import Ends, ends_of_leaderless, longest_first
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
-from headrace.controller.elections import NOTHING_KNOWN
-from headrace.controller.operations import ElectionType
+from headrace.controller.operations import ElectedLeader, ElectionType
 from headrace.core.errors import ElectionNotNeeded, RequestTimedOut
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
@@ -31,14 +32,17 @@ async def handle(context: RequestContext, request: ElectLeadersRequest, call: Ca
     asked = None
     if request.topic_partitions is not None:
         asked = [(topic.topic, index) for topic in request.topic_partitions for index in topic.partitions]
-    longest = NOTHING_KNOWN
+    ends: dict[Key, Ends] = {}
     if request.election_type == ElectionType.UNCLEAN:
-        longest = await longest_first(context.runtime, context.metadata, context.partitions, asked)
+        ends = await ends_of_leaderless(context.runtime, context.metadata, context.partitions, asked)
+    longest = {key: longest_first(each) for key, each in ends.items()}
     try:
         decision = context.controller.elect_leaders(request.election_type, asked, longest)
         outcomes = await in_time(context.runtime, context.peers.reachability, decision)
     except RequestTimedOut as error:
         return ElectLeadersResponse(error_code=code_of(error))
+    if request.election_type == ElectionType.UNCLEAN:
+        _tell(context, outcomes, ends)
     results: dict[str, list[PartitionResult]] = defaultdict(list)
     for outcome in outcomes:
         # Whoever asks for everything is told only of what changed or failed.
@@ -57,6 +61,24 @@ async def handle(context: RequestContext, request: ElectLeadersRequest, call: Ca
             for topic, partitions in results.items()
         ]
     )
+
+
+def _tell(context: RequestContext, outcomes: Iterable[ElectedLeader], ends: Mapping[Key, Ends]) -> None:
+    """Records may be lost by it: whoever looks for them later finds here when, and how many are known of."""
+    for outcome in outcomes:
+        if outcome.error is None:
+            known = ends.get((outcome.topic, outcome.partition), {})
+            elected = known.get(outcome.leader)
+            behind = max((end[1] for end in known.values()), default=0) - elected[1] if elected else None
+            context.runtime.log.warning(
+                "unclean leader election",
+                topic=outcome.topic,
+                partition=outcome.partition,
+                leader=outcome.leader,
+                end_offset=elected[1] if elected else None,
+                records_behind=behind,
+                ends={str(broker_id): end[1] for broker_id, end in known.items()},
+            )
 
 
 API: Final = Api(ApiKey.ELECT_LEADERS, 0, 2, ElectLeadersRequest, handle, at_controller=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -86,9 +87,15 @@ def _open(runtime: Runtime, cluster_id: str, failures: LogDirFailures) -> Opened
         raise
     for partition, error in logs.quarantined.items():
         runtime.log.error("partition quarantined", partition=str(partition), error=str(error))
-    for file in logs.rebuilt:
-        runtime.log.warning("file rebuilt from the batches: it was not what had been written", file=file)
+    for file in dict.fromkeys(logs.rebuilt):
+        _tell_rebuilt(runtime, file)
+    for directory in logs.directories:  # an index may be found to be wrong when it is first asked
+        directory.on_rebuilt = partial(_tell_rebuilt, runtime)
     return OpenedLogs(logs, own, cluster_id, high_watermarks)
+
+
+def _tell_rebuilt(runtime: Runtime, file: str) -> None:
+    runtime.log.warning("file rebuilt from the batches: it was not what had been written", file=file)
 
 
 def _host_stayed_up(runtime: Runtime, path: str) -> bool:

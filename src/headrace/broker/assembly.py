@@ -34,7 +34,7 @@ from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.produce.produce_purgatory import ProducePurgatory
 from headrace.broker.produce.refused_batches import RefusedBatches
-from headrace.broker.replicas.host import ReplicaHost
+from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.replicas.truncations import AT_ONCE, Truncations
@@ -157,6 +157,7 @@ class _Assembly:
             flusher,
             follow=lambda partition: self.replicas.follow(partition),
             unfollow=lambda partition: self.replicas.unfollow(partition),
+            on_damage=self._look_at,
             threads=self.truncation_threads,
         )
         host = ReplicaHost(
@@ -192,6 +193,17 @@ class _Assembly:
             self.answers.forget,
             self.opened.high_watermarks,
         )
+
+    def _look_at(self, partition: FollowingPartition, offset: int) -> None:
+        """A log that cannot be cut, because it is damaged there. Who is in sync is mended; who is not begins
+        anew."""
+        hosted = self.partitions.find(*partition.topic_partition)
+        if hosted is not partition:
+            return
+        if self.runtime.broker_id in hosted.isr:
+            self.integrity.doubt(hosted, offset)
+        else:
+            self.integrity.disagree(hosted)
 
     def look_after_logs(self) -> None:
         """What goes on by itself."""

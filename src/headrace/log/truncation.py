@@ -44,6 +44,11 @@ class TruncationJob:
         """Held while names in the folder change, never while a disk is synced. Whoever gives the folder
         another name holds it too, with the log closed: another log may have that name next."""
 
+    @property
+    def offset(self) -> int:
+        """From which on nothing is to stay."""
+        return self._offset
+
     # --- in a thread ---
 
     def find_end(self) -> Lowered:

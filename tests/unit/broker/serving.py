@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from headrace.broker.cluster.metadata_cache import Node
+from headrace.broker.cluster.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.fetch.read_result import ColdPart
 from headrace.broker.fetch.sessions import SessionCache
@@ -25,7 +26,6 @@ from headrace.broker.requests.in_flight import InFlightRequests
 from headrace.broker.runtime.turns import Turns
 from headrace.broker.runtime.work_thread import WorkThread
 from headrace.broker.storage.flusher import Flusher
-from headrace.broker.storage.opening import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.config.broker import BrokerConfig
 from headrace.core.ids import TopicPartition
 from headrace.core.memory import unlimited

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from headrace.broker.storage.opening import METADATA_TOPIC_ID
+from headrace.broker.cluster.metadata_partition import METADATA_TOPIC_ID
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.error_codes import ErrorCode

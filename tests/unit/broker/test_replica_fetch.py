@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.storage.opening import METADATA_TOPIC_ID
+from headrace.broker.cluster.metadata_partition import METADATA_TOPIC_ID
 from headrace.config.broker_properties.cluster import RACK_AWARE_SELECTOR
 from headrace.metrics.registry import TopicMetrics
 from headrace.network.response import DelayedResponse, Response

@@ -80,11 +80,15 @@ def truncations_in(threads: ThreadPoolExecutor, followed: list[Any]) -> Truncati
         clock=SimpleNamespace(monotonic=time.monotonic, wall_ms=lambda: NOW),
     )
     flusher = Flusher(loop, threads, LatencyHistogram())
-    return Truncations(runtime, flusher, followed.append, unfollowed, threads)
+    return Truncations(runtime, flusher, followed.append, unfollowed, damaged, threads)
 
 
 def unfollowed(partition: object) -> None:
     pytest.fail(f"nobody follows {partition} any more")
+
+
+def damaged(partition: object, offset: int) -> None:
+    pytest.fail(f"{partition} is damaged at {offset}")
 
 
 @pytest.fixture
@@ -175,3 +179,42 @@ async def test_a_stop_leaves_those_alone_that_were_not_begun(logs: LogManager, d
         await asyncio.sleep(0)
     assert partition.log.end_offset == 2
     assert partition.log.is_open
+
+
+async def test_a_log_that_cannot_be_cut_for_its_damage_is_looked_at_and_not_cut_again_and_again(
+    logs: LogManager, directory: str
+) -> None:
+    """Its leader would say at once where to cut it, for ever: two hundred times a second, and to no end."""
+    partition = diverged(logs, 0)
+    sent = partition.fetch_position()
+    assert sent is not None
+    partition.on_fetched(sent, answer(diverging=(1, 1)), NOW)
+    with open(partition.log.segments[0].path(".log"), "r+b") as file:
+        file.write(bytes(partition.log.segments[0].size))
+    looked_at: list[tuple[object, int]] = []
+    later: list[Any] = []
+    followed: list[Any] = []
+    loop = asyncio.get_running_loop()
+    runtime: Any = SimpleNamespace(
+        loop=loop,
+        log=SimpleNamespace(warning=lambda *_, **__: None),
+        clock=SimpleNamespace(monotonic=time.monotonic, wall_ms=lambda: NOW),
+        timers=SimpleNamespace(after=lambda _seconds, _name, call: later.append(call)),
+    )
+    with ThreadPoolExecutor(1) as threads:
+        truncations = Truncations(
+            runtime,
+            Flusher(loop, threads, LatencyHistogram()),
+            followed.append,
+            unfollowed,
+            lambda partition, offset: looked_at.append((partition, offset)),
+            threads,
+        )
+        truncations.begin(partition)
+        while not later:
+            await asyncio.sleep(0.001)
+        assert looked_at == [(partition, 0)]
+        assert not followed
+        later[0]()
+        assert followed == [partition]
+        await truncations.stop()

@@ -12,10 +12,10 @@ from typing import Final
 
 from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.metadata_partition import METADATA_TOPIC_ID
 from headrace.broker.cluster.standing import Standing
 from headrace.broker.cluster.suspicions import Suspicions
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.storage.opening import METADATA_TOPIC_ID
 from headrace.core.errors import CorruptLog
 from headrace.core.ports_coordination import ActiveController
 from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable

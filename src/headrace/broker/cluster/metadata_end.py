@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from headrace.broker.cluster.metadata_partition import METADATA_PARTITION
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.storage.opening import METADATA_PARTITION
 from headrace.controller.store import MetadataStore
 from headrace.core.errors import CorruptLog, DoesNotFollow
 from headrace.core.ports_coordination import Coordination, CoordinationUnavailable

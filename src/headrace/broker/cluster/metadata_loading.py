@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.storage.opening import METADATA_PARTITION, METADATA_TOPIC_ID, OpenedLogs, metadata_log
+from headrace.broker.storage.opening import OpenedLogs, metadata_log
 from headrace.controller.checkpoint_files import CheckpointFiles
 from headrace.controller.declared_schema import DeclaredSchema
 from headrace.controller.log_journal import LogJournal

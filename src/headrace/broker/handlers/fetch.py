@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from headrace.broker.cluster.metadata_partition import METADATA_TOPIC_ID
 from headrace.broker.cluster.standing import MetadataPosition
 from headrace.broker.fetch.fetching import READ_COMMITTED, Fetching
 from headrace.broker.fetch.sessions import FetchContext
@@ -21,7 +22,6 @@ from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.broker.requests.api import Api
 from headrace.broker.requests.errors import code_of
 from headrace.broker.requests.partition_limit import most_elements
-from headrace.broker.storage.opening import METADATA_TOPIC_ID
 from headrace.core.errors import HeadraceError, StaleBrokerEpoch
 from headrace.core.tasks import spawn
 from headrace.network.connection import Connection

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.flusher import Flusher
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import CorruptLog, HeadraceError
 from headrace.log.directory import LogDirectory
 from headrace.log.truncation import TruncationJob, lower_together
 from headrace.replication.replica import Role
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from headrace.broker.replicas.host import FollowingPartition
 
 AT_ONCE: Final = 4
+DAMAGED_SECONDS: Final = 1.0
+"""Until a log that cannot be cut for its damage is followed again."""
 
 
 class Truncations:
@@ -32,12 +35,15 @@ class Truncations:
         flusher: Flusher,
         follow: Callable[[FollowingPartition], None],
         unfollow: Callable[[FollowingPartition], None],
+        on_damage: Callable[[FollowingPartition, int], None],
         threads: Executor | None,
     ) -> None:
         self._runtime = runtime
         self._flusher = flusher
         self._follow = follow
         self._unfollow = unfollow
+        self._on_damage = on_damage
+        """Told from which offset on a log could not be read."""
         self._threads = threads
         self._waiting: dict[LogDirectory, list[FollowingPartition]] = {}
         """For their recovery points to be lowered."""
@@ -95,12 +101,14 @@ class Truncations:
         def on_done(done: asyncio.Future[None]) -> None:
             self._running.discard(done)
             self._cutting -= 1
-            self._finish(partition, done.exception() or job.failure)
+            self._finish(partition, done.exception() or job.failure, job.offset)
             self._cut_next()
 
         future.add_done_callback(on_done)
 
-    def _finish(self, partition: FollowingPartition, error: BaseException | None) -> None:
+    def _finish(
+        self, partition: FollowingPartition, error: BaseException | None, offset: int | None = None
+    ) -> None:
         if error is not None:
             self._runtime.log.warning(
                 "log truncation failed", partition=str(partition.topic_partition), error=str(error)
@@ -113,10 +121,24 @@ class Truncations:
             self._runtime.log.warning(
                 "cannot follow the leader", partition=str(partition.topic_partition), error=str(failure)
             )
-        if partition.role == Role.FOLLOWER:
+        if isinstance(error, CorruptLog) and offset is not None and partition.role == Role.FOLLOWER:
+            self._look_at(partition, offset)
+        elif partition.role == Role.FOLLOWER:
             self._follow(partition)
         else:
             self._unfollow(partition)
+
+    def _look_at(self, partition: FollowingPartition, offset: int) -> None:
+        """Nobody knows where to cut a log whose batches cannot be read there. It is looked at, and mended or
+        given up; until then it would have to be cut as often as it follows."""
+        segments = [each.base_offset for each in partition.log.segments if each.base_offset <= offset]
+        self._on_damage(partition, max(partition.log.log_start_offset, *segments[-1:]))
+        again = partial(self._follow_again, partition)
+        self._runtime.timers.after(DAMAGED_SECONDS, "a truncation of a damaged log", again)
+
+    def _follow_again(self, partition: FollowingPartition) -> None:
+        if partition.role == Role.FOLLOWER and not partition.log.closed and not self._is_stopped:
+            self._follow(partition)
 
     async def stop(self) -> None:
         """Finish what is being cut. The rest stays as it is: the next start asks the leader again."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID, uuid4
 
-from headrace.broker.storage.opening import METADATA_PARTITION
+from headrace.broker.cluster.metadata_partition import METADATA_PARTITION
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
 from headrace.config.validation import validate_topic_overrides

@@ -13,6 +13,7 @@ from uuid import UUID
 
 from headrace.broker.cluster.configs import topic_config
 from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.metadata_partition import METADATA_PARTITION
 from headrace.broker.cluster.standing import MissingPartitions, Standing
 from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.replicas.manager import ReplicaManager
@@ -21,7 +22,6 @@ from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.integrity import Integrity
 from headrace.broker.storage.late_openings import AT_ONCE, LateOpenings
 from headrace.broker.storage.late_removals import LateRemovals
-from headrace.broker.storage.opening import METADATA_PARTITION
 from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ResourceType

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from headrace.broker.storage.opening import METADATA_PARTITION
+from headrace.broker.cluster.metadata_partition import METADATA_PARTITION
 from headrace.controller.codec import decode_metadata_batch
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import MetadataImage

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.metadata_partition import METADATA_PARTITION
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.log_dir_failures import LogDirFailures
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
 from headrace.controller.log_journal import METADATA_LOG_CONFIGS
-from headrace.controller.topic_names import METADATA_TOPIC
 from headrace.core.errors import StorageError
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
@@ -24,10 +24,6 @@ from headrace.log.directory_identity import DirectoryIdentity, read_meta_propert
 from headrace.log.files import parse_directory
 from headrace.log.manager import LogManager
 from headrace.log.partition_log import PartitionLog
-
-METADATA_PARTITION: Final = TopicPartition(METADATA_TOPIC, 0)
-METADATA_TOPIC_ID: Final = UUID(int=1)
-"""Kafka's own id of the metadata log."""
 
 
 class OpenedLogs(NamedTuple):

@@ -326,11 +326,13 @@ class Host:
         self.channel = Channel()
         self.partitions = PartitionTable(lambda _topic, _index: True)
         self.flusher = HeldFlusher()
+        self.damaged: list[tuple[TopicPartition, int]] = []
         self.truncations = Truncations(
             self.runtime,
             cast(Flusher, self.flusher),
             lambda partition: self.replicas.follow(partition),
             lambda partition: self.replicas.unfollow(partition),
+            lambda partition, offset: self.damaged.append((partition.topic_partition, offset)),
             None,
         )
         self.suspicions: Any = Watchful()

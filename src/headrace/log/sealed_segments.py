@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from headrace.core.errors import CorruptLog
 from headrace.core.ports import Disk
 from headrace.log import files, scan, wholeness
+from headrace.log.index_file import WrongIndex
 from headrace.log.manifest import Contents, Sealed, fingerprint, with_swap
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
 from headrace.log.wholeness import FileFault, Wholeness
@@ -80,9 +81,18 @@ def require_whole(
         segment.forget_timestamps()
 
 
+def _tail_of(segment: Segment) -> int:
+    try:
+        return segment.load_tail()
+    except WrongIndex:
+        segment.rebuild_indexes()
+        segment.sync_indexes()  # recovery will not walk over it again
+        return segment.load_tail()
+
+
 def _end_of(segment: Segment, next_base: int) -> int:
     try:
-        end = segment.load_tail()
+        end = _tail_of(segment)
         found = segment.locate(end - 1) if segment.size else None
     except CorruptLog as error:
         raise CorruptLog(f"{segment.path(files.LOG)}: {error}") from None

@@ -56,6 +56,7 @@ from headrace.broker.storage.log_dir_failures import LogDirFailureHandler, LogDi
 from headrace.broker.storage.maintenance import Maintenance
 from headrace.broker.storage.opening import open_storage
 from headrace.broker.storage.producer_memory import ProducerMemory
+from headrace.broker.storage.quarantine import Quarantine
 from headrace.broker.storage.removing import Removing
 from headrace.broker.storage.scrubbing import Scrubbing
 from headrace.config.broker import BrokerConfig
@@ -164,7 +165,7 @@ class _Assembly:
             runtime, metadata, node, self.channel, partitions, flusher, self.truncations, self.suspicions
         )
         replicas = self.replicas = ReplicaManager(host)
-        integrity = self.integrity = Integrity(
+        quarantine = self.quarantine = Quarantine(
             runtime,
             metadata,
             logs,
@@ -172,8 +173,9 @@ class _Assembly:
             replicas,
             host=lambda topic, indexes: self.hosting.host(topic, indexes),
         )
+        quarantine.report_to(runtime.health)
+        integrity = self.integrity = Integrity(runtime, metadata, partitions, quarantine)
         integrity.watch(self.network.page_cache)
-        integrity.report_to(runtime.health)
         coordinators = self.coordinators = Coordinators(
             ShardHost(runtime, node, flusher, integrity.doubt, integrity.may_be_had),
             metadata,
@@ -189,6 +191,7 @@ class _Assembly:
             partitions,
             replicas,
             integrity,
+            quarantine,
             coordinators,
             self.answers.forget,
             self.opened.high_watermarks,
@@ -288,6 +291,7 @@ class _Assembly:
         stops.callback(self.disk_space.stop)
         stops.callback(self.hosts.stop)
         stops.push_async_callback(self.integrity.stop)
+        stops.callback(self.quarantine.stop)
         stops.push_async_callback(self.truncations.stop)
         stops.push_async_callback(self.replicas.stop)
         stops.callback(self.hosting.stop)

@@ -20,6 +20,7 @@ from headrace.core.errors import ClientError
 from headrace.log import scan
 from headrace.log.scan import Readable
 from headrace.log.segment import Segment
+from headrace.log.segment_times import largest_timestamp, time_floor
 from headrace.protocol.batch import HEADER_SIZE, BatchHeader, read_header
 from headrace.protocol.record_spans import first_at_time, latest
 from headrace.protocol.records import open_batch
@@ -118,7 +119,7 @@ def offset_for_timestamp(
     for segment in log.segments:
         if segment.base_offset >= limit:
             return None
-        if segment.size and segment.largest_timestamp() >= timestamp:
+        if segment.size and largest_timestamp(segment) >= timestamp:
             found = _first_at_or_after(log, segment, timestamp, limit, answers)
             if found is not None:
                 return found
@@ -128,7 +129,7 @@ def offset_for_timestamp(
 def _first_at_or_after(
     log: SegmentChain, segment: Segment, timestamp: int, limit: int, answers: Answers | None
 ) -> TimestampOffset | None:
-    first = segment.locate(max(segment.time_floor(timestamp), log.log_start_offset))
+    first = segment.locate(max(time_floor(segment, timestamp), log.log_start_offset))
     if first is None:
         return None
     file = segment.unverified()
@@ -163,8 +164,8 @@ def max_timestamp_offset(
     log: SegmentChain, limit: int, answers: Answers | None = None
 ) -> TimestampOffset | None:
     candidates = _visible(log, limit)
-    best = max(candidates, key=Segment.largest_timestamp, default=None)
-    if best is None or best.largest_timestamp() < 0:
+    best = max(candidates, key=largest_timestamp, default=None)
+    if best is None or largest_timestamp(best) < 0:
         return None
     found = _largest_as_told(log, best, limit, answers)
     return _largest_visible(log, candidates, limit, answers) if found is None else found
@@ -185,7 +186,7 @@ def _largest_as_told(
     log: SegmentChain, segment: Segment, limit: int, answers: Answers | None
 ) -> TimestampOffset | None:
     """The record with the largest time of a segment, which knows its batch; None if it may not be seen."""
-    largest = segment.largest_timestamp()
+    largest = largest_timestamp(segment)
     at = segment.locate(segment.max_timestamp_offset)
     if at is None or at.last_offset < log.log_start_offset:
         return None
@@ -205,8 +206,8 @@ def _largest_visible(
     that is larger than what was found."""
     best: TimestampOffset | None = None
     walked = opened = 0
-    for segment in sorted(candidates, key=Segment.largest_timestamp, reverse=True):
-        if walked >= MAX_WALKED or (best is not None and best.timestamp > segment.largest_timestamp()):
+    for segment in sorted(candidates, key=largest_timestamp, reverse=True):
+        if walked >= MAX_WALKED or (best is not None and best.timestamp > largest_timestamp(segment)):
             break
         claims = _claims(log, segment, limit, MAX_WALKED - walked)
         walked += len(claims)

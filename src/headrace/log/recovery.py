@@ -29,12 +29,13 @@ from headrace.log import (
 )
 from headrace.log.directory import LogDirectory
 from headrace.log.index_file import WrongIndex
-from headrace.log.leader_epochs import NO_EPOCH, LeaderEpochs
+from headrace.log.index_loading import load_indexes
+from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.partition_log import PartitionLog
 from headrace.log.producer_state import ProducerStates
 from headrace.log.proof import Proof
+from headrace.log.recovery_walk import RecoveryWalks
 from headrace.log.segment import Segment
-from headrace.log.segment_walk import SegmentFile, checked_walk
 from headrace.log.wholeness import Claims, FileFault
 
 if TYPE_CHECKING:
@@ -132,9 +133,10 @@ class _Loader:
         """Base offsets of the segments with an index of aborted transactions."""
         self.jumps = leftovers.noted_jumps(self.disk, path, names, self.recovery_point)
         self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
+        self.walks = RecoveryWalks(
+            self.segments, self.epochs, self.jumps, recovery_point=self.recovery_point, foreign=foreign
+        )
         self.end_offset = self.log_start_offset
-        self.last_epoch = NO_EPOCH
-        """Of the last batch that was walked over. The epochs' file may say otherwise: it has no checksum."""
         self.trusted = False
         self.was_clean = False
         """The last stop was: then every index is as it was written."""
@@ -163,7 +165,7 @@ class _Loader:
         """Take the files as they are. False when the files are not what a clean stop leaves behind."""
         self.was_clean = True
         for segment in self.segments:
-            if not segment.load_indexes():
+            if not load_indexes(segment, self.disk):
                 return False
         if not self.segments:
             self.proof.require_nothing_promised(self.epochs.entries)
@@ -191,7 +193,7 @@ class _Loader:
             self._drop_after(0)
         first = self._first_to_walk()
         for segment in self.segments[:first]:
-            if not segment.load_indexes():
+            if not load_indexes(segment, self.disk):
                 self.rebuilt += segment.rebuild_indexes()
                 segment.index.sync()
                 segment.times.sync()
@@ -200,14 +202,15 @@ class _Loader:
             self.proof.require_nothing_promised(self.epochs.entries)
             return
         begin = self.segments[first].base_offset
-        self._check_promised(first)
+        if not self.accept_loss:
+            self.walks.require_promised(self.segments[first])
         self._load_side_files(self.segments[:first], begin, is_all=False)
         self.end_offset = begin
         for place in range(first, len(self.segments)):
             segment = self.segments[place]
             whole = segment.base_offset == self.end_offset or place == first or self.foreign
             if self.foreign and segment is not self.segments[-1]:
-                self._require_intact(segment)
+                self.walks.require_intact(segment)
             if not whole:
                 self.proof.require_loss_of_power(self.end_offset, segment.base_offset)
             if not whole or not self._walk(segment):
@@ -229,55 +232,6 @@ class _Loader:
                 place = index
         return place
 
-    def _require_intact(self, segment: Segment) -> None:
-        """Of a foreign log only the end of the last segment may be cut off."""
-        walk = self._checked(segment, segment.size)
-        for _ in walk:
-            pass
-        if walk.fault is not None:
-            raise CorruptLog(
-                f"{segment.path(files.LOG)}: position {walk.fault.position}: {walk.fault.reason}"
-            )
-
-    def _check_promised(self, first: int) -> None:
-        """Walk without changing anything up to the recovery point: all of it must be there."""
-        if self.accept_loss:
-            return
-        segment = self.segments[first]
-        walk = self._checked(segment, segment.size)
-        for _ in walk:
-            if walk.next_offset >= self.recovery_point:
-                break
-        if walk.next_offset < self.recovery_point:
-            reason = walk.fault.reason if walk.fault else "the file ends there"
-            raise CorruptLog(
-                f"{segment.path(files.LOG)}: everything below offset {self.recovery_point} had been synced, "
-                f"but position {walk.position} (offset {walk.next_offset}) is wrong: {reason}. "
-                "The files are left as they are; restore them from a replica or a backup"
-            )
-
-    def _checked(self, segment: Segment, size: int) -> scan.CheckedWalk:
-        if self.foreign:
-            return scan.CheckedWalk(
-                segment.file(),
-                0,
-                size,
-                segment.base_offset,
-                highest=segment.highest_offset,
-                epoch=self.epochs.epoch_of(segment.base_offset),
-                jumps=self.jumps,
-                least_epoch=self.last_epoch,
-            )
-        following = next((each for each in self.segments if each.base_offset > segment.base_offset), None)
-        return checked_walk(
-            _file_of(segment)._replace(size=size),
-            None if following is None else _file_of(following),
-            recovery_point=self.recovery_point,
-            epochs=self.epochs,
-            jumps=self.jumps,
-            least_epoch=self.last_epoch,
-        )
-
     def _walk(self, segment: Segment) -> bool:
         """Check every batch of a segment and rebuild what is derived from it. False: it was cut short."""
         size, file = segment.size, segment.file()
@@ -285,11 +239,12 @@ class _Loader:
             self.rebuilt += self._wrong_indexes(segment)
         segment.reset_indexes()
         segment.transactions.reset()
-        walk = self._checked(segment, size)
+        walks = self.walks
+        walk = walks.begin(segment, size)
         for _, header, batch in walk:
             segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
             self.epochs.note(header.leader_epoch, header.base_offset)
-            self.last_epoch = header.leader_epoch
+            walks.last_epoch = header.leader_epoch
             producer_replay.take_over(self.producers, segment, header, lambda found=batch: found)  # type: ignore[misc]  # mypy cannot infer a lambda with defaults
         self.end_offset = walk.next_offset
         segment.flush_indexes(final=True)
@@ -397,7 +352,3 @@ class _Loader:
         file = self.disk.open(f"{self.path}/{files.numbered(base_offset)}{files.LOG}", create=True)
         file.close()
         return self._segment(base_offset)
-
-
-def _file_of(segment: Segment) -> SegmentFile:
-    return SegmentFile(segment.file(), segment.size, segment.base_offset, segment.highest_offset)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from headrace.log.segment_times import retention_timestamp
+
 if TYPE_CHECKING:
     from headrace.log.durable_log import DurableLog
 
@@ -106,7 +108,7 @@ def _expired(log: DurableLog, count: int, now_ms: int, high_watermark: int) -> i
         segment = log.segments[count]
         if not segment.size or _end_of(log, count) > high_watermark:
             break
-        if now_ms - segment.retention_timestamp() <= retention_ms:
+        if now_ms - retention_timestamp(segment, log.directory.disk) <= retention_ms:
             break
         count += 1
     return count

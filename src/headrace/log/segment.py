@@ -22,8 +22,6 @@ from headrace.protocol.batch import HEADER_SIZE, BatchHeader, check, read_header
 
 MAX_RELATIVE_OFFSET: Final = 0x7FFFFFFF
 _RECENT_BATCHES: Final = 16
-_COMPARED_BYTES: Final = 1024 * 1024
-"""Before the batch with the largest time: as far as this no other one has that time."""
 UNKNOWN_TIMESTAMP: Final = -2
 NEVER: Final = 1 << 63
 
@@ -233,7 +231,7 @@ class Segment:
             self.times.truncate_to(found.base_offset)
             self.load_tail()
         except WrongIndex:
-            self._put_indexes_right()
+            self.put_indexes_right()
             self.load_tail()
         return found.base_offset
 
@@ -247,26 +245,11 @@ class Segment:
                 self.unverified(), position, self.size, offset, self.base_offset, last_offset
             )
         except WrongIndex:
-            self._put_indexes_right()
+            self.put_indexes_right()
             position, _ = self.index.lookup(offset)
             return scan.find_batch(self.unverified(), position, self.size, offset, self.base_offset)
 
-    def time_floor(self, timestamp: int) -> int:
-        """An offset before which no batch of the segment reaches `timestamp`."""
-        try:
-            found = self.times.lookup(timestamp)
-            is_right = found is None or (
-                self.base_offset <= found[2] <= found[1] and self._agrees(found[0], found[1])
-            )
-        except WrongIndex:
-            is_right = False
-        if not is_right:
-            self._put_indexes_right()
-            found = self.times.lookup(timestamp)
-        # From the entry before: a wrong one may name a later batch that happens to have the same time.
-        return self.base_offset if found is None else found[2]
-
-    def _agrees(self, timestamp: int, last_offset: int) -> bool:
+    def agrees(self, timestamp: int, last_offset: int) -> bool:
         """Whether an entry of the time index is true of the batches. CorruptLog if it is the batch that is
         wrong: an index that is made from that would say that the segment is older than it is."""
         found = self.locate(last_offset)
@@ -315,61 +298,12 @@ class Segment:
         if self.reads is not None:
             self.reads.forget_verified()
 
-    def largest_timestamp(self) -> int:
-        if self.max_timestamp == UNKNOWN_TIMESTAMP:
-            try:
-                found = self._last_time()
-            except WrongIndex:
-                self._put_indexes_right()
-            else:
-                self.max_timestamp, self.max_timestamp_offset = found
-        return self.max_timestamp
-
-    def _last_time(self) -> tuple[int, int]:
-        """The last entry of the time index, WrongIndex if that cannot be the largest time, or the first batch
-        that has it."""
-        times, reads = self.times, self.unverified()
-        largest, offset = times.last()
-        if times.count:
-            before = times.offset_before(times.count - 1)
-            if not self.base_offset <= before <= offset or not self._agrees(largest, offset):
-                raise WrongIndex(f"{times.path}: the last entry is not true of the batches")
-            begin, end = self.position_of(before), self.position_of(offset)
-            if begin < end <= begin + _COMPARED_BYTES:
-                for _, header in scan.headers(reads, begin, end):
-                    if header.max_timestamp >= largest:
-                        raise WrongIndex(f"{times.path}: the last entry is not the first of its time")
-        if self._is_younger_behind(largest):
-            raise WrongIndex(f"{times.path} lacks its end")
-        return largest, offset
-
-    def _is_younger_behind(self, timestamp: int) -> bool:
-        """Whether a batch behind the last entry of the offset index is: entries of the time index are
-        missing then. What is damaged there says nothing."""
-        reads = self.unverified()
-        last_offset, position = self.index.last()
-        if self.index.count and not scan.is_batch(reads.pread, position, self.size, last_offset):
-            return False
-        try:
-            for at, header in scan.headers(reads, position, self.size):
-                if header.max_timestamp > timestamp:
-                    check(reads.pread(header.size, at))
-                    return True
-        except (CorruptLog, CorruptBatch):
-            pass
-        return False
-
-    def retention_timestamp(self) -> int:
-        """What retention by time goes by: the largest timestamp, or without any the time of the file."""
-        largest = self.largest_timestamp()
-        return largest if largest >= 0 else self._directory.disk.modified_ms(self.path(files.LOG))
-
     # --- loading ---
 
     def load_tail(self) -> int:
         """Learn the end offset and the largest timestamp from the indexes and the batches after them.
         WrongIndex if what they end with is not true."""
-        if not self._tail_is_indexed() or not self._last_time_is_true():
+        if not self.tail_is_indexed() or not self._last_time_is_true():
             raise WrongIndex(f"{self.path(files.LOG)}: an index does not end with what is there")
         last_offset, position = self.index.last()
         self.max_timestamp, self.max_timestamp_offset = self.times.last()
@@ -388,11 +322,12 @@ class Segment:
 
     def _last_time_is_true(self) -> bool:
         try:
-            return not self.times.count or self._agrees(*self.times.last())
+            return not self.times.count or self.agrees(*self.times.last())
         except CorruptLog:
             return True  # it is the batch that is not
 
-    def _put_indexes_right(self) -> None:
+    def put_indexes_right(self) -> None:
+        """Make them again while the log is in use, and say so."""
         for path in self.rebuild_indexes():
             self._directory.on_rebuilt(path)
 
@@ -435,37 +370,7 @@ class Segment:
         self._older = {}
         self.size = 0
 
-    def load_indexes(self) -> bool:
-        """Take the index files as they are. False when they cannot be true: rebuild them."""
-        disk = self._directory.disk
-        for index in (self.index, self.times):
-            try:
-                size = disk.size(index.path)
-            except FileNotFoundError:
-                return False
-            if size % index.ENTRY.size:
-                return False
-            index.assume(size // index.ENTRY.size)
-        if not (self.index.is_sane(self.size) and self.times.is_sane()):
-            return False
-        self.times.load_last()
-        return self._tail_is_indexed() and not self._lacks_entries()
-
-    def _lacks_entries(self) -> bool:
-        """Whether an index is empty that cannot be."""
-        if not self.size or (self.index.count and self.times.count):
-            return False
-        try:
-            for position, header in scan.headers(self.file(), 0, self.size):
-                if not self.times.count and header.max_timestamp >= 0:
-                    return True
-                if position > self.index_interval:
-                    return not self.index.count
-        except CorruptLog:
-            return True
-        return False
-
-    def _tail_is_indexed(self) -> bool:
+    def tail_is_indexed(self) -> bool:
         """Whether the last entries, from which the end is found, are true of the log."""
         if not self.index.count:
             return True

@@ -21,6 +21,7 @@ from headrace.log import files, producer_replay, scan
 from headrace.log.directory import LogDirectory, Lowered
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import NEVER
+from headrace.log.segment_times import largest_timestamp
 
 if TYPE_CHECKING:
     from headrace.log.durable_log import DurableLog
@@ -132,7 +133,7 @@ class TruncationJob:
         while len(log.segments) > 1 and log.active_segment.base_offset >= boundary:
             removed += log.drop_last()
         active = log.active_segment
-        active.largest_timestamp()
+        largest_timestamp(active)
         active.truncate_to(boundary)
         if active.roll_at == NEVER:  # it was loaded as a sealed one, or is the cleaner's
             log.resume_clock(active.created_ms)

@@ -29,7 +29,17 @@ def hosting_of(
     """With the parts that a test needs."""
     unused: Any = None
     return Hosting(
-        runtime, metadata, node, logs, partitions, unused, unused, unused, lambda: None, high_watermarks={}
+        runtime,
+        metadata,
+        node,
+        logs,
+        partitions,
+        unused,
+        unused,
+        unused,
+        unused,
+        lambda: None,
+        high_watermarks={},
     )
 
 

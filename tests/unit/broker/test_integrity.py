@@ -15,6 +15,7 @@ from headrace.broker.storage import integrity as integrity_module
 from headrace.broker.storage.integrity import Integrity
 from headrace.broker.storage.mending import Mending
 from headrace.broker.storage.other_copies import Copies, OtherCopies
+from headrace.broker.storage.quarantine import Quarantine
 from headrace.core.timers import TimerQueue
 from headrace.log.read_state import ColdRead, Damage
 from headrace.log.segment import Segment
@@ -27,8 +28,21 @@ from tests.unit.replication.replicas import append, new_partition, row
 
 def integrity_of(partition: Partition) -> Integrity:
     """Of a broker that hosts nothing else. It asks no other, and gives nothing up."""
+    runtime = new_runtime()
+    partitions: Any = [partition]
+    unused: Any = None
+    return Integrity(runtime, unused, partitions, quarantine_of(partition, runtime))
+
+
+def quarantine_of(partition: Partition, runtime: Any) -> Quarantine:
+    partitions: Any = [partition]
+    unused: Any = None
+    return Quarantine(runtime, unused, unused, partitions, unused, unused)
+
+
+def new_runtime() -> Any:
     loop = asyncio.get_running_loop()
-    runtime: Any = SimpleNamespace(
+    return SimpleNamespace(
         loop=loop,
         timers=TimerQueue(loop),
         is_standalone=False,
@@ -36,9 +50,6 @@ def integrity_of(partition: Partition) -> Integrity:
         clock=SimpleNamespace(wall_ms=lambda: NOW),
         log=SimpleNamespace(warning=lambda *_, **__: None, error=lambda *_, **__: None),
     )
-    partitions: Any = [partition]
-    unused: Any = None
-    return Integrity(runtime, unused, unused, partitions, unused, unused)
 
 
 @pytest.fixture
@@ -123,12 +134,12 @@ async def test_nobody_leads_in_an_earlier_epoch_than_its_log_ends_in(
     partition: Partition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given_up: list[str] = []
-    monkeypatch.setattr(Integrity, "_give_up", lambda _, __, error: given_up.append(str(error)))
+    monkeypatch.setattr(Quarantine, "give_up", lambda _, __, error: given_up.append(str(error)))
     epoch = partition.log.latest_epoch
-    integrity = integrity_of(partition)
-    assert not integrity.refuses_epoch(partition, epoch)
+    quarantine = quarantine_of(partition, new_runtime())
+    assert not quarantine.refuses_epoch(partition, epoch)
     assert not given_up
-    assert integrity.refuses_epoch(partition, epoch - 1)
+    assert quarantine.refuses_epoch(partition, epoch - 1)
     assert len(given_up) == 1
 
 
@@ -208,11 +219,11 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Damage that cannot be mended by parts, with another replica in sync."""
     found: list[str] = []
 
-    def give_up(_: Integrity, partition: Partition, error: Exception) -> None:
+    def give_up(_: Quarantine, partition: Partition, error: Exception) -> None:
         found.append(str(error))
         partition.log.abandon()
 
-    monkeypatch.setattr(Integrity, "_give_up", give_up)
+    monkeypatch.setattr(Quarantine, "give_up", give_up)
     monkeypatch.setattr(Integrity, "is_elsewhere", lambda *_: True)
     monkeypatch.setattr(Mending, "begin", lambda *_: False)
     monkeypatch.setattr(integrity_module, "LOOK_AGAIN_SECONDS", 0.01)

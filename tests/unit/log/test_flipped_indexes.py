@@ -16,6 +16,7 @@ from headrace.log.os_disk import OsDisk, OsFile
 from headrace.log.partition_log import PartitionLog
 from headrace.log.read_ahead import ReadAhead
 from headrace.log.read_state import ColdRead
+from headrace.log.segment_times import largest_timestamp
 from headrace.log.transaction_index import AbortedTransaction
 from tests.unit.log.material import NOW, append, open_at, topic_config, whole_batches
 from tests.unit.log.transactional_writes import end, write
@@ -125,7 +126,7 @@ def by_time(log: PartitionLog) -> list[object]:
     found: list[object] = [log.offset_for_timestamp(when, log.end_offset) for when in range(NOW - 1, NOW + 9)]
     found.append(log.max_timestamp_offset(log.end_offset))
     found += [log.max_timestamp_offset(limit) for limit in (5, 9)]
-    return found + [segment.largest_timestamp() for segment in log.segments]
+    return found + [largest_timestamp(segment) for segment in log.segments]
 
 
 ASKED = {"read": directly, "read_resident": resident, "by_time": by_time}

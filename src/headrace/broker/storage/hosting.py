@@ -22,6 +22,7 @@ from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.integrity import Integrity
 from headrace.broker.storage.late_openings import AT_ONCE, LateOpenings
 from headrace.broker.storage.late_removals import LateRemovals
+from headrace.broker.storage.quarantine import Quarantine
 from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ResourceType
@@ -48,6 +49,7 @@ class Hosting:
         partitions: PartitionTable,
         replicas: ReplicaManager,
         integrity: Integrity,
+        quarantine: Quarantine,
         coordinators: Coordinators,
         forget_answers: Callable[[], None],
         high_watermarks: dict[TopicPartition, int],
@@ -59,6 +61,7 @@ class Hosting:
         self._partitions = partitions
         self._replicas = replicas
         self._integrity = integrity
+        self._quarantine = quarantine
         self._coordinators = coordinators
         self._forget_answers = forget_answers
         self._high_watermarks = high_watermarks
@@ -194,7 +197,7 @@ class Hosting:
                         continue
                     self._room -= 1
                 try:
-                    if name in self._logs.quarantined and not self._integrity.may_begin_anew(topic, index):
+                    if name in self._logs.quarantined and not self._quarantine.may_begin_anew(topic, index):
                         raise StorageError(str(self._logs.quarantined[name]))
                     if name in self._logs.removals.leaving:  # it was set aside just now
                         self._late.add(topic.topic_id, index)
@@ -217,13 +220,13 @@ class Hosting:
                 )
                 partition.on_isr_change = self._replicas.isr_changes.consider
                 partition.on_suspected_corruption = self._integrity.doubt
-                partition.on_disagreement = self._integrity.disagree
+                partition.on_disagreement = self._quarantine.disagree
                 if name in self._partitions.offline:
                     self._forget_answers()
                 self._partitions.add(partition)
                 self._coordinators.adopt(partition)
             row = _row(topic, index)
-            if row.leader == self._runtime.broker_id and self._integrity.refuses_epoch(
+            if row.leader == self._runtime.broker_id and self._quarantine.refuses_epoch(
                 partition, row.leader_epoch
             ):
                 continue

@@ -1,4 +1,4 @@
-"""Finds damage in data that was good once, and takes a damaged replica out of service.
+"""Finds damage in data that was good once, and sees to it that nobody is given what is damaged.
 
 A bit that flips on a disk is noticed when the range is read from it: the thread that brings a cold range into
 memory checks it on the way, and what it finds is given to nobody. It is also noticed when a reader asks for
@@ -6,11 +6,10 @@ the same records again and again, because it refuses what it gets, and by the sc
 reads what nobody asks for. Whoever finds it has read the range twice before anything is believed.
 
 A damaged range is given to nobody, and nothing is deleted because of it. If another replica has it, it is
-mended from there (`mending.py`). Where that cannot be, the replica is given up: it leads no more, its files
-are set aside, and everything is fetched anew. But only once another replica has given the whole range
-(`other_copies.py`): to be alive and in sync proves nothing of its disk. As long as the others refuse it, or
-cannot be asked, the partition stays where it is: the damaged range answers with an error, everything else is
-served, and they are asked again later.
+mended from there (`mending.py`). Where that cannot be, the replica is given up (`quarantine.py`). But only
+once another replica has given the whole range (`other_copies.py`): to be alive and in sync proves nothing of
+its disk. As long as the others refuse it, or cannot be asked, the partition stays where it is: the damaged
+range answers with an error, everything else is served, and they are asked again later.
 """
 
 from __future__ import annotations
@@ -22,17 +21,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.replicas.directory_choices import LOST
-from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
-from headrace.broker.runtime.health_report import HealthReport
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.storage.leader_checks import Host, LeaderChecks
 from headrace.broker.storage.mending import Mending
 from headrace.broker.storage.other_copies import Copies, OtherCopies
-from headrace.config.health import QUARANTINED
-from headrace.controller.topic_image import TopicImage
-from headrace.core.errors import CorruptLog, StorageError
+from headrace.broker.storage.quarantine import Quarantine
+from headrace.core.errors import CorruptLog
 from headrace.core.failures import report
 from headrace.core.ids import NO_BROKER, TopicPartition
 from headrace.core.ports import FileRange
@@ -40,7 +34,6 @@ from headrace.core.tasks import spawn
 from headrace.core.timers import Timer
 from headrace.log import files
 from headrace.log.index_repair import IndexRepair
-from headrace.log.manager import LogManager
 from headrace.log.read_ahead import MAX_RANGE_BYTES, ReadAhead
 from headrace.log.read_state import Damage
 from headrace.log.scan import verify_range
@@ -57,7 +50,6 @@ NEXT_STEP = (
 )
 LOOK_AGAIN_SECONDS: Final = 5.0
 """Until it is asked once more whether another replica can mend what is damaged here."""
-MOST_NAMED: Final = 100
 SECOND_QUESTION_SECONDS: Final = 2.0
 """Before a leader gives itself up it asks twice. A follower that is damaged elsewhere gives itself up at
 once, for this leader has that whole; without the pause both would be gone."""
@@ -94,39 +86,21 @@ class Integrity:
         self,
         runtime: Runtime,
         metadata: MetadataCache,
-        logs: LogManager,
         partitions: PartitionTable,
-        replicas: ReplicaManager,
-        host: Host,
+        quarantine: Quarantine,
     ) -> None:
         self._runtime = runtime
         self._metadata = metadata
-        self._logs = logs
         self._partitions = partitions
-        self._replicas = replicas
-        self._host = host
-        """Hosts partitions of a topic as the metadata says now."""
+        self._quarantine = quarantine
         self._copies = OtherCopies(runtime, metadata)
         self._mending = Mending(runtime, metadata, self._copies)
-        self._leader_checks = LeaderChecks(runtime, metadata, logs, host)
         self._checking: dict[TopicPartition, asyncio.Future[None]] = {}
         self._unmended: dict[Segment, _Unmended] = {}
         self._asking: dict[Segment, asyncio.Task[None]] = {}
         """Whether other replicas have what is damaged here."""
         self._timer: Timer | None = None
         self._is_stopping = False
-
-    def report_to(self, health: HealthReport) -> None:
-        health.add(QUARANTINED, self._quarantined, _QUARANTINED)
-
-    def _quarantined(self) -> str | None:
-        ends = self._logs.quarantined_ends
-        told = [
-            f"{name} epoch {ends[name][0]} offset {ends[name][1]}" if name in ends else str(name)
-            for name in sorted(self._logs.quarantined)
-        ]
-        more = [f"and {len(told) - MOST_NAMED} more"] if len(told) > MOST_NAMED else []
-        return ", ".join(told[:MOST_NAMED] + more) or None
 
     def watch(self, page_cache: PageCache) -> None:
         """Check also what has left memory between the answer and its sending."""
@@ -286,7 +260,7 @@ class Integrity:
             if partition.log.truncation is None:
                 path = segment.path(files.LOG)
                 problem = f"{path}: position {refused[0].position}: {refused[0].reason}"
-                self._give_up(partition, CorruptLog(problem))
+                self._quarantine.give_up(partition, CorruptLog(problem))
         elif not unmended.was_tried:
             unmended.was_tried = True
             self._runtime.log.error(
@@ -324,7 +298,6 @@ class Integrity:
         self._is_stopping = True
         if self._timer is not None:
             self._timer.cancel()
-        self._leader_checks.stop()
         for task in self._asking.values():
             task.cancel()
         await self._mending.stop()
@@ -394,69 +367,3 @@ class Integrity:
                 self._runtime.log.error("index rebuild failed", file=segment.index.path, error=str(error))
 
         future.add_done_callback(on_done)
-
-    def refuses_epoch(self, partition: Partition, leader_epoch: int) -> bool:
-        """Whether this replica cannot lead in an epoch, because its last batch says a later one. No checksum
-        covers that, and nothing behind it contradicts it. Good followers would cut off what is committed."""
-        log = partition.log
-        if self._runtime.is_standalone or log.latest_epoch <= leader_epoch:
-            return False
-        problem = f"{log.path} ends in leader epoch {log.latest_epoch}, and {leader_epoch} is the latest"
-        self._give_up(partition, CorruptLog(problem))
-        return True
-
-    def disagree(self, partition: Partition) -> None:
-        """The leader's log and this one are of different logs, as after files were swapped. The leader is in
-        sync, so it is believed; a member of the ISR gives up nothing."""
-        log = partition.log
-        if self._runtime.broker_id not in partition.isr and not log.closed:
-            self._runtime.loop.call_soon(self._give_up_log, partition, log)
-
-    def _give_up_log(self, partition: Partition, log: PartitionLog) -> None:
-        name = partition.topic_partition
-        if not log.closed and self._partitions.find(*name) is partition and log.truncation is None:
-            self._give_up(partition, CorruptLog(f"{log.path} does not agree with the log of its leader"))
-
-    def _give_up(self, partition: Partition, error: CorruptLog) -> None:
-        name = partition.topic_partition
-        self._runtime.log.error("partition quarantined", partition=str(name), error=str(error))
-        partition.resign()
-        self._replicas.unfollow(partition)
-        self._partitions.remove(name)
-        self._logs.quarantine(name, error)
-        topic = self._metadata.image.topic_by_id(partition.topic_id)
-        if topic is not None:
-            self._host(topic, [name.partition])
-
-    def may_begin_anew(self, topic: TopicImage, index: int) -> bool:
-        """Whether a quarantined replica may be set aside: somebody else leads, and has what is committed.
-
-        Otherwise the controller is told that this one is lost, so that it looks for another leader.
-        """
-        name = TopicPartition(topic.name, index)
-        if self._runtime.is_standalone:
-            return False
-        self._replicas.directories.declare(topic.topic_id, index, LOST)
-        leader = topic.leaders[index]
-        if leader in (NO_BROKER, self._runtime.broker_id) or self._runtime.broker_id in topic.isr(index):
-            return False
-        if topic.directory_of(index, self._runtime.broker_id) != LOST:
-            return False  # not before the controller knows: it must not count on the empty log
-        if not self._leader_checks.has_log(topic, index):
-            return False
-        try:
-            path = self._logs.set_quarantined_aside(name)
-        except StorageError as error:
-            self._runtime.log.error(
-                "quarantined partition not set aside", partition=str(name), error=str(error)
-            )
-            return False
-        self._runtime.log.warning(
-            "quarantined partition is fetched again from its leader", partition=str(name), old_files=path
-        )
-        return True
-
-
-_QUARANTINED: Final = (
-    "replicas that are damaged and not served; with the end of their logs, where it is known"
-)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from headrace.config.values import LONG_MAX
 from headrace.log.cleaner.job import CleaningJob, LastOfProducer, SourceSegment
 from headrace.log.segment import Segment
+from headrace.log.segment_times import largest_timestamp
 from headrace.log.transaction_index import AbortedTransaction
 from headrace.protocol.batch import HEADER_SIZE, read_header
 from headrace.protocol.compression import Compression
@@ -82,7 +83,7 @@ def _first_untouchable(log: PartitionLog, first_dirty: int, bound: int, now_ms: 
     for segment, ends in _sealed(log):
         if ends > bound:
             return segment.base_offset
-        if lag > 0 and ends > first_dirty and segment.largest_timestamp() > now_ms - lag:
+        if lag > 0 and ends > first_dirty and largest_timestamp(segment) > now_ms - lag:
             return segment.base_offset
     return log.active_segment.base_offset
 

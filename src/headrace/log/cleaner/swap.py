@@ -19,6 +19,7 @@ from headrace.core.errors import CorruptLog
 from headrace.log import files, manifest, side_files
 from headrace.log.cleaner.job import CleanedGroup
 from headrace.log.cleaner.segment_writer import cleaned_path
+from headrace.log.index_loading import load_indexes
 from headrace.log.manifest import Sealed
 from headrace.log.segment import Segment
 
@@ -167,7 +168,7 @@ def _swap(
     for suffix in there:
         disk.rename(segment.path(suffix) + files.SWAP, segment.path(suffix))
     segment.size = cleaned.size
-    if not segment.load_indexes():
+    if not load_indexes(segment, disk):
         segment.rebuild_indexes()
     segment.forget_timestamps()
     segment.release()

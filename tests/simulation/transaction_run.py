@@ -115,7 +115,7 @@ class TransactionRun(Run):
         if not self._is_whole():
             return False
         brokers = {int(broker.runtime.broker_id): broker for broker in self.cluster.brokers()}
-        if any(len(broker.coordinators.transaction_ends) for broker in brokers.values()):
+        if any(len(broker.coordinators.marker_manager) for broker in brokers.values()):
             return False
         topic = next(iter(brokers.values())).metadata.image.topics_by_name[TOPIC]
         logs = [brokers[topic.leader(index)].partitions.get(TOPIC, index).log for index in range(len(topic))]

@@ -17,14 +17,14 @@ from headrace.broker.broker import Broker, Start
 from headrace.broker.cluster.broker_hosts import BrokerHosts
 from headrace.broker.cluster.channel import ControllerChannel
 from headrace.broker.cluster.dead_directories import DeadDirectories
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_loading import load_metadata
 from headrace.broker.cluster.node import ClusterNode
 from headrace.broker.cluster.reachability import Reachability
 from headrace.broker.cluster.recently_fenced import RecentlyFencedBrokers
 from headrace.broker.cluster.snapshots import Snapshots
 from headrace.broker.cluster.standalone_node import StandaloneNode
-from headrace.broker.cluster.standing import Standing
-from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.cluster.suspect_brokers import SuspectBrokers
 from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.coordinators.producer_ids import ProducerIds
 from headrace.broker.coordinators.shard_host import ShardHost
@@ -126,12 +126,12 @@ class _Assembly:
         runtime, metadata, coordination = self.runtime, self.metadata, self.coordination
         self.in_flight = InFlightRequests()
         self.answers = MetadataAnswers(runtime, metadata)
-        self.suspicions = Suspicions(runtime, metadata)
+        self.suspicions = SuspectBrokers(runtime, metadata)
         self.recently_fenced = RecentlyFencedBrokers(runtime, metadata, self.answers.forget)
         self.hosts = BrokerHosts(runtime, metadata)
         local = LocalCoordination(self.journal, cluster_id=metadata.cluster_id)
         controller = self.controller = Controller(coordination or local, metadata.store, runtime.clock)
-        self.node: Standing
+        self.node: BrokerLifecycle
         if coordination is None:
             self.node = StandaloneNode(runtime, metadata, controller, self.logs, self.endpoints)
         else:
@@ -206,7 +206,7 @@ class _Assembly:
         if self.runtime.broker_id in hosted.isr:
             self.integrity.doubt(hosted, offset)
         else:
-            self.integrity.disagree(hosted)
+            self.quarantine.disagree(hosted)
 
     def look_after_logs(self) -> None:
         """What goes on by itself."""

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from headrace.broker.cluster.leaving import leave
+from headrace.broker.cluster.controlled_shutdown import leave
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.cluster.standing import Standing
 from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
@@ -56,7 +56,7 @@ class Broker:
         self.metadata: MetadataCache = context.metadata
         self.partitions: PartitionTable = context.partitions
         self.controller: Controller = context.controller
-        self.node: Standing = context.node
+        self.node: BrokerLifecycle = context.node
         self.replicas: ReplicaManager = context.replicas
         self.coordinators: Coordinators = context.coordinators
         self._starts = starts

@@ -74,10 +74,10 @@ class BrokerConfig(
 
     bound_listeners: tuple[Listener, ...]
     """What to bind, from listeners or from the old port and host.name."""
-    told_listeners: tuple[Listener, ...]
+    advertised: tuple[Listener, ...]
     """What clients are told. A port of 0 stands for the port that was bound under the same name."""
     inter_broker_listener: Listener
-    """What other brokers are told to use: one of told_listeners."""
+    """What other brokers are told to use: one of advertised."""
     zookeeper: ZooKeeperAddress | None
     """zookeeper.connect; None for a broker that is a cluster of its own."""
     data_directories: tuple[str, ...]
@@ -212,7 +212,7 @@ def _addresses(config: BrokerConfig) -> dict[str, Any]:
             raise ConfigError(f"advertised.listeners: listeners has no {', '.join(sorted(unbound))}")
     return {
         "bound_listeners": bound,
-        "told_listeners": told,
+        "advertised": told,
         "metrics_address": addresses.parse_host_port(
             "headrace.metrics.listener", config.headrace_metrics_listener
         ),
@@ -222,11 +222,11 @@ def _addresses(config: BrokerConfig) -> dict[str, Any]:
 def _inter_broker_listener(config: BrokerConfig) -> Listener:
     wanted = config.inter_broker_listener_name
     if wanted is None:
-        return config.told_listeners[0]
-    for listener in config.told_listeners:
+        return config.advertised[0]
+    for listener in config.advertised:
         if listener.name == wanted.upper():
             return listener
-    names = ", ".join(listener.name for listener in config.told_listeners)
+    names = ", ".join(listener.name for listener in config.advertised)
     raise ConfigError(
         f"inter.broker.listener.name={wanted}: other brokers are told of no such listener; use one of {names}"
     )

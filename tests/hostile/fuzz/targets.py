@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from headrace.broker.requests.apis import BY_KEY
-from headrace.broker.requests.reading import read_request
-from headrace.broker.requests.shapes import SHAPES
+from headrace.broker.requests.request_reading import read_request
+from headrace.broker.requests.request_shapes import SHAPES
 from headrace.core.errors import HeadraceError
 from headrace.log import checkpoints, producer_snapshot
 from headrace.protocol import batch, compression, record_spans

@@ -41,7 +41,7 @@ def test_what_clients_are_told_and_the_metrics_count_up_too() -> None:
         "broker.rack": "row-3",
     }
     _, second = map(BrokerConfig.parse, host_properties(properties, 2, "host7"))
-    assert str(second.told_listeners[0]) == "PLAINTEXT://host7:19093"
+    assert str(second.advertised[0]) == "PLAINTEXT://host7:19093"
     assert second.metrics_address == ("127.0.0.1", 9405)
     assert second.broker_rack == "row-3"
 

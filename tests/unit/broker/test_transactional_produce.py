@@ -12,7 +12,7 @@ import pytest
 
 from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.handlers import produce
-from headrace.broker.transactions.requests import PatientRequests
+from headrace.broker.transactions.patient_requests import PatientRequests
 from headrace.broker.transactions.verification import Verifications
 from headrace.config.broker import BrokerConfig
 from headrace.core.completion import Completion

@@ -18,7 +18,7 @@ def parse(**properties: str) -> BrokerConfig:
 def test_nothing_set_is_a_broker_on_the_loopback_address() -> None:
     config = BrokerConfig.parse({})
     assert config.bound_listeners == (Listener("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),)
-    assert config.told_listeners == config.bound_listeners
+    assert config.advertised == config.bound_listeners
     assert config.broker_id == config.node_id == 0
     assert config.metrics_address is None
 
@@ -51,7 +51,7 @@ def test_old_port_and_host_name_make_a_listener() -> None:
 
 def test_old_advertised_names_make_an_advertised_listener() -> None:
     config = BrokerConfig.parse({"advertised.host.name": "broker1", "advertised.port": "9999"})
-    assert [str(listener) for listener in config.told_listeners] == ["PLAINTEXT://broker1:9999"]
+    assert [str(listener) for listener in config.advertised] == ["PLAINTEXT://broker1:9999"]
 
 
 def test_addresses_of_the_sixth_version() -> None:
@@ -70,7 +70,7 @@ def test_named_listeners_take_their_protocol_from_the_map() -> None:
         }
     )
     assert [listener.name for listener in config.bound_listeners] == ["INSIDE", "OUTSIDE"]
-    assert [str(listener) for listener in config.told_listeners] == ["OUTSIDE://example:2"]
+    assert [str(listener) for listener in config.advertised] == ["OUTSIDE://example:2"]
 
 
 def test_listeners_of_kafkas_controllers_are_not_opened() -> None:

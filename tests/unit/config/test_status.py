@@ -12,7 +12,7 @@ from headrace.config.broker import BROKER_PROPERTIES
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 
-# Worked out inside the package itself: others read bound_listeners, told_listeners, inter_broker_listener,
+# Worked out inside the package itself: others read bound_listeners, advertised, inter_broker_listener,
 # zookeeper, data_directories and metrics_address, or the topic property that a broker property is the default
 # of.
 WORKED_OUT_HERE = {

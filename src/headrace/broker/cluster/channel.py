@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Awaitable, Mapping
 from typing import Final, Protocol, TypeVar
 
-from headrace.broker.cluster.asking import ask
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.cluster.standing import Standing
+from headrace.broker.cluster.peer_requests import ask
 from headrace.broker.requests.in_flight import InFlightRequests
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.shell import Controller
@@ -41,7 +41,7 @@ class ControllerChannel:
         runtime: Runtime,
         metadata: MetadataCache,
         controller: Controller,
-        node: Standing,
+        node: BrokerLifecycle,
         in_flight: InFlightRequests,
         versions: Mapping[int, int],
         serve_here: ServeHere,
@@ -110,7 +110,7 @@ class ControllerChannel:
 class _Link:
     """A link to the active controller, opened when it is needed and again when the controller moves."""
 
-    def __init__(self, runtime: Runtime, metadata: MetadataCache, node: Standing) -> None:
+    def __init__(self, runtime: Runtime, metadata: MetadataCache, node: BrokerLifecycle) -> None:
         self._runtime = runtime
         self._metadata = metadata
         self._node = node

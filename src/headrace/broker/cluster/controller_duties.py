@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from headrace.broker.cluster import description
-from headrace.broker.cluster.duty import Duty
+from headrace.broker.cluster.controller_duty import Duty
+from headrace.broker.cluster.lifecycle import MetadataPosition
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.cluster.standing import MetadataPosition
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import DEFAULT_BROKER, BrokerRegistration

@@ -7,8 +7,8 @@ from typing import Final
 from uuid import UUID
 
 from headrace.broker.cluster.channel import ControllerChannel
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.cluster.standing import Standing
 from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import HeadraceError
 from headrace.core.tasks import spawn
@@ -20,7 +20,7 @@ PAUSE_SECONDS: Final = 0.2
 
 class DeadDirectories:
     def __init__(
-        self, runtime: Runtime, metadata: MetadataCache, node: Standing, channel: ControllerChannel
+        self, runtime: Runtime, metadata: MetadataCache, node: BrokerLifecycle, channel: ControllerChannel
     ) -> None:
         self._runtime = runtime
         self._metadata = metadata

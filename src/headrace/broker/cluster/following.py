@@ -10,11 +10,11 @@ import math
 from enum import Enum
 from typing import Final
 
-from headrace.broker.cluster.asking import ask
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.metadata_partition import METADATA_TOPIC_ID
-from headrace.broker.cluster.standing import Standing
-from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.cluster.peer_requests import ask
+from headrace.broker.cluster.suspect_brokers import SuspectBrokers
 from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import CorruptLog
 from headrace.core.ports_coordination import ActiveController
@@ -44,7 +44,7 @@ class Ended(Enum):
 
 class MetadataFollower:
     def __init__(
-        self, runtime: Runtime, metadata: MetadataCache, node: Standing, suspicions: Suspicions
+        self, runtime: Runtime, metadata: MetadataCache, node: BrokerLifecycle, suspicions: SuspectBrokers
     ) -> None:
         self._runtime = runtime
         self._metadata = metadata

@@ -6,9 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.peer_link import PeerLink
+from headrace.broker.cluster.peer_requests import ask
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import HeadraceError

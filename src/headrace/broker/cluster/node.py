@@ -14,11 +14,11 @@ from typing import Final
 from headrace.broker.cluster import description
 from headrace.broker.cluster.controller_duties import ControllerDuties
 from headrace.broker.cluster.following import Ended, MetadataFollower
+from headrace.broker.cluster.lifecycle import MetadataPosition, StartHosting
 from headrace.broker.cluster.membership import Membership
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.metadata_end import cut_damaged_end, is_all_there
-from headrace.broker.cluster.standing import MetadataPosition, StartHosting
-from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.cluster.suspect_brokers import SuspectBrokers
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import Endpoint
@@ -61,7 +61,7 @@ class ClusterNode:
         controller: Controller,
         logs: LogManager,
         endpoints: tuple[Endpoint, ...],
-        suspicions: Suspicions,
+        suspicions: SuspectBrokers,
         coordination: Coordination,
     ) -> None:
         self._runtime = runtime

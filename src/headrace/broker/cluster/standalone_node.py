@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.lifecycle import StartHosting
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.cluster.standing import StartHosting
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.missing_logs import find_missing
 from headrace.controller.brokers import BrokerDescription
@@ -20,7 +20,7 @@ from headrace.log.manager import LogManager
 from headrace.network.connection import Connection
 
 if TYPE_CHECKING:
-    from headrace.broker.cluster.standing import MetadataPosition
+    from headrace.broker.cluster.lifecycle import MetadataPosition
 
 
 class StandaloneNode:

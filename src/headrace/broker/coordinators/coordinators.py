@@ -17,10 +17,10 @@ from headrace.broker.coordinators.shard_host import ShardHost
 from headrace.broker.coordinators.shard_terms import Terms
 from headrace.broker.coordinators.state_estimate import StateEstimate
 from headrace.broker.replicas.partitions import PartitionTable
-from headrace.broker.transactions.ends import TransactionEnds
 from headrace.broker.transactions.marker_appends import MarkerAppends
-from headrace.broker.transactions.requests import PatientRequests, TransactionRequests
-from headrace.broker.transactions.terms import transaction_terms
+from headrace.broker.transactions.marker_manager import TransactionMarkerManager
+from headrace.broker.transactions.patient_requests import PatientRequests, TransactionRequests
+from headrace.broker.transactions.transaction_terms import transaction_terms
 from headrace.broker.transactions.verification import Verifications
 from headrace.controller.delta import MetadataDelta
 from headrace.coordinators.kinds import GROUP_KINDS
@@ -60,10 +60,10 @@ class Coordinators:
             TRANSACTIONS_TOPIC, transaction_terms(runtime, metadata, self._on_transaction_decided)
         )
         self.markers = MarkerAppends(runtime.clock, partitions, host.flusher, self._by_topic)
-        self.transaction_ends = TransactionEnds(
+        self.marker_manager = TransactionMarkerManager(
             runtime, metadata, partitions, self.transactions, self.markers
         )
-        self.patient = PatientRequests(runtime, self.transactions, self.transaction_ends)
+        self.patient = PatientRequests(runtime, self.transactions, self.marker_manager)
         self.transaction_requests = TransactionRequests(runtime, self.patient, producer_ids)
         self.verification = Verifications(runtime, metadata, partitions, self.patient)
         now = runtime.clock.monotonic
@@ -76,7 +76,7 @@ class Coordinators:
         return made
 
     def _on_transaction_decided(self, index: int, epoch: int, effect: Any) -> None:
-        self.transaction_ends.begin(index, epoch, effect)
+        self.marker_manager.begin(index, epoch, effect)
 
     def _group_terms(self) -> Terms[GroupShard]:
         topics = ImageTopics(self._metadata)
@@ -164,7 +164,7 @@ class Coordinators:
         self.internal_topics.stop()
         for task in list(self._forgetting):
             task.cancel()
-        self.transaction_ends.stop()
+        self.marker_manager.stop()
         self.transaction_requests.stop()
         self.verification.stop()
         for coordinator in self._by_topic.values():

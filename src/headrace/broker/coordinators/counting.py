@@ -44,7 +44,7 @@ def count_coordinators(
         seen += 1
         if seen % size == 0:
             yield
-    ends = coordinators.transaction_ends
+    ends = coordinators.marker_manager
     return CoordinatorCounts(
         groups[GroupType.CLASSIC],
         groups[GroupType.CONSUMER],

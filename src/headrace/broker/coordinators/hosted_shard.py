@@ -44,7 +44,7 @@ RETRY_SECONDS: Final = 1.0
 """When a timer's decision cannot be written, because replicas are missing, it is tried again."""
 
 
-class Held(NamedTuple):
+class DeferredEvent(NamedTuple):
     end: int
     """What must be committed first."""
     completion: Completion[Any] | None
@@ -73,7 +73,7 @@ class HostedShard(Generic[S]):
         """There while it may be asked."""
         self._timers: ShardTimers | None = None
         self._loading: ShardLoading[S] | None = None
-        self._held: deque[Held] = deque()
+        self._deferred: deque[DeferredEvent] = deque()
         self._parked: dict[Completion[Any], None] = {}
         self._flush_is_due = False
         self._settling_is_due = False
@@ -119,7 +119,7 @@ class HostedShard(Generic[S]):
                 self._on_mistake(error, before)
             elif not self._node.is_current:
                 error = _not_current()  # also a refusal tells what is known
-            self._hold(Held(self._writer.end, completion, None, error, (), ()))
+            self._hold(DeferredEvent(self._writer.end, completion, None, error, (), ()))
             return
         response = decision.response
         if response is PARKED:
@@ -134,13 +134,13 @@ class HostedShard(Generic[S]):
                 completion.fail(_not_current())
                 completion = None
         end, follows = self._writer.end, decision.answers or decision.effects
-        if follows and self._flush_is_due and not self._held and end <= self._committed():
+        if follows and self._flush_is_due and not self._deferred and end <= self._committed():
             # It was written at once. What follows from it may ask this shard again: that is a later step.
-            self._held.append(Held(end, None, None, None, decision.answers, decision.effects))
+            self._deferred.append(DeferredEvent(end, None, None, None, decision.answers, decision.effects))
             if completion is not None:
                 completion.complete(response)
         elif completion is not None or follows:
-            self._hold(Held(end, completion, response, None, decision.answers, decision.effects))
+            self._hold(DeferredEvent(end, completion, response, None, decision.answers, decision.effects))
 
     def _on_mistake(self, error: Exception, before: int) -> None:
         """Ours. A record that was half replayed leaves a state that nobody knows: it is read again."""
@@ -173,7 +173,7 @@ class HostedShard(Generic[S]):
         else:
             self._flush_is_due = True
             self._defer(self._end_turn)
-            if self._held or not self.partition.commits_alone:
+            if self._deferred or not self.partition.commits_alone:
                 offset = writer.add(encoded)
             else:
                 offset = self._append_now(encoded)
@@ -222,23 +222,23 @@ class HostedShard(Generic[S]):
         except HeadraceError as error:
             completion.fail(error)
         else:
-            self._hold(Held(self._writer.end, completion, None, None, (), ()))
+            self._hold(DeferredEvent(self._writer.end, completion, None, None, (), ()))
             self._settle()
         return completion
 
     # --- holding -----------------------------------------------------------------------------------------
 
-    def _hold(self, held: Held) -> None:
-        if not self._held and held.end <= self._committed():
+    def _hold(self, held: DeferredEvent) -> None:
+        if not self._deferred and held.end <= self._committed():
             self._finish(held)
             return
-        self._held.append(held)
+        self._deferred.append(held)
         if self._commit_timeout is None:
             self._start_commit_timeout()
 
     def _settle(self) -> None:
         """Tell those who wait for nothing any more. Telling may add others, behind them."""
-        queue = self._held
+        queue = self._deferred
         while queue and queue[0].end <= self._committed():
             self._finish(queue.popleft())
 
@@ -247,7 +247,7 @@ class HostedShard(Generic[S]):
         somebody else's records may lie there: the next flush will notice."""
         return min(self.partition.high_watermark, self._writer.written_end)
 
-    def _finish(self, held: Held) -> None:
+    def _finish(self, held: DeferredEvent) -> None:
         if held.completion is not None:
             if held.error is not None:
                 held.completion.fail(held.error)
@@ -275,7 +275,7 @@ class HostedShard(Generic[S]):
         effects follow if it does."""
         self._commit_timeout = None
         late = CoordinatorNotAvailable("the replicas did not have it in time")
-        for held in list(self._held):
+        for held in list(self._deferred):
             if held.end > end:
                 break
             if held.completion is not None:
@@ -283,7 +283,7 @@ class HostedShard(Generic[S]):
             for completion, _ in held.answers:
                 self._parked.pop(completion, None)
                 completion.fail(late)
-        if self._held and self._commit_timeout is None:
+        if self._deferred and self._commit_timeout is None:
             self._start_commit_timeout()
 
     # --- the partition -----------------------------------------------------------------------------------
@@ -292,7 +292,7 @@ class HostedShard(Generic[S]):
         """Only committed records matter here."""
 
     def on_commit(self, size: int) -> None:  # noqa: ARG002 - a watcher has this shape
-        if self._held and not self._settling_is_due and not self._writer.is_appending:
+        if self._deferred and not self._settling_is_due and not self._writer.is_appending:
             # Not from in here: whoever is answered may append at once, in the middle of a follower's fetch,
             # which would not notice and wait. Our own appends are looked at when they have returned.
             self._settling_is_due = True
@@ -343,7 +343,7 @@ class HostedShard(Generic[S]):
             self._commit_timeout.cancel()
             self._commit_timeout = None
         self._writer.begin()
-        held, self._held = self._held, deque()
+        held, self._deferred = self._deferred, deque()
         parked, self._parked = self._parked, {}
         for each in held:
             if each.completion is not None:

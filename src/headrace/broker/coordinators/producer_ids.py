@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from headrace.broker.cluster.channel import ControllerChannel
-from headrace.broker.cluster.standing import Standing
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.requests.in_flight import InFlightRequests
 from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import CoordinatorLoading, NotController
@@ -23,7 +23,7 @@ class ProducerIds:
     """Invariant: no id is handed out twice, also across restarts: what is left of a block is forgotten."""
 
     def __init__(
-        self, runtime: Runtime, node: Standing, channel: ControllerChannel, in_flight: InFlightRequests
+        self, runtime: Runtime, node: BrokerLifecycle, channel: ControllerChannel, in_flight: InFlightRequests
     ) -> None:
         self._runtime = runtime
         self._node = node

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple
 
-from headrace.broker.cluster.standing import Standing
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.flusher import Flusher
 from headrace.replication.partition import Partition
@@ -14,7 +14,7 @@ from headrace.replication.partition import Partition
 
 class ShardHost(NamedTuple):
     runtime: Runtime
-    node: Standing
+    node: BrokerLifecycle
     flusher: Flusher
     on_suspected_corruption: Callable[[Partition, int], asyncio.Future[None]]
     may_be_had: Callable[[Partition], bool]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
-from headrace.broker.fetch.read_replica import preferred_read_replica
+from headrace.broker.fetch.preferred_read_replica import preferred_read_replica
 from headrace.broker.fetch.read_result import NO_REPLICA, ColdPart, PartitionAnswer, ReadResult
 from headrace.broker.fetch.watched_partition import WatchedPartition
 from headrace.broker.requests.errors import code_of

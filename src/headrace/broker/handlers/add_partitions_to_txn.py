@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.api import Api, Call
-from headrace.broker.transactions.joining import BETWEEN_BROKERS, Codes, join
+from headrace.broker.transactions.adding_partitions import BETWEEN_BROKERS, Codes, join
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode

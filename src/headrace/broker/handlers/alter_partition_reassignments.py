@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.cluster.in_time import in_time
+from headrace.broker.cluster.decision_timeouts import in_time
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import ReassignedPartition, Reassignment

@@ -9,9 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.cluster.in_time import in_time
+from headrace.broker.cluster.decision_timeouts import in_time
 from headrace.broker.cluster.log_ends import Key
-from headrace.broker.cluster.longest_logs import Ends, ends_of_leaderless, longest_first
+from headrace.broker.cluster.unclean_election import Ends, ends_of_leaderless, longest_first
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import ElectedLeader, ElectionType

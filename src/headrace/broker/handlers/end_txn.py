@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.api import Api, Call
-from headrace.broker.transactions.requests import told_to
+from headrace.broker.transactions.patient_requests import told_to
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.end_txn_request import EndTxnRequest

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from headrace.broker.cluster.lifecycle import MetadataPosition
 from headrace.broker.cluster.metadata_partition import METADATA_TOPIC_ID
-from headrace.broker.cluster.standing import MetadataPosition
 from headrace.broker.fetch.fetching import READ_COMMITTED, Fetching
 from headrace.broker.fetch.sessions import FetchContext
 from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of
-from headrace.broker.transactions.requests import told_to
+from headrace.broker.transactions.patient_requests import told_to
 from headrace.coordinators.decision import Decision
 from headrace.core.completion import Completion
 from headrace.core.errors import CoordinatorNotAvailable, HeadraceError

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.broker.coordinators.named_partitions import merged, take_unknown
 from headrace.broker.coordinators.refusals import refusal_code, told_as
 from headrace.broker.requests.api import Api, Call
-from headrace.broker.transactions.membership_questions import Codes
+from headrace.broker.transactions.verification_requests import Codes
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.ids import PartitionIndex, TopicPartition

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.api import Api, Call
-from headrace.broker.transactions.writing import MarkerWrites
+from headrace.broker.transactions.marker_writes import MarkerWrites
 from headrace.core.completion import Completion
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.write_txn_markers_request import WriteTxnMarkersRequest

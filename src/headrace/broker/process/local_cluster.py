@@ -68,8 +68,8 @@ def host_properties(base: Mapping[str, str], count: int, host: str) -> list[dict
         properties = {name: text for name, text in base.items() if name not in replaced}
         properties["broker.id"] = str(broker_id)
         properties["listeners"] = _moved(config.bound_listeners, at)
-        if config.told_listeners != config.bound_listeners:
-            properties["advertised.listeners"] = _moved(config.told_listeners, at)
+        if config.advertised != config.bound_listeners:
+            properties["advertised.listeners"] = _moved(config.advertised, at)
         properties["log.dirs"] = ",".join(
             str(Path(path, f"broker-{broker_id}")) for path in config.data_directories
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.transactions.membership_questions import Codes
+from headrace.broker.transactions.verification_requests import Codes
 from headrace.core.completion import Completion
 from headrace.core.errors import InvalidProducerIdMapping
 from headrace.core.ids import TopicPartition

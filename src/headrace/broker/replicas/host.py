@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.cluster.standing import Standing
-from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.cluster.suspect_brokers import SuspectBrokers
 from headrace.broker.replicas.fetch_session import Follower
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.runtime.runtime import Runtime
@@ -76,9 +76,9 @@ class Channel(Protocol):
 class ReplicaHost(NamedTuple):
     runtime: Runtime
     metadata: MetadataCache
-    node: Standing
+    node: BrokerLifecycle
     channel: Channel
     partitions: PartitionTable
     flusher: Flushes
     truncations: Truncates
-    suspicions: Suspicions
+    suspicions: SuspectBrokers

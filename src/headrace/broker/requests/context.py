@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from headrace.broker.cluster.broker_hosts import BrokerHosts
 from headrace.broker.cluster.channel import ControllerChannel
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.reachability import Reachability
 from headrace.broker.cluster.recently_fenced import RecentlyFencedBrokers
-from headrace.broker.cluster.standing import Standing
-from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.cluster.suspect_brokers import SuspectBrokers
 from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.fetch.cold_reads import ColdReads
 from headrace.broker.fetch.delayed_fetch import FetchPurgatory
@@ -67,7 +67,7 @@ class Produces:
 class Peers:
     """What this broker has seen of the others, beyond the metadata."""
 
-    suspicions: Suspicions
+    suspicions: SuspectBrokers
     recently_fenced: RecentlyFencedBrokers
     hosts: BrokerHosts
     reachability: Reachability | None
@@ -81,7 +81,7 @@ class RequestContext:
     partitions: PartitionTable
     coordinators: Coordinators
     controller: Controller
-    node: Standing
+    node: BrokerLifecycle
     channel: ControllerChannel
     storage: Storage
     replicas: ReplicaManager

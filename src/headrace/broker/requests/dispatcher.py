@@ -11,9 +11,9 @@ from headrace.broker.requests.answer_cache import Question
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.context import RequestContext
 from headrace.broker.requests.long_requests import READ_AT_ONCE_BYTES, LongRequests, framed, is_long_answer
-from headrace.broker.requests.parts import is_long
-from headrace.broker.requests.reading import read_request
-from headrace.broker.requests.shapes import SHAPES
+from headrace.broker.requests.request_parts import is_long
+from headrace.broker.requests.request_reading import read_request
+from headrace.broker.requests.request_shapes import SHAPES
 from headrace.broker.runtime.peer_log import shortened
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError, InvalidRequest, NotController, NotReady, UnsupportedVersion

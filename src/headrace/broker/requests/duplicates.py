@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from headrace.broker.requests.shapes import Listed, Shape
+from headrace.broker.requests.request_shapes import Listed, Shape
 from headrace.protocol.message import Message
 
 

@@ -50,7 +50,7 @@ def bind(runtime: Runtime, network: Any) -> tuple[Endpoint, ...]:
             ) from error
     return tuple(
         Endpoint(listener.name, listener.host, listener.port or ports[listener.name])
-        for listener in runtime.config.told_listeners
+        for listener in runtime.config.advertised
     )
 
 

@@ -8,9 +8,9 @@ from typing import Final
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.context import RequestContext
 from headrace.broker.requests.long_answers import EncodedRows, LongAnswer
-from headrace.broker.requests.parts import parts_of
-from headrace.broker.requests.reading import read_request
-from headrace.broker.requests.shapes import Shape
+from headrace.broker.requests.request_parts import parts_of
+from headrace.broker.requests.request_reading import read_request
+from headrace.broker.requests.request_shapes import Shape
 from headrace.core.errors import InvalidRequest
 from headrace.network.response import Parts
 from headrace.protocol.headers import frame_response

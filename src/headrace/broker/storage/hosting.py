@@ -12,9 +12,9 @@ from typing import Final
 from uuid import UUID
 
 from headrace.broker.cluster.configs import topic_config
+from headrace.broker.cluster.lifecycle import BrokerLifecycle, MissingPartitions
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.metadata_partition import METADATA_PARTITION
-from headrace.broker.cluster.standing import MissingPartitions, Standing
 from headrace.broker.coordinators.coordinators import Coordinators
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
@@ -44,7 +44,7 @@ class Hosting:
         self,
         runtime: Runtime,
         metadata: MetadataCache,
-        node: Standing,
+        node: BrokerLifecycle,
         logs: LogManager,
         partitions: PartitionTable,
         replicas: ReplicaManager,

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.cluster.standing import Standing
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.runtime.runtime import Runtime
@@ -35,7 +35,7 @@ class Maintenance:
     def __init__(
         self,
         runtime: Runtime,
-        node: Standing,
+        node: BrokerLifecycle,
         logs: LogManager,
         partitions: PartitionTable,
         flusher: Flusher,

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.log_ends import log_ends
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.peer_link import PeerLink
+from headrace.broker.cluster.peer_requests import ask
 from headrace.broker.runtime.runtime import Runtime
 from headrace.core.errors import CorruptBatch, HeadraceError
 from headrace.core.ids import NO_BROKER

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.peer_link import PeerLink
+from headrace.broker.cluster.peer_requests import ask
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.transactions.pending_markers import MarkerPlace
 from headrace.core.failures import report

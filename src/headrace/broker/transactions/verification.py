@@ -18,13 +18,13 @@ from headrace.broker.coordinators.internal_topics import TRANSACTIONS_TOPIC
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.requests.errors import code_of
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.transactions.membership_questions import (
+from headrace.broker.transactions.patient_requests import PatientRequests
+from headrace.broker.transactions.verification_requests import (
     Codes,
-    CoordinatorQuestions,
     Question,
+    VerificationSender,
     ask_itself,
 )
-from headrace.broker.transactions.requests import PatientRequests
 from headrace.coordinators.partitioning import partition_for
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError, NotLeader
@@ -49,7 +49,7 @@ class Verifications:
         self._metadata = metadata
         self.partitions = partitions
         self._patient = patient
-        self._askers: dict[int, CoordinatorQuestions] = {}
+        self._askers: dict[int, VerificationSender] = {}
         self._stopped = False
 
     def verify(
@@ -88,7 +88,7 @@ class Verifications:
         else:
             asker = self._askers.get(leader)
             if asker is None:
-                asker = self._askers[leader] = CoordinatorQuestions(self.runtime, self._metadata, leader)
+                asker = self._askers[leader] = VerificationSender(self.runtime, self._metadata, leader)
             asker.add(question)
 
     def stop(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.transactions.requests import told_to
+from headrace.broker.transactions.patient_requests import told_to
 from headrace.core import errors
 from headrace.core.ports_network import PeerUnavailable
 from headrace.protocol.error_codes import ErrorCode

@@ -19,7 +19,7 @@ TOPICS = (UUID(int=1), UUID(int=2))
 MAX_BYTES = 1000
 
 
-class Standing:
+class BrokerLifecycle:
     """A partition that stands where a test puts it."""
 
     def __init__(self, topic: UUID = TOPICS[0], index: int = 0, offset: int = 0) -> None:
@@ -34,15 +34,15 @@ class Standing:
         self.position = FetchPosition(offset, 3, 2, 0)
 
 
-Member = Followed[Standing]
+Member = Followed[BrokerLifecycle]
 
 
-def new_session() -> FetchSession[Standing]:
+def new_session() -> FetchSession[BrokerLifecycle]:
     return FetchSession(MAX_BYTES)
 
 
-def follow(session: FetchSession[Standing], index: int = 0, offset: int = 0) -> Member:
-    one = Followed(Standing(index=index, offset=offset))
+def follow(session: FetchSession[BrokerLifecycle], index: int = 0, offset: int = 0) -> Member:
+    one = Followed(BrokerLifecycle(index=index, offset=offset))
     session.touch(one)
     return one
 
@@ -55,7 +55,7 @@ def dropped(request: SessionRequest) -> list[int]:
     return [index for _, indexes in request.forgotten for index in indexes]
 
 
-def established(*indexes: int) -> tuple[FetchSession[Standing], list[Member]]:
+def established(*indexes: int) -> tuple[FetchSession[BrokerLifecycle], list[Member]]:
     session = new_session()
     members = [follow(session, index) for index in indexes]
     session.request()
@@ -250,7 +250,7 @@ steps = st.lists(
 def test_leader_and_follower_agree_after_every_round(steps: list[tuple[str, int, int]], slots: int) -> None:
     session = new_session()
     leader = Leader(slots)
-    members = [Followed(Standing(TOPICS[number % 2], number)) for number in range(6)]
+    members = [Followed(BrokerLifecycle(TOPICS[number % 2], number)) for number in range(6)]
     followed: dict[Member, None] = {}
     for action, number, amount in [*steps, ("round", 0, 0), ("round", 0, 0)]:
         one = members[number]

@@ -8,8 +8,8 @@ import pytest
 
 from headrace.broker.requests.duplicates import drop_duplicates
 from headrace.broker.requests.long_answers import LongAnswer
-from headrace.broker.requests.parts import is_long, parts_of
-from headrace.broker.requests.shapes import SHAPES, Listed, Shape
+from headrace.broker.requests.request_parts import is_long, parts_of
+from headrace.broker.requests.request_shapes import SHAPES, Listed, Shape
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.create_topics_request import CreatableTopic, CreateTopicsRequest
 from headrace.protocol.messages.describe_configs_request import (

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.transactions import requests
-from headrace.broker.transactions.requests import PatientRequests
+from headrace.broker.transactions import patient_requests
+from headrace.broker.transactions.patient_requests import PatientRequests
 from headrace.core.completion import Completion
 from headrace.core.errors import ConcurrentTransactions, InvalidTransactionState
 from headrace.core.timers import TimerQueue
@@ -68,7 +68,7 @@ async def test_it_is_asked_again_when_they_have_arrived(busy: Any) -> None:
 
 
 async def test_it_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(requests, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(patient_requests, "PATIENCE_SECONDS", 0.01)
     coordinator = Coordinator(BUSY)
     async with asyncio.timeout(15):
         with pytest.raises(ConcurrentTransactions):

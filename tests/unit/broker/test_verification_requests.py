@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from headrace.broker.transactions.membership_questions import CoordinatorQuestions, Question
+from headrace.broker.transactions.verification_requests import Question, VerificationSender
 from headrace.core.ids import TopicPartition
 from headrace.core.ports_network import PeerRefused
 from headrace.protocol.error_codes import ErrorCode
@@ -29,7 +29,7 @@ class Peer:
             log=SimpleNamespace(info=lambda *_, **__: None),
         )
         metadata: Any = SimpleNamespace(address_of=lambda _: ("host-2", 9092))
-        self.questions = CoordinatorQuestions(runtime, metadata, 2)
+        self.questions = VerificationSender(runtime, metadata, 2)
 
     async def dial(self, _host: str, _port: int, *, timeout: float) -> Link:
         assert timeout > 0

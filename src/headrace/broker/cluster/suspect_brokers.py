@@ -23,7 +23,7 @@ FORGET_SECONDS: Final = 3.0
 """If nobody has decided by then, the sessions will, and that takes longer than anybody should be held."""
 
 
-class Suspicions:
+class SuspectBrokers:
     def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
         self._runtime = runtime
         self._metadata = metadata

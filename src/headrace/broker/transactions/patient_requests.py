@@ -11,7 +11,7 @@ from headrace.broker.coordinators.producer_ids import ProducerIds
 from headrace.broker.coordinators.refusals import told_as
 from headrace.broker.requests.errors import code_of
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.transactions.ends import TransactionEnds
+from headrace.broker.transactions.marker_manager import TransactionMarkerManager
 from headrace.coordinators.shard import Operation
 from headrace.core.completion import Completion
 from headrace.core.errors import ConcurrentTransactions
@@ -80,7 +80,7 @@ class PatientRequests:
     their way waits for them a moment: CONCURRENT_TRANSACTIONS would send the client away for 20 to 100 ms."""
 
     def __init__(
-        self, runtime: Runtime, coordinator: Coordinator[TransactionShard], ends: TransactionEnds
+        self, runtime: Runtime, coordinator: Coordinator[TransactionShard], ends: TransactionMarkerManager
     ) -> None:
         self.runtime = runtime
         self.coordinator = coordinator

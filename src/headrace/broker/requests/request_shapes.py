@@ -2,7 +2,7 @@
 
 Two rules follow from the table. A thing that is mentioned again costs nothing more
 (broker/requests/duplicates.py), and a request that lists more than `part` things is carried out in parts
-(broker/requests/parts.py).
+(broker/requests/request_parts.py).
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ ROUTED_AT_ONCE: Final = 20
 """Places of one transaction. The others have their turns: a marker costs as much as a small produce."""
 
 
-class TransactionEnds:
+class TransactionMarkerManager:
     def __init__(
         self,
         runtime: Runtime,

@@ -6,7 +6,7 @@ from typing import Final
 
 from headrace.broker.requests.api import Api
 from headrace.broker.requests.duplicates import drop_duplicates
-from headrace.broker.requests.shapes import Shape
+from headrace.broker.requests.request_shapes import Shape
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.limits import MAX_ELEMENTS
 from headrace.protocol.message import Message

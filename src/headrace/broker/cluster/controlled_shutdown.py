@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from headrace.broker.cluster.channel import ControllerChannel
+from headrace.broker.cluster.lifecycle import BrokerLifecycle
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.cluster.standing import Standing
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.shell import Controller
@@ -23,7 +23,7 @@ async def leave(
     runtime: Runtime,
     metadata: MetadataCache,
     controller: Controller,
-    node: Standing,
+    node: BrokerLifecycle,
     channel: ControllerChannel,
     partitions: PartitionTable,
 ) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.transactions import ends as ends_module
-from headrace.broker.transactions.ends import TransactionEnds
+from headrace.broker.transactions import marker_manager as ends_module
 from headrace.broker.transactions.marker_appends import MarkerAppends
+from headrace.broker.transactions.marker_manager import TransactionMarkerManager
 from headrace.core.completion import Completion
 from headrace.core.errors import (
     CoordinatorNotAvailable,
@@ -107,7 +107,7 @@ class World:
         coordinator: Any = SimpleNamespace(ask_partition=self._ask, hosted=self._hosted)
         flusher: Any = None  # what is appended goes to a shard
         markers = MarkerAppends(runtime.clock, partitions, flusher, {"a": coordinator, "b": coordinator})
-        self.ends = TransactionEnds(runtime, metadata, partitions, coordinator, markers)
+        self.ends = TransactionMarkerManager(runtime, metadata, partitions, coordinator, markers)
 
     def _topic(self, name: str) -> Any:
         indexes = {index: leader for (topic, index), leader in self.leaders.items() if topic == name}

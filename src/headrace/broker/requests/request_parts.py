@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from headrace.broker.requests.shapes import Listed, Shape
+from headrace.broker.requests.request_shapes import Listed, Shape
 from headrace.protocol.message import Message, Structure
 
 S = TypeVar("S", bound=Structure)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.transactions.requests import PatientRequests, told_to
+from headrace.broker.transactions.patient_requests import PatientRequests, told_to
 from headrace.coordinators.decision import Decision
 from headrace.core.completion import Completion
 from headrace.protocol.error_codes import ErrorCode

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from headrace.broker.cluster import suspicions
-from headrace.broker.cluster.suspicions import Suspicions
+from headrace.broker.cluster import suspect_brokers
+from headrace.broker.cluster.suspect_brokers import SuspectBrokers
 from headrace.controller.delta import MetadataDelta
 from headrace.core.timers import TimerQueue
 
@@ -36,11 +36,11 @@ class Metadata:
             listener(delta)
 
 
-def watching() -> tuple[Suspicions, Any]:
+def watching() -> tuple[SuspectBrokers, Any]:
     loop = asyncio.get_running_loop()
     runtime: Any = SimpleNamespace(loop=loop, timers=TimerQueue(loop))
     metadata: Any = Metadata()
-    return Suspicions(runtime, metadata), metadata
+    return SuspectBrokers(runtime, metadata), metadata
 
 
 async def test_a_lost_broker_is_suspect_until_it_is_fenced() -> None:
@@ -75,7 +75,7 @@ async def test_what_is_decided_already_is_no_suspicion() -> None:
 
 
 async def test_nobody_is_held_for_longer_than_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suspicions, "HOLD_SECONDS", 0.02)
+    monkeypatch.setattr(suspect_brokers, "HOLD_SECONDS", 0.02)
     held, _ = watching()
     held.lost(2)
     async with asyncio.timeout(15):
@@ -84,7 +84,7 @@ async def test_nobody_is_held_for_longer_than_a_moment(monkeypatch: pytest.Monke
 
 
 async def test_a_suspicion_that_nobody_settles_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suspicions, "FORGET_SECONDS", 0.02)
+    monkeypatch.setattr(suspect_brokers, "FORGET_SECONDS", 0.02)
     held, _ = watching()
     held.lost(2)
     async with asyncio.timeout(15):

@@ -24,7 +24,7 @@ class MetadataPosition(NamedTuple):
     """Everything below it is in a checkpoint on its disk."""
 
 
-class Standing(Protocol):
+class BrokerLifecycle(Protocol):
     endpoints: tuple[Endpoint, ...]
     """Where clients and other brokers reach it."""
 

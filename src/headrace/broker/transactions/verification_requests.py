@@ -10,13 +10,13 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from headrace.broker.cluster.asking import ask
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.peer_link import PeerLink
+from headrace.broker.cluster.peer_requests import ask
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.transactions.joining import Codes as Joined
-from headrace.broker.transactions.joining import join
-from headrace.broker.transactions.requests import PatientRequests
+from headrace.broker.transactions.adding_partitions import Codes as Joined
+from headrace.broker.transactions.adding_partitions import join
+from headrace.broker.transactions.patient_requests import PatientRequests
 from headrace.core.completion import Completion
 from headrace.core.errors import HeadraceError
 from headrace.core.failures import report
@@ -65,7 +65,7 @@ class Question:
         return (self.producer_id, self.epoch, self.add) == (other.producer_id, other.epoch, other.add)
 
 
-class CoordinatorQuestions:
+class VerificationSender:
     """All for one broker. Invariant: while something waits, a task is at work."""
 
     __slots__ = ("_broker_id", "_peer", "_runtime", "_task", "_waiting")

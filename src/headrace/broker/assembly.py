@@ -1,5 +1,5 @@
-"""Builds a broker of its parts, in order. What has to be stopped is put on one stack as it is built: a stop,
-and a start that fails, go through it backwards.
+"""Builds a broker from its parts, in order, and pushes everything that must be stopped on one exit stack. A
+stop unwinds that stack, and so does a failed start.
 
 Each part gets what it needs in its constructor. Where two parts need each other, the one that is built first
 gets a function that calls the second.
@@ -87,9 +87,9 @@ async def assemble(config: BrokerConfig, environment: Environment) -> Broker:
 
 
 class _Assembly:
-    """The parts while they are built. Nobody is given it: each part gets others, not this."""
+    """Holds the parts while they are built. No part gets this object: each gets the parts that it needs."""
 
-    # Called by parts that are built before them.
+    # Parts that are built earlier call these three.
     replicas: ReplicaManager
     hosting: Hosting
     dispatcher: Dispatcher
@@ -120,7 +120,7 @@ class _Assembly:
         self.logs = self.opened.logs
         stops.callback(self.logs.release)
         self.journal, self.metadata = await load_metadata(runtime, self.opened)
-        self.removing = Removing(runtime.loop, self.logs.removals)  # until here it is waited for
+        self.removing = Removing(runtime.loop, self.logs.removals)  # before this, a removal blocks
 
     def take_place_in_cluster(self) -> None:
         runtime, metadata, coordination = self.runtime, self.metadata, self.coordination
@@ -198,8 +198,8 @@ class _Assembly:
         )
 
     def _look_at(self, partition: FollowingPartition, offset: int) -> None:
-        """A log that cannot be cut, because it is damaged there. Who is in sync is mended; who is not begins
-        anew."""
+        """A log cannot be truncated, because it is damaged there. A replica in the ISR is repaired; any other
+        starts again with an empty log."""
         hosted = self.partitions.find(*partition.topic_partition)
         if hosted is not partition:
             return
@@ -209,7 +209,7 @@ class _Assembly:
             self.quarantine.disagree(hosted)
 
     def look_after_logs(self) -> None:
-        """What goes on by itself."""
+        """Build the background work: disk space, retention, checkpoints, scrubbing, compaction."""
         runtime, metadata, logs, partitions = self.runtime, self.metadata, self.logs, self.partitions
         self.disk_space = DiskSpace(runtime, logs, self.hosting.open_refused)
         self.producer_memory = ProducerMemory(runtime, logs, partitions)
@@ -323,7 +323,7 @@ class _Assembly:
 
 
 def _threads(stops: AsyncExitStack, count: int, name: str) -> ThreadPoolExecutor:
-    """A stop waits for what they do; a start that fails does not."""
+    """Start a thread pool. A stop waits for its work; a failed start does not."""
     threads = ThreadPoolExecutor(count, name)
     stops.push(lambda _type, error, _traceback: threads.shutdown(wait=error is None))
     return threads
@@ -332,7 +332,7 @@ def _threads(stops: AsyncExitStack, count: int, name: str) -> ThreadPoolExecutor
 async def _close_logs(
     runtime: Runtime, flusher: Flusher, hosting: Hosting, threads: ThreadPoolExecutor, *failure: Any
 ) -> None:
-    """Cleanly, unless the start has failed: then the disk is left as it is."""
+    """Close the logs cleanly. After a failed start, leave the disk as it is."""
     if failure[1] is None:
         await flusher.drain()
         await runtime.loop.run_in_executor(threads, hosting.close)

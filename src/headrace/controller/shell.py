@@ -74,7 +74,7 @@ class Controller:
         self._over: HeadraceError | None = NotController("this broker is not the controller")
         self._on_resign: list[Callable[[HeadraceError], None]] = []
         self._gives_up = False
-        """Nothing is waited for any more: what is in flight is settled by whoever follows."""
+        """This controller waits for nothing any more. The next controller settles what is in flight."""
         self._reconsider = asyncio.Event()
 
     # --- reading --------------------------------------------------------------------------------------------
@@ -98,8 +98,8 @@ class Controller:
         return self._over is None
 
     def on_resign(self, resigned: Callable[[HeadraceError], None]) -> None:
-        """Call `resigned` when a term ends by itself: NotController if another was preferred, anything else
-        if the metadata cannot be trusted any more, which must stop the broker."""
+        """Call `resigned` with the error that ended a term. NotController: another broker is controller. Any
+        other error: the metadata cannot be trusted any more, and the broker must stop."""
         self._on_resign.append(resigned)
 
     # --- life -----------------------------------------------------------------------------------------------
@@ -114,20 +114,20 @@ class Controller:
         epoch = await self._coordination.claim_controller(broker_id, deposing=deposing)
         self._committer = MetadataCommitter(self._coordination, self._clock, epoch, self._until_connected)
         if self._store.end < await self._coordination.start_offset():
-            # From now on nobody trims. Whoever did so before has left this copy too far behind.
+            # Nobody trims from now on, but an earlier controller has trimmed what this copy lacks.
             raise ControllerFenced("what this broker lacks of the metadata was trimmed")
         async for batch in self._committer.committed_from(self._store.end):
             self._store.apply(batch)
         opening: list[RecordGroup] = [[NoOpRecord()]]
         if self._machine.in_transaction:
-            # Its controller died in the middle: nothing of it has happened.
+            # The controller of this metadata transaction is gone: none of it takes effect.
             opening = [[AbortTransactionRecord(reason="its controller is gone")]]
         await self._write(_encoded([*opening, *self._machine.finalise_features().groups]))
         self._over = None
         self._owner = spawn("controller", self._own())
 
     async def register_alone(self, broker: BrokerDescription) -> BrokerEpoch:
-        """For a cluster of one: this process is a new incarnation, and leads in new epochs what it led."""
+        """Register the only broker of a cluster as a new incarnation, and renew its leader epochs."""
         epoch = await self._coordination.register(broker.broker_id, b"")
         await self.submit(lambda machine: machine.register_broker(broker, epoch, fenced=False))
         await self.submit(lambda machine: machine.renew_leaderships(broker.broker_id))
@@ -143,13 +143,13 @@ class Controller:
             self._owner = None
 
     def resign(self, error: HeadraceError) -> None:
-        """Resign: its session is over. What is being committed is settled by whoever follows."""
+        """Resign, because the session is over. The next controller settles the commit in flight."""
         if self._over is None:
             self._resign(NotController(str(error)), [])
             self._give_up()
 
     async def settled(self) -> None:
-        """Until nothing of the last term is in flight: its last batch may still be applied before that."""
+        """Wait until nothing of the last term is in flight. Its last batch may be applied meanwhile."""
         if self._owner is not None:
             await asyncio.wait((self._owner,))
 
@@ -159,7 +159,7 @@ class Controller:
         self._reconsider.set()
 
     async def _until_connected(self) -> None:
-        # A moment in any case: a connection can fail before the session says so.
+        # Always pause: a connection can fail before the session says so.
         await asyncio.sleep(RETRY_SECONDS)
         stop = self._coordination.watch_session(lambda _state: self._reconsider.set())
         try:
@@ -230,7 +230,7 @@ class Controller:
         *,
         new_topics: Sequence[NewTopic] | None = None,
     ) -> R:
-        """Let the machine decide once everything before it is committed; the answer, once this is."""
+        """Let the machine decide once all earlier operations are committed. Return once this one is, too."""
         if self._over is not None:
             raise self._over
         if validate_only:
@@ -250,13 +250,13 @@ class Controller:
                 await self._arrived.wait()
                 continue
             if self._queue[0].answer.done():
-                self._queue.popleft()  # its caller was told that it is over, before it began
+                self._queue.popleft()  # its caller has gone, or was refused, before it began
                 continue
             together = self._take()
             try:
                 await self._carry_out(together)
             except (ControllerFenced, CommitUnknown) as error:
-                # Also if the service never says what became of a commit: whoever enters next finds out.
+                # CommitUnknown: nobody said what became of the commit. The next controller finds out.
                 self._resign(NotController(str(error)), together)
             except HeadraceError as error:
                 self._resign(error, together)
@@ -266,7 +266,7 @@ class Controller:
         self._queue.clear()
 
     def _take(self) -> list[_Waiting]:
-        """The next operation, and the creations of other topics that stand right behind a creation."""
+        """The next operation. If it creates topics, also the creations of other topics right after it."""
         first = self._queue.popleft()
         together = [first]
         if first.new_topics is None:
@@ -292,7 +292,7 @@ class Controller:
             if len(together) == 1:
                 self._refuse(together, error)
                 return
-            for each in together:  # it is one's fault, not its neighbours'
+            for each in together:  # one of them fails: decide each alone
                 await self._carry_out([each])
             return
         try:
@@ -341,7 +341,7 @@ class Controller:
 
 
 def _encoded(groups: list[RecordGroup]) -> list[Payload]:
-    """All of them before anything is written: what a record cannot say is refused, and harms nobody."""
+    """Encode all groups before writing any, so that a value that does not fit is refused without harm."""
     try:
         return list(pack(groups))
     except ValueError as error:

@@ -1,9 +1,9 @@
-"""What of a log is on the disk: flushes, truncations, a clean end.
+"""The durable part of a log: flushes, truncations, a clean stop.
 
 The recovery point is the offset below which everything is known to be on the disk. It moves up only when a
 sync has returned, and its checkpoint is lowered before anything below it is cut off. The jobs that work in
-threads (`flush.py`, `truncation.py`, `retention.py`) decide and sync; the offsets are moved here, and in the
-chain, alone.
+threads (`flush.py`, `truncation.py`, `retention.py`) decide and sync. Only this module and the
+segment chain move the offsets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class DurableLog(SegmentChain):
     # --- flushing ---
 
     def take_flush(self) -> FlushJob | None:
-        """What has to be synced so that everything up to now is durable. One at a time."""
+        """Return the job that makes all of it durable; None if one runs, or the log is not open."""
         if self.flush_in_progress or not self.is_open:
             return None
         self.directory.require_online()
@@ -35,7 +35,7 @@ class DurableLog(SegmentChain):
         sealed = self._unsynced
         segments = [*sealed, self._active]
         directories = [self.path, self.directory.path] if self.folder.has_changed else []
-        # What may find no descriptor comes first: until then nothing has changed.
+        # Open files first: if there is no descriptor left, nothing has changed yet.
         open_files = [segment.file() for segment in segments]
         listing = self._take_listing()
         if self._roll_waits:
@@ -60,7 +60,7 @@ class DurableLog(SegmentChain):
 
     def _take_listing(self) -> Listing | None:
         """The sealed segments that the manifest does not list yet. The flush that syncs them lists them, also
-        those before the log start: left out, they would look like files of another log between the others."""
+        those before the log start. Otherwise recovery would take them for files of another log."""
         if not self.manifest.lacks(len(self.segments) - 1):
             return None
         listed = {each.base_offset for each in self.manifest.contents.sealed}
@@ -80,7 +80,7 @@ class DurableLog(SegmentChain):
         if job.with_indexes:
             self.indexes_synced_at = offset
         if self._unsynced and offset > self._unsynced[0].base_offset:
-            offset -= 1  # sealed meanwhile, its indexes not synced: recovery must still walk over it
+            offset -= 1  # a segment was sealed meanwhile: recovery must still scan it, for its indexes
         self.recovery_point = max(self.recovery_point, offset)
         self.synced_offset = max(self.synced_offset, job.offset)
         if self.on_synced is not None:
@@ -91,7 +91,7 @@ class DurableLog(SegmentChain):
         return self.flush_in_progress or segment in self._unsynced
 
     def flush(self) -> None:
-        """Make everything durable before it returns."""
+        """Make everything durable, then return."""
         job = self.take_flush()
         if job is not None:
             job.run()
@@ -116,12 +116,12 @@ class DurableLog(SegmentChain):
         self.is_open = False
 
     def promise_at_most(self, recovery_point: int, log_start_offset: int) -> None:
-        """Before anything is cut: what a checkpoint says from now on holds afterwards too."""
+        """Lower both before a truncation, so that a checkpoint written meanwhile holds after it too."""
         self.recovery_point = min(self.recovery_point, recovery_point)
         self.log_start_offset = min(self.log_start_offset, log_start_offset)
 
     def end_at(self, offset: int) -> None:
-        """What lies behind it is cut off."""
+        """Everything from `offset` on has been truncated."""
         self.end_offset = offset
         self.indexes_synced_at = UNSYNCED
         self.recovery_point = min(self.recovery_point, offset)
@@ -143,7 +143,7 @@ class DurableLog(SegmentChain):
         self.recovery_point = self.synced_offset = offset
 
     def replace_producers(self, producers: ProducerStates) -> None:
-        """Whoever looks at the old ones meanwhile, to count them, finds them unchanged."""
+        """Take a new object. Whoever counts the old producers meanwhile finds them unchanged."""
         self.producers = producers
 
     def open_again(self) -> None:

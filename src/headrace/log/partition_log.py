@@ -39,7 +39,7 @@ class AppendResult(NamedTuple):
     base_offset: int
     last_offset: int
     append_time_ms: int
-    """When the broker stamped the records; -1 if their own times stand."""
+    """The log append time; -1 if the records keep their own timestamps."""
     log_start_offset: int
     duplicate: bool
 
@@ -47,8 +47,8 @@ class AppendResult(NamedTuple):
 class PartitionLog(LogReads):
     """What the broker uses: append, read, look up, shorten.
 
-    One object of four layers, each in its file, because an append moves fields of all of them, for each
-    batch: the chain of segments, what of it is on the disk, how it is read, and this.
+    One object in four layers, each in its own file: the chain of segments, durability, reads, and this one.
+    It is one object because every append changes fields of all four.
     """
 
     __slots__ = ()
@@ -93,7 +93,7 @@ class PartitionLog(LogReads):
             ) and self.may_roll(last_offset):
                 segment = self._roll(now_ms)
             if leader_epoch != self.latest_epoch:
-                self.begin_epoch(leader_epoch, base_offset)  # before the batch: it can still be refused
+                self.begin_epoch(leader_epoch, base_offset)  # first: the batch can still be refused
             _ASSIGN(batch, 0, base_offset, header[1], leader_epoch)
             (segment.open_file or segment.file()).pwrite(batch, segment.size)
             if not segment.size:
@@ -116,16 +116,16 @@ class PartitionLog(LogReads):
         return _NEW(AppendResult, (base_offset, last_offset, stamped, self.log_start_offset, False))
 
     def _already_there(self, known: RememberedBatch) -> AppendResult:
-        """A batch that its producer has sent once more is answered as it was."""
+        """Answer a duplicate batch with the offsets that it got first."""
         return AppendResult(known.first_offset, known.last_offset, -1, self.log_start_offset, duplicate=True)
 
     def _not_appended(self, segment: Segment, base_offset: int, size: int, error: OSError) -> StorageError:
-        """If the disk had no room for all of `size` bytes, what is there of them is cut off again: it is as
-        before. Once they are written nothing can be taken back."""
+        """If the disk had no room for all of `size` bytes, truncate what was written, so that the log is as
+        before. Once all bytes are written, nothing can be taken back."""
         doing = f"append to {self.topic_partition}"
         if segment.open_file is None and self.end_offset == base_offset and is_lack_of_descriptors(error):
             self._forget_epochs()
-            return self.directory.fail(error, doing)  # there was nothing to write it to
+            return self.directory.fail(error, doing)  # the file could not be opened
         try:
             file = segment.file()
             if self.end_offset == base_offset and file.size() < segment.size + size:
@@ -137,7 +137,7 @@ class PartitionLog(LogReads):
         return self.directory.fail(error, doing, half_done=True)
 
     def _forget_epochs(self) -> None:
-        """Those that began with what was not appended: nobody may be told that there are records of them."""
+        """Forget epochs that began with a batch that was not appended. They have no records."""
         self.epochs.forget_from(self.end_offset)
         self.latest_epoch = self.epochs.latest
 
@@ -156,7 +156,7 @@ class PartitionLog(LogReads):
         """Append what a leader sent, offsets and epochs as they are; a cut last batch is left out.
 
         Raises CorruptBatch, with nothing changed, if a checksum is wrong, an offset goes back, or a batch is
-        of a later epoch than `leader_epoch`, in which it was asked for.
+        of a later epoch than `leader_epoch`, the epoch of the fetch.
         """
         self.require_open()
         with memoryview(batches) as view:
@@ -165,7 +165,7 @@ class PartitionLog(LogReads):
                 if checked:
                     self._note_gap(checked)
                 if len(checked) > 1 and self._holds_all(checked, now_ms):
-                    # One write for all of them. What a crash leaves of it is cut back to a whole batch.
+                    # One write for all of them. After a crash, recovery cuts it to whole batches.
                     segment, (last_at, last) = self._active, checked[-1]
                     for _, header in checked:
                         self._begin_epoch_of(header)
@@ -205,7 +205,7 @@ class PartitionLog(LogReads):
         return checked
 
     def _note_gap(self, checked: list[tuple[int, BatchHeader]]) -> None:
-        """The last batch may lie behind a gap, as compaction leaves it at the leader's. See `note_jump`."""
+        """The last batch may follow a gap that compaction has left in the leader's log. See `note_jump`."""
         last = checked[-1][1]
         before = checked[-2][1].next_offset if len(checked) > 1 else self.end_offset
         if last.base_offset != before:
@@ -252,18 +252,18 @@ class PartitionLog(LogReads):
         return all(header.max_timestamp <= segment.roll_at for _, header in checked)
 
     def _note_appended(self, segment: Segment, batch: memoryview, header: BatchHeader) -> None:
-        """A batch that lies in the file behind what the segment knows of."""
+        """Account for a batch that is in the file but not yet in the segment's size and offsets."""
         segment.note(header.size, header.base_offset, header.last_offset, header.max_timestamp)
         self.end_offset = header.next_offset
         take_over(self.producers, segment, header, lambda: batch)
 
     def _begin_epoch_of(self, header: BatchHeader) -> None:
-        """Before the batch is written: then it can still be refused, where there is no room for either."""
+        """Call this before writing the batch: if there is no room for the epoch, the batch can be refused."""
         if header.leader_epoch > self.latest_epoch:
             self.begin_epoch(header.leader_epoch, header.base_offset)
 
     def begin_epoch(self, epoch: int, start_offset: int | None = None) -> None:
-        """A leader's epoch begins, by default at the end. An older one than the latest changes nothing."""
+        """Begin a leader epoch, by default at the end offset. An epoch before the latest changes nothing."""
         try:
             self.epochs.assign(epoch, self.end_offset if start_offset is None else start_offset)
         except OSError as error:
@@ -274,22 +274,22 @@ class PartitionLog(LogReads):
     # --- shortening ---
 
     def take_truncation(self, offset: int, *, fully: bool = False) -> TruncationJob:
-        """Close the log, until the job is done, to drop everything from `offset` on; a batch that holds
-        `offset` inside goes whole. `fully`: drop everything, and go on at `offset`."""
+        """Close the log until the returned job has dropped everything from `offset` on. It drops a batch that
+        contains `offset` as a whole. `fully`: drop everything, and go on at `offset`."""
         self.require_open()
         job = TruncationJob(self, offset, fully=fully)
         self.close_for(job)
         return job
 
     def truncate_to(self, offset: int) -> None:
-        """Drop everything from `offset` on, durably, before it returns."""
+        """Drop everything from `offset` on. Returns when that is durable."""
         if offset < self.end_offset:
             self._truncate(self.take_truncation(offset))
         else:
             self.require_open()
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drop everything, durably, and go on at `offset`, before it returns."""
+        """Drop everything and go on at `offset`. Returns when that is durable."""
         self._truncate(self.take_truncation(offset, fully=True))
 
     def _truncate(self, job: TruncationJob) -> None:
@@ -302,7 +302,7 @@ class PartitionLog(LogReads):
             raise job.failure
 
     def delete_records_before(self, offset: int) -> int:
-        """Move the log start up to `offset`; retention removes the segments. The log start that holds now.
+        """Move the log start up to `offset` and return the log start. Retention removes the segments.
 
         The caller checks that `offset` is not above the high watermark, and tells nobody before the log-start
         checkpoint was written (`durable_start`): until then a crash brings the records back.
@@ -316,7 +316,7 @@ class PartitionLog(LogReads):
         return self.log_start_offset
 
     def take_retention(self, now_ms: int, high_watermark: int) -> RetentionJob | None:
-        """Raise the log start over the segments that time or size have passed; a job to remove them."""
+        """Raise the log start past segments that retention has expired. Return a job that removes them."""
         self.require_open()
         try:
             return retention.take(self, now_ms, high_watermark)
@@ -324,7 +324,7 @@ class PartitionLog(LogReads):
             raise self.directory.fail(error, f"remove segments of {self.topic_partition}") from error
 
     def enforce_retention(self, now_ms: int, high_watermark: int) -> int:
-        """Remove the segments that time, size or the log start have passed; how many."""
+        """Remove segments that retention or the log start has passed. Return how many."""
         self.require_open()
         try:
             return retention.enforce(self, now_ms, high_watermark)

@@ -1,8 +1,8 @@
 """A follower in one leader epoch: what it asks its leader for, and what it does with the answer.
 
 One fetch is outstanding per partition (rule 8). It says where the log ends and in which epoch its last
-record was written, so every fetch reconciles (rules 1 and 7): a leader whose log parts ways says where, the
-follower cuts its own log there, and asks again.
+record was written, so every fetch reconciles (rules 1 and 7): if the logs diverge, the leader says where,
+and the follower truncates its own log there and asks again.
 """
 
 from __future__ import annotations
@@ -30,9 +30,10 @@ _BASE_OFFSET: Final = Struct(">q")
 
 
 class FetchPosition(NamedTuple):
-    """What a fetch says of one partition. An answer is applied only while it still holds.
+    """What a fetch says of one partition. A follower applies an answer only while its position is still this.
 
-    The log start is the durable one: who deleted records is told when no replica would bring them back.
+    The log start is the durable one, because DeleteRecords succeeds only when no replica can bring the
+    records back.
     """
 
     fetch_offset: int
@@ -45,7 +46,7 @@ class FetchOutcome(IntEnum):
     UP_TO_DATE = 0
     """Nothing new but perhaps the high watermark. Ask again."""
     APPENDED = 1
-    """Ask again from the new position, once it is synced where that is demanded."""
+    """Ask again from the new position, after a sync if the topic demands one."""
     TRUNCATING = 2
     """The logs had parted ways, or the leader begins later. Run `log.truncation`, tell `on_truncated`, and
     ask again from the new position, at once. Until then nothing is asked for."""
@@ -76,7 +77,7 @@ class Following:
     ) -> None:
         self._log = log
         self._held: FetchedPartitionData | None = None
-        """An answer that the log begins anew with, once it is empty."""
+        """The answer to append first, once a truncation has emptied the log."""
         self._safeguards = safeguards
         self.leader_id = leader_id
         self.leader_epoch = leader_epoch
@@ -86,10 +87,10 @@ class Following:
         """Rules 1 and 7. Off only in tests."""
         self.corrupt_answers = 0
         self.disagreements = 0
-        """How often in a row what the leader sent was intact, and could not follow what this log ends with.
-        Neither of both will change by asking again: one of the logs is not what it should be."""
+        """How many answers in a row were intact but did not continue this log. Asking again changes nothing:
+        one of the two logs is wrong."""
         self.uncommitted_bytes = 0
-        """About how much was copied and is not committed yet, for those who wait for a number of bytes."""
+        """About how many copied bytes are not committed yet, for fetches that wait for minimum bytes."""
 
     def position(self) -> FetchPosition:
         log = self._log
@@ -152,10 +153,10 @@ class Following:
         )
 
     def _truncate(self, epoch: int, leader_end: int) -> FetchOutcome:
-        """Rule 1: to the smaller of both ends of that epoch, then ask again.
+        """Rule 1: truncate to the smaller of the two ends of that epoch, then ask again.
 
-        The own log may not have that epoch: then the largest one before it counts, and it ended where the
-        next one began. If it has none so old, nothing of it is known to agree.
+        If this log does not have that epoch, its largest earlier epoch counts, which ends where the next one
+        begins. If it has no earlier epoch either, no part of the log is known to agree.
         """
         log = self._log
         own_epoch, own_end = log.end_offset_for_epoch(epoch)
@@ -166,15 +167,15 @@ class Following:
         target = min(own_end, leader_end)
         if target >= log.end_offset or target < 0:
             self.disagreements += 1
-            return FetchOutcome.BACK_OFF  # it says that the logs differ, and not where
-        # Also to before its own start: what the leader writes there next must not be skipped.
+            return FetchOutcome.BACK_OFF  # the leader says that the logs differ, not where
+        # The target may lie before the log start: the next batch from the leader may begin there.
         log.take_truncation(target)
         return FetchOutcome.TRUNCATING
 
     def _out_of_range(self, leader_start: int) -> FetchOutcome:
         """The leader's log begins after this one ends, or this one holds nothing and ends elsewhere.
 
-        A log with records that ends after the leader's is not cut here: that is for the epochs to say.
+        A log with records that ends after the leader's is not cut here: the leader epochs decide that.
         """
         log = self._log
         is_empty = log.log_start_offset == log.end_offset
@@ -184,7 +185,8 @@ class Following:
         return FetchOutcome.BACK_OFF
 
     def _earlier_first(self, records: memoryview) -> int | None:
-        """The leader's log may begin inside a batch, after DeleteRecords: an empty one begins with it."""
+        """After DeleteRecords the leader's log may start inside a batch. An empty log then begins with that
+        whole batch: return its base offset."""
         log = self._log
         if log.log_start_offset == log.end_offset and len(records) >= HEADER_SIZE:
             first: int = _BASE_OFFSET.unpack_from(records)[0]
@@ -196,8 +198,8 @@ class Following:
         log = self._log
         before = log.end_offset
         try:
-            # Not of later epochs: a leader that has lost its leadership while it sent this may have cut its
-            # log, and sends what it has copied since. That need not follow what this log ends with.
+            # Refuse batches of later epochs: a leader that has lost its leadership meanwhile may have
+            # truncated its log, and may send what it has copied since. That may not continue this log.
             log.append_as_follower(records, now_ms=now_ms, leader_epoch=self.leader_epoch)
         except DoesNotFollow:
             self.disagreements += 1

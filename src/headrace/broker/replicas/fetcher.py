@@ -37,7 +37,7 @@ LONGEST_PAUSE: Final = 1.0
 WATCH_SECONDS = 1.0  # not final: tests are less patient
 BYTES_PER_TURN: Final = 1 << 20
 PARTITIONS_PER_TURN: Final = 50
-"""After one of these the loop has its turn: an answer can hold many partitions."""
+"""After so many bytes or partitions of an answer the loop has a turn."""
 MARGIN: Final = 1 << 16
 TOPICS_AT_ONCE: Final = 50
 
@@ -53,7 +53,7 @@ class ReplicaFetcher:
             host.runtime.config.replica_fetch_max_bytes
         )
         self._by_topic: dict[bytes, dict[int, Member]] = {}
-        """All that are followed here; those that rest are not in the session."""
+        """All partitions that this fetcher follows. Those that back off are not in the session."""
         self._backoffs = Backoffs(host.runtime.loop, host.runtime.timers, self._on_backed_off)
         self._wake = asyncio.Event()
         """Something has changed: partitions, or the metadata of the leader."""
@@ -61,12 +61,12 @@ class ReplicaFetcher:
         self._address: tuple[str, int] | None = None
         self._correlation_id = 0
         self._answer_due = inf
-        """When the answer that is awaited is overdue; infinite while none is."""
+        """When the awaited answer is overdue; infinite while no answer is awaited."""
         self._nudged = False
         self._was_silent = False
         self._was_answered = False
         self._followed_up: list[Member] | None = None
-        """Of an answer that was taken when it came: who has to be synced before the next request."""
+        """Partitions of an answer that `_follow_up` has taken, to be synced before the next request."""
         self._patience = longest_wait(host.runtime.config)
         self._encoder = encoder_of(host)
         self._task: asyncio.Task[None] | None = None
@@ -104,7 +104,7 @@ class ReplicaFetcher:
             if one.sent == position:
                 return  # only the ISR or something else has changed, which a fetch does not mention
             if one.sent._replace(log_start_offset=position.log_start_offset) == position:
-                # An answer that is on its way is still for it, and its leader will not say that again.
+                # The answer in flight still applies, and the leader will not send it again.
                 self._session.touch(one)
                 self._hurry()
                 return
@@ -200,7 +200,7 @@ class ReplicaFetcher:
     # --- rounds -----------------------------------------------------------------------------------------
 
     async def _fetch(self, link: Link) -> None:
-        """Until the link breaks: PeerUnavailable."""
+        """Fetch until the link breaks. Raises PeerUnavailable."""
         session = self._session
         self._patience = longest_wait(self._host.runtime.config)
         refusals = 0
@@ -232,8 +232,8 @@ class ReplicaFetcher:
         """None if there is nothing to ask for now."""
         session = self._session
         if self._encoder.replica_epoch != self._host.node.broker_epoch:
-            # Registered anew: the leader has to hear every position from this incarnation, also those
-            # that have not changed, or it would admit none of them again.
+            # The broker has registered again. The leader must hear every position from this incarnation,
+            # also unchanged ones, or it would not admit these replicas to an ISR again.
             self._encoder = encoder_of(self._host)
             session.restart()
         request = session.request()
@@ -248,7 +248,7 @@ class ReplicaFetcher:
         return self._encoder.encode(correlation_id, *request)
 
     async def _exchange(self, link: Link, frame: bytes) -> memoryview:
-        """Ask, and go on asking as long as the answers can be followed up: the last answer."""
+        """Send requests as long as `_follow_up` returns the next one. Return the last answer."""
         if isinstance(link, DirectLink):
             return await link.exchange(frame, self._follow_up)
         while True:
@@ -259,8 +259,8 @@ class ReplicaFetcher:
             frame = following
 
     def _follow_up(self, frame: memoryview) -> bytes | None:
-        """The usual answer: take it, and return the next request. None if `_fetch` has to go on: with what
-        is in `_followed_up` if the answer was taken, else with the answer."""
+        """Take a usual answer at once, and return the next request. Return None if `_fetch` has to go on: if
+        `_followed_up` is set the answer was taken, otherwise `_fetch` has to take it."""
         if len(frame) > BYTES_PER_TURN + MARGIN or self._throttle.is_limited:
             return None
         try:
@@ -300,7 +300,7 @@ class ReplicaFetcher:
             self._host.suspicions.reached(self.leader_id)
 
     async def _apply(self, answer: ReplicaFetchAnswer) -> list[Member]:
-        """Each partition takes its part. Those that have to be synced before they are reported come back."""
+        """Give each partition its data. Return those to sync before the next fetch reports their new ends."""
         clock = self._host.runtime.clock
         now_ms = clock.wall_ms()
         unsynced: list[Member] = []
@@ -334,7 +334,7 @@ class ReplicaFetcher:
             outcome = one.partition.on_fetched(sent, data, now_ms)
         except HeadraceError as error:
             # A failed directory, or a log that was deleted: the metadata or the operator will say more.
-            if not isinstance(error, DiskFull):  # which is said once for the directory
+            if not isinstance(error, DiskFull):  # the directory logs that once
                 self._host.runtime.log.warning(
                     "cannot follow the leader", partition=str(one.partition.topic_partition), error=str(error)
                 )
@@ -364,7 +364,7 @@ class ReplicaFetcher:
 
     def _back_off(self, one: Member, seconds: float) -> None:
         self._session.remove(one)
-        # Not if it is no longer followed here: a failed disk ends that before the failure is told.
+        # Only if this fetcher still follows it: a failed disk unfollows it before the failure is reported.
         if self._by_topic.get(one.topic, {}).get(one.index) is one:
             self._backoffs.add(one, seconds)
 
@@ -387,7 +387,7 @@ class ReplicaFetcher:
                     self._back_off(one, seconds)
 
     def _hurry(self) -> None:
-        """There is more to ask for than the fetch that is in flight: let the leader not sit on that one."""
+        """There is more to fetch than the request in flight asks for: make the leader answer that one now."""
         self._wake.set()
         link = self._link
         if link is not None and link.is_open and self._answer_due < inf and not self._nudged:

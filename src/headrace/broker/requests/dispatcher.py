@@ -35,7 +35,7 @@ _SERVED_EARLY: Final = frozenset({_FETCH, _API_VERSIONS})
 
 
 class ToItself:
-    """Stands where a connection would, when a broker that is the active controller asks itself."""
+    """Takes the place of a connection when the active controller sends a request to itself."""
 
     peer_host = "127.0.0.1"
 
@@ -60,7 +60,7 @@ class Dispatcher:
         self.is_open_to_clients = False
         """Until a broker is registered and hosts its partitions, only other brokers are served."""
         self._metrics: dict[int, RequestMetrics] = {}
-        """By API key and version in one number: a key that is cheap to make and to hash."""
+        """The key holds API key and version in one number, which is cheap to make and to hash."""
 
     def open_to_clients(self) -> None:
         """This broker is registered, and hosts its partitions."""
@@ -165,12 +165,12 @@ class Dispatcher:
         return api.handle(self._context, request, call)
 
     def serve_itself(self, message: Message) -> Message | Awaitable[Message]:
-        """A request of this broker's own, which is the active controller."""
+        """Serve a request that this broker, the active controller, sends to itself."""
         api = self._apis[message.API_KEY]
         return self._handle(api, message, Call(api.highest, None, self._itself))
 
     async def carry_out(self, api: Api, frame: bytes, at: int, call: Call) -> Message:
-        """A request that is large, or that another broker forwards: at the pace that the loop allows."""
+        """Serve a large or forwarded request, in slices if it is long."""
         shape = SHAPES.get(int(api.key) << 8 | call.version)
         if len(frame) > READ_AT_ONCE_BYTES:
             request = await self._long.read(api, frame, at, call.version, shape)
@@ -199,7 +199,7 @@ class Dispatcher:
         connection: Connection,
         pending: DelayedResponse,
     ) -> None:
-        """What was promised is there: no task has waited for it."""
+        """Send the response of a completion that is done. No task has waited for it."""
         try:
             response = decided.result()
             shape = SHAPES.get(header.api_key << 8 | header.api_version)
@@ -229,7 +229,7 @@ class Dispatcher:
                 )
                 connection.close()
                 return
-            except Exception:  # nobody would answer it any more
+            except Exception:  # else the client would wait for ever
                 connection.close()
                 raise
             pending.complete([len(answer).to_bytes(LENGTH_SIZE, "big"), answer])

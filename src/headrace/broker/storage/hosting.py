@@ -1,8 +1,8 @@
 """Makes the hosted partitions follow the metadata: opened when they appear, removed when they vanish.
 
-Rows are acted on only while the metadata has registered this very process. What was decided before it
-registered was said to an earlier process of this broker, and what comes after another one has registered is
-said to that one: an epoch belongs to the process that was given it (rule 11).
+A process acts on partition records only while the metadata has registered its own broker epoch (rule 11).
+Records from before its registration are meant for an earlier process of this broker. Records from after
+another registration are meant for a later process.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ class Hosting:
         self._forget_answers = forget_answers
         self._high_watermarks = high_watermarks
         self._missed = False
-        """Rows went by that were not said to this process: look at all of them again."""
+        """This process ignored deltas that were not meant for it: the next one looks at all partitions."""
         self._late = LateOpenings(runtime, metadata, partitions, self.host, self._targets_this_incarnation)
         self._refused: dict[tuple[UUID, int], None] = {}
         """Partitions whose files found no room, or no descriptors."""
         self._removals = LateRemovals(runtime, self._remove_logs)
         self._configs: dict[object, TopicConfig] = {}
-        """Most topics are configured alike. By all that their configuration depends on."""
+        """The key is all that a topic's configuration depends on. Most topics share one entry."""
         self._room: int | None = None
         """How many new logs may still be made in this call; None if it does not matter how long it takes."""
         self._missing: MissingPartitions = {}
@@ -86,12 +86,12 @@ class Hosting:
         self._metadata.store.subscribe(self._on_delta)
 
     async def caught_up(self) -> None:
-        """Until what the metadata says is open here. Whoever creates topics where there is one broker finds
-        them there, as with Apache Kafka: no other broker is asked to be patient."""
+        """Wait until all partitions that the metadata assigns to this broker are open. A standalone broker
+        waits for this before it answers CreateTopics, so that clients find the topics, as in Kafka."""
         await self._late.done()
 
     def _set_strays_aside(self) -> None:
-        """Logs that belong to no replica here, as a deletion leaves them that this broker did not see.
+        """Rename logs that are no replica of this broker, as after a topic was deleted while it was down.
 
         Disagreeing metadata never deletes data by itself: the files stay, under another name.
         """
@@ -134,7 +134,7 @@ class Hosting:
         try:
             self._follow(delta)
         except Exception:
-            self._missed = True  # what comes behind the mistake is looked at with the next change
+            self._missed = True  # the next delta makes up for what the error left out
             raise
         finally:
             self._room = None
@@ -238,7 +238,7 @@ class Hosting:
             self._replicas.directories.consider(partition)
 
     def open_refused(self) -> None:
-        """What found no room for its files may find some now."""
+        """Try again to open partitions for whose files there was no room."""
         if self._refused and not all(each.is_full for each in self._logs.online()):
             refused, self._refused = self._refused, {}
             for topic_id, index in refused:
@@ -304,7 +304,7 @@ class Hosting:
             self._replicas.unfollow(partition)
 
     def _make_room_for(self, topic: str) -> None:
-        """Damaged logs of a topic that is gone must not be in the way of another of its name. They stay."""
+        """Rename quarantined logs of a deleted topic, so that a new topic can have its name. They stay."""
         for name in [name for name in self._logs.quarantined if name.topic == topic]:
             self._set_damaged_aside(name)
 
@@ -323,7 +323,7 @@ class Hosting:
         self._reconfigure(None)
 
     def _follow_broker_config(self) -> None:
-        """What was set while brokers ran counts before what the file says, also after a restart."""
+        """Dynamic broker configs override the file, also after a restart."""
         runtime, image = self._runtime, self._metadata.image
         of_all, own = image.broker_configs(None), image.broker_configs(runtime.broker_id)
         runtime.update_config(runtime.static_config.with_dynamic(of_all, own))
@@ -338,7 +338,7 @@ class Hosting:
                 partition.on_reconfigured()
 
     def on_directory_failed(self, directory: LogDirectory) -> None:
-        """What it held is neither led nor followed here any more; the controller is told by `directories`."""
+        """Stop leading and following the replicas in it. `directories` tells the controller."""
         for partition in self._partitions:
             if partition.log.directory is directory:
                 partition.resign()
@@ -346,7 +346,7 @@ class Hosting:
         self._forget_answers()
 
     def stop(self) -> None:
-        """Open no more, and remove what has to be: nobody is served any more."""
+        """Open no more partitions, and finish the removals. Requests are no longer served."""
         self._late.stop()
         self._removals.finish()
 

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 TICK_SECONDS: Final = 1.0
 RAISED_SECONDS: Final = 0.1
-"""From a log start that was raised to its checkpoint: others that come meanwhile share it."""
+"""The delay between raising a log start and its checkpoint. Others that are raised meanwhile share it."""
 PRODUCERS_LOOKED_AT_MS: Final = 60_000
 PARTITIONS_PER_TURN: Final = 50
-"""Between two turns of the loop, so that thousands of partitions do not hold up a produce."""
+"""After so many the loop has a turn, so that thousands of partitions do not delay a produce."""
 
 
 class Maintenance:
@@ -59,11 +59,11 @@ class Maintenance:
         self._soon: asyncio.Task[None] | None = None
         """The checkpoint of log starts that were raised."""
         self._telling: asyncio.Task[None] | None = None
-        """Not awaited: a coordination service that hangs holds up no checkpoint."""
+        """Nobody awaits it, so a hanging coordination service does not delay a checkpoint."""
 
     def start(self) -> None:
         self._scrubbing.start()
-        self._due["claims"] = 0.0  # at once: until then nobody could miss anything of a new directory
+        self._due["claims"] = 0.0  # at once: only then can a start tell what a new directory has lost
         self._task = spawn("maintenance", self._run())
         for directory in self._logs.directories:
             directory.on_raised = self._checkpoint_soon
@@ -115,7 +115,7 @@ class Maintenance:
 
     async def _flush(self) -> None:
         for count, log in enumerate(self._logs.due_flushes(self._runtime.clock.wall_ms()), 1):
-            if log.flush_is_due(self._runtime.clock.wall_ms()):  # still: the others had their turn in between
+            if log.flush_is_due(self._runtime.clock.wall_ms()):  # ask again: the loop ran in between
                 self._flusher.flush(log)
             if count % PARTITIONS_PER_TURN == 0:
                 await asyncio.sleep(0)
@@ -135,7 +135,7 @@ class Maintenance:
                 # One damaged segment must not keep the other partitions from their retention.
                 name = str(partition.topic_partition)
                 self._runtime.log.error("retention failed", partition=name, error=str(error))
-                if isinstance(error, CorruptLog):  # nobody else may look there for a week
+                if isinstance(error, CorruptLog):  # else only the next scrub finds it
                     self._integrity.doubt(partition, log.log_start_offset)
                 continue
             if removed:
@@ -149,7 +149,7 @@ class Maintenance:
                 await asyncio.sleep(0)
 
     async def _remove_segments(self, partition: Partition, now_ms: int) -> int:
-        """The log start first, which waits for the disk, then the files."""
+        """Make the new log start durable, then remove the files."""
         log = partition.log
         before = log.log_start_offset
         job = log.take_retention(now_ms, partition.high_watermark)
@@ -163,7 +163,7 @@ class Maintenance:
         return removed
 
     async def checkpoint(self, *, only_claims: bool = False) -> None:
-        """One at a time: an older job that is written after a newer one would take back what was said."""
+        """Write one checkpoint at a time: an older one, written after a newer one, would undo it."""
         async with self._checkpointing:
             take = self._logs.take_claims if only_claims else self._logs.take_checkpoint
             for job in take(self._partitions.high_watermarks()):
@@ -185,13 +185,13 @@ class Maintenance:
             while any(directory.raised for directory in self._logs.online()):
                 await asyncio.sleep(RAISED_SECONDS)
                 await self.checkpoint()
-        except Exception as error:  # it comes again with the next one, or with the clock
+        except Exception as error:  # the next checkpoint retries it
             self._runtime.log.error("log start checkpoint failed", error=repr(error), exc_info=error)
         finally:
             self._soon = None
 
     def _report_starts(self, logs: Iterable[PartitionLog]) -> None:
-        """Followers tell their leaders what is deleted for good, for whoever waits for it there."""
+        """Let followers fetch at once: DeleteRecords waits at the leader for their durable log starts."""
         for log in logs:
             partition = self._partitions.find(*log.topic_partition)
             if partition is not None and partition.log is log and partition.role == Role.FOLLOWER:

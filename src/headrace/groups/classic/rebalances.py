@@ -1,7 +1,7 @@
 """A rebalance from its beginning to the next generation: who has to join, how long others wait for them.
 
-A group has one timer beside the sessions of its members, for the phase that it is in: joins are waited for,
-or syncs. Its name is the group itself.
+Besides the session timers of its members, a group has one timer for its current phase: waiting for joins,
+or for syncs. The group itself is the key of that timer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Rebalances:
     # --- the phase in which members join -----------------------------------------------------------------
 
     def begin_or_go_on(self, draft: Draft, group: ClassicGroup) -> None:
-        """Something changed that the next generation must know."""
+        """Make the next generation include a change: begin a rebalance, or go on with the running one."""
         if group.state is PREPARING:
             self.complete_unless_initial(draft, group)
         else:
@@ -60,13 +60,13 @@ class Rebalances:
             self.complete(draft, group)
 
     def complete_if_all_joined(self, draft: Draft, group: ClassicGroup) -> None:
-        """After somebody who was waited for is gone. Kafka ends the initial delay by this, too."""
+        """Call this when a member that was waited for is gone. As in Kafka, it ends the initial delay."""
         if group.state is PREPARING and group.have_all_joined:
             self.complete(draft, group)
 
     def complete(self, draft: Draft, group: ClassicGroup) -> None:
-        """All are here, or no longer waited for: the next generation is those who joined, and the static
-        members, whose absence is for their sessions to notice."""
+        """End the wait for joins. The next generation is the members that have joined and all static members:
+        an absent static member stays until its session times out."""
         self._timers.cancel(group)
         for member in list(group.members.values()):
             if member.awaiting_join is None and member.instance_id is None:
@@ -97,7 +97,7 @@ class Rebalances:
     def _on_initial_delay(
         self, group: ClassicGroup, delay_ms: int, rest_ms: int, due_ms: int, _now_ms: int
     ) -> Decision[None]:
-        """Whoever comes within the delay prolongs it, up to the rebalance timeout of who came first."""
+        """A member that joins within the delay extends it, up to the group's rebalance timeout."""
         draft = Draft(due_ms)
         if group.state is PREPARING:
             if group.has_newcomers and rest_ms != 0:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import statistics
+from functools import cache
 from pathlib import Path
 
 from headrace.broker.broker import Broker
-from tests.unit.structure.imports import circles, graph_of
+from tests.unit.structure.imports import Graph, circles, graph_of
 
 SOURCE = Path(__file__).parents[3] / "src"
 GENERATED = ("headrace/protocol/messages", "headrace/protocol/stored")
@@ -16,13 +17,18 @@ LONGEST_FILE, MEDIAN_FILE, LONGEST_FUNCTION = 400, 110, 60
 MOST_PARTS = 12
 
 
+@cache
+def imports() -> Graph:
+    return graph_of(SOURCE, "headrace")
+
+
 def written_by_hand() -> dict[str, str]:
     found = {str(file.relative_to(SOURCE)): file.read_text() for file in SOURCE.rglob("*.py")}
     return {name: text for name, text in found.items() if text and not name.startswith(GENERATED)}
 
 
 def test_no_circle_of_imports_has_more_than_three_files() -> None:
-    assert [each for each in circles(graph_of(SOURCE, "headrace")) if len(each) > LARGEST_CIRCLE] == []
+    assert [each for each in circles(imports()) if len(each) > LARGEST_CIRCLE] == []
 
 
 def test_a_circle_is_found() -> None:
@@ -59,7 +65,7 @@ def test_nothing_but_the_assembly_is_at_the_top_of_the_broker() -> None:
 
 def test_no_part_asks_the_broker() -> None:
     """Only whoever runs it knows it."""
-    graph = graph_of(SOURCE, "headrace")
+    graph = imports()
     know_it = {name for name, needed in graph.items() if "headrace.broker.broker" in needed}
     assert {
         name for name in know_it if not name.startswith(("headrace.broker.process.", "headrace.testing."))

@@ -235,7 +235,7 @@ class _Loader:
     def _walk(self, segment: Segment) -> bool:
         """Check every batch of a segment and rebuild what is derived from it. False: it was cut short."""
         size, file = segment.size, segment.file()
-        if self.was_clean:
+        if self.was_clean and size:  # an empty segment has no indexes
             self.rebuilt += self._wrong_indexes(segment)
         segment.reset_indexes()
         segment.transactions.reset()

@@ -77,6 +77,19 @@ def test_a_clean_stop_is_remembered(tmp_path: Path) -> None:
         assert values_of(read_records(log)) == [b"%d" % number for number in range(10)]
 
 
+def test_a_log_that_nobody_wrote_to_has_nothing_to_be_rebuilt(tmp_path: Path) -> None:
+    """It has no index files. A start after a clean stop once warned of each of them."""
+    first = manager([tmp_path])
+    first.open_all(NOW)
+    empty, written = partitions(2)
+    first.create(empty, TOPIC_ID, NOW)
+    append(first.create(written, TOPIC_ID, NOW), b"1")
+    first.shut_down(77, {})
+    second = manager([tmp_path])
+    second.open_all(NOW)
+    assert second.rebuilt == []
+
+
 def test_a_killed_process_loses_nothing_it_wrote(tmp_path: Path) -> None:
     first = manager([tmp_path])
     log = first.create(TopicPartition("t", 0), TOPIC_ID, NOW)

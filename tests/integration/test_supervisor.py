@@ -107,7 +107,7 @@ def test_a_broker_that_keeps_dying_is_started_ever_more_slowly(tmp_path: Path) -
     assert [line.rpartition(" in ")[2] for line in said if "ended" in line] == ["0.2 s", "0.4 s", "0.8 s"]
 
 
-def test_one_that_cannot_start_ends_the_others(tmp_path: Path) -> None:
+def test_one_that_cannot_start_ends_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     good, bad = specs(tmp_path, 2)
     bad.properties_file.write_text("broker.id=2\nlog.segment.bytes=nonsense\n")
 
@@ -120,6 +120,7 @@ def test_one_that_cannot_start_ends_the_others(tmp_path: Path) -> None:
     run(work())
     assert bad.output is not None
     assert "log.segment.bytes" in bad.output.read_text()
+    assert "SupervisionFailed" not in caplog.text, "whoever started it says so, in one line"
 
 
 def test_brokers_stop_one_after_the_other(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from headrace.core.errors import HeadraceError
+from headrace.core.failures import report
 from headrace.core.tasks import spawn
 
 START_SECONDS: Final = 60.0
@@ -112,7 +113,10 @@ class Supervisor:
 
     async def start(self, timeout: float = START_SECONDS) -> str:
         """The bootstrap addresses, once every broker serves. If one cannot be started, none is left."""
-        self._tasks = [spawn(f"broker {child.spec.broker_id}", self._keep(child)) for child in self._children]
+        self._tasks = [
+            spawn(f"broker {child.spec.broker_id}", self._watch(child), is_awaited=True)
+            for child in self._children
+        ]
         served = spawn("the start of all brokers", self._all_serve(), is_awaited=True)
         try:
             done, _ = await asyncio.wait(
@@ -161,6 +165,15 @@ class Supervisor:
         self._signal_all(signal.SIGKILL)
 
     # --- one broker ----------------------------------------------------------------------------------------
+
+    async def _watch(self, child: _Child) -> None:
+        try:
+            await self._keep(child)
+        except (SupervisionFailed, OSError):
+            raise  # `start` says so, in one line
+        except Exception as error:
+            report(f"broker {child.spec.broker_id}", error)
+            raise
 
     async def _keep(self, child: _Child) -> None:
         """Until the end: run it, and run it again."""

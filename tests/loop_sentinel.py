@@ -44,6 +44,7 @@ class Exempt(NamedTuple):
 
 
 EXEMPT: Final = (
+    Exempt("broker.storage.opening._cluster_id", "the start: nobody is served, and no log is open"),
     Exempt("controller.checkpoint_files.CheckpointFiles.latest", "the start: nobody is served"),
     Exempt("log.manager.LogManager.create", "a checkpoint names a log that nobody has removed: not twice"),
 )

@@ -330,7 +330,9 @@ def test_all_brokers_go_by_one_minimum_of_replicas(cluster: SimulatedCluster) ->
     """Otherwise a leader whose file says less than the controller's commits what an eligible leader lacks."""
     for host in cluster.hosts:
         broker = running(host)
-        cluster.run_until(lambda b=broker: b.store.end == cluster.ensemble.end, 10, "it has followed")  # type: ignore[misc]  # the default binds the loop's broker
+        cluster.run_until(
+            lambda b=broker: b.metadata.store.end == cluster.ensemble.end, 10, "it has followed"
+        )  # type: ignore[misc]  # the default binds the loop's broker
         assert broker.metadata.image.broker_configs(None)["min.insync.replicas"] == "2"
 
 

@@ -42,7 +42,7 @@ async def open_storage(
     In a cluster the id comes from the service they share, and only a broker without data may make one.
     """
     loop = runtime.loop
-    known = await loop.run_in_executor(None, _cluster_id, runtime.disk, runtime.static_config)
+    known = _cluster_id(runtime.disk, runtime.static_config)
     cluster_id = known or encode_uuid(_new_uuid(runtime))
     if coordination is not None:
         cluster_id = await coordination.claim_cluster_id(cluster_id, directories_empty=known is None)

@@ -50,6 +50,10 @@ class Refused(Unmendable):
     """The other replica does not have it."""
 
 
+class DeletedThere(Unmendable):
+    """The other replica has deleted it: retention has passed it. A consumer is not told up to where."""
+
+
 class OtherCopies:
     def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
         self._runtime = runtime
@@ -65,8 +69,6 @@ class OtherCopies:
 
     async def of(self, partition: Partition, damages: Iterable[Damage]) -> Copies:
         """Whether one other replica has everything that is damaged here, so far as it is committed."""
-        if partition.is_leader and not partition.knows_the_end:
-            return Copies.UNKNOWN
         start, committed = partition.log.log_start_offset, partition.high_watermark
         ranges = [(max(each.offset, start), min(each.end_offset, committed)) for each in damages]
         found = Copies.REFUSED
@@ -88,18 +90,35 @@ class OtherCopies:
         try:
             for offset, end in committed:
                 while offset < end:
-                    batches, offset = await self.fetch(partition, link, offset, FETCHED_BYTES)
+                    try:
+                        batches, offset = await self.fetch(partition, link, offset, FETCHED_BYTES)
+                    except DeletedThere:  # nobody misses what retention has passed
+                        offset = await self._first_there(partition, link, offset, end)
+                        continue
                     await self._runtime.loop.run_in_executor(None, _verify, batches)
         finally:
             link.close()
-        if len(committed) == len(ranges):
+        if len(committed) == len(ranges) and (partition.knows_the_end or not partition.is_leader):
             return True
         # What nobody was promised is no loss, if somebody else can lead. A follower hears soon that it is
         # committed; were it to give itself up as well, there might be nobody.
         name = partition.topic_partition
         ends = await log_ends(self._runtime, self._metadata, source, [(name.topic, name.partition)])
         _, end = ends.get((name.topic, name.partition), (0, -1))
-        return partition.is_leader and end >= partition.high_watermark
+        # A new leader that does not know yet what is committed may have more of it than it knows.
+        needed = partition.high_watermark if partition.knows_the_end else partition.log.end_offset
+        return partition.is_leader and end >= needed
+
+    async def _first_there(self, partition: Partition, link: PeerLink, deleted: int, end: int) -> int:
+        """The first offset behind `deleted` that the other replica still has, or `end`."""
+        while end - deleted > 1:
+            middle = (deleted + end) // 2
+            try:
+                await self.fetch(partition, link, middle, 1)
+                end = middle
+            except DeletedThere:
+                deleted = middle
+        return end
 
     async def fetch(
         self, partition: Partition, link: PeerLink, offset: int, most_bytes: int
@@ -125,6 +144,8 @@ class OtherCopies:
         (told,) = reply.responses[0].partitions
         if told.error_code == ErrorCode.KAFKA_STORAGE_ERROR:
             raise Refused("it is damaged there too, or that replica is offline")
+        if told.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
+            raise DeletedThere(f"offset {offset} is deleted there")
         if told.error_code:
             raise Unmendable(f"error {told.error_code}")
         batches, following = whole_batches(told.records or b"", offset)

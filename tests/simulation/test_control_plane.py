@@ -326,13 +326,15 @@ def test_a_node_that_cannot_be_read_is_passed_over(
     assert address == (holder.name, PORT)
 
 
+def _has_followed(store: MetadataStore, cluster: SimulatedCluster) -> bool:
+    return store.end == cluster.ensemble.end
+
+
 def test_all_brokers_go_by_one_minimum_of_replicas(cluster: SimulatedCluster) -> None:
     """Otherwise a leader whose file says less than the controller's commits what an eligible leader lacks."""
     for host in cluster.hosts:
         broker = running(host)
-        cluster.run_until(
-            lambda b=broker: b.metadata.store.end == cluster.ensemble.end, 10, "it has followed"
-        )  # type: ignore[misc]  # the default binds the loop's broker
+        cluster.run_until(partial(_has_followed, broker.metadata.store, cluster), 10, "it has followed")
         assert broker.metadata.image.broker_configs(None)["min.insync.replicas"] == "2"
 
 

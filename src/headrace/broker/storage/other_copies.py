@@ -87,24 +87,31 @@ class OtherCopies:
     async def _has_all(self, partition: Partition, source: int, ranges: list[tuple[int, int]]) -> bool:
         link = PeerLink(self._runtime, self._metadata, source)
         committed = [(offset, end) for offset, end in ranges if offset < end]
+        was_deleted = False
         try:
             for offset, end in committed:
                 while offset < end:
                     try:
                         batches, offset = await self.fetch(partition, link, offset, FETCHED_BYTES)
                     except DeletedThere:  # nobody misses what retention has passed
+                        was_deleted = True
                         offset = await self._first_there(partition, link, offset, end)
                         continue
                     await self._runtime.loop.run_in_executor(None, _verify, batches)
         finally:
             link.close()
-        if len(committed) == len(ranges) and (partition.knows_the_end or not partition.is_leader):
+        has_committed = len(committed) == len(ranges) and (partition.knows_the_end or not partition.is_leader)
+        if has_committed and not was_deleted:
             return True
         # What nobody was promised is no loss, if somebody else can lead. A follower hears soon that it is
         # committed; were it to give itself up as well, there might be nobody.
         name = partition.topic_partition
         ends = await log_ends(self._runtime, self._metadata, source, [(name.topic, name.partition)])
         _, end = ends.get((name.topic, name.partition), (0, -1))
+        if was_deleted and end < partition.high_watermark:
+            raise Refused("its log ends before what is committed: nothing was deleted there")
+        if has_committed:
+            return True
         # A new leader that does not know yet what is committed may have more of it than it knows.
         needed = partition.high_watermark if partition.knows_the_end else partition.log.end_offset
         return partition.is_leader and end >= needed

@@ -107,7 +107,9 @@ class OtherCopies:
         # committed; were it to give itself up as well, there might be nobody.
         name = partition.topic_partition
         ends = await log_ends(self._runtime, self._metadata, source, [(name.topic, name.partition)])
-        _, end = ends.get((name.topic, name.partition), (0, -1))
+        if (name.topic, name.partition) not in ends:
+            raise Unmendable("it does not say how far its log reaches")
+        _, end = ends[name.topic, name.partition]
         if was_deleted and end < partition.high_watermark:
             raise Refused("its log ends before what is committed: nothing was deleted there")
         if has_committed:

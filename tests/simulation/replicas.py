@@ -24,7 +24,7 @@ class InvariantBroken(SimulationFailed):
 class CommittedLog:
     """One partition's committed batches, and who led it when."""
 
-    __slots__ = ("condemned", "end", "entries", "leaders", "row", "unread")
+    __slots__ = ("condemned", "end", "entries", "leaders", "row", "served", "unread")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -35,6 +35,9 @@ class CommittedLog:
         """Leader epoch to the process that had it."""
         self.unread = 0
         """A damaged leader, which could not be read, had its high watermark here: others may follow it."""
+        self.served: dict[int, Entry] = {}
+        """What consumers were given from between `end` and `unread`, by its offset: of this nothing else is
+        known than that it must not change."""
         self.row: PartitionState | None = None
         """As the newest committed metadata has it."""
 

@@ -116,7 +116,8 @@ class DurableLog(SegmentChain):
         self.is_open = False
 
     def promise_at_most(self, recovery_point: int, log_start_offset: int) -> None:
-        """Lower both before a truncation, so that a checkpoint written meanwhile holds after it too."""
+        """Lower both before a truncation, so that a checkpoint written meanwhile is still true after the
+        truncation."""
         self.recovery_point = min(self.recovery_point, recovery_point)
         self.log_start_offset = min(self.log_start_offset, log_start_offset)
 
@@ -154,7 +155,8 @@ class DurableLog(SegmentChain):
     # --- a start ---
 
     def resume(self, *, jumps: tuple[tuple[int, int], ...], is_whole: bool, side: SideFiles | None) -> None:
-        """After a restart. `is_whole`: an earlier clean stop left these files, with what is in `side`."""
+        """After a restart. `is_whole`: an earlier clean stop left these files. `side`: the checksums of the
+        files beside the last segment, if they are still as that stop left them."""
         self.folder.jumps = jumps
         self.folder.drop_jumps([jump for jump in jumps if jump[1] > self.end_offset])
         if is_whole:

@@ -90,7 +90,8 @@ class Following:
         """How many answers in a row were intact but did not continue this log. Asking again changes nothing:
         one of the two logs is wrong."""
         self.uncommitted_bytes = 0
-        """About how many copied bytes are not committed yet, for fetches that wait for minimum bytes."""
+        """About how many copied bytes are not committed yet. When the high watermark moves, fetches that wait
+        for `min_bytes` are told from this how many bytes were committed."""
 
     def position(self) -> FetchPosition:
         log = self._log

@@ -93,7 +93,7 @@ class ReplicaFetcher:
         return not self._by_topic
 
     def follow(self, partition: FollowingPartition) -> None:
-        """Begin, or go on in a new epoch. What was asked for in another one is no longer wanted."""
+        """Begin to follow, or go on in a new epoch. Answers to requests of other epochs are dropped."""
         topic, index = partition.topic_id.bytes, partition.topic_partition.partition
         one = self._by_topic.setdefault(topic, {}).get(index)
         if one is None or one.partition is not partition:
@@ -392,4 +392,5 @@ class ReplicaFetcher:
         link = self._link
         if link is not None and link.is_open and self._answer_due < inf and not self._nudged:
             self._nudged = True
-            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(ignore)  # it is a future: no task
+            # `send` returns a future, so this makes no task.
+            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(ignore)

@@ -66,7 +66,8 @@ class Hosting:
         self._forget_answers = forget_answers
         self._high_watermarks = high_watermarks
         self._missed = False
-        """This process ignored deltas that were not meant for it: the next one looks at all partitions."""
+        """This process has ignored deltas, or failed to apply one: the next delta that it follows makes it
+        look at all partitions."""
         self._late = LateOpenings(runtime, metadata, partitions, self.host, self._targets_this_incarnation)
         self._refused: dict[tuple[UUID, int], None] = {}
         """Partitions whose files found no room, or no descriptors."""
@@ -93,7 +94,7 @@ class Hosting:
     def _set_strays_aside(self) -> None:
         """Rename logs that are no replica of this broker, as after a topic was deleted while it was down.
 
-        Disagreeing metadata never deletes data by itself: the files stay, under another name.
+        The broker never deletes data only because the metadata disagrees: the files stay, under another name.
         """
         strays = []
         for name, log in self._logs.logs.items():
@@ -287,7 +288,7 @@ class Hosting:
     def _remove(self, name: str, topic_id: UUID) -> None:
         partitions = self._partitions.remove_topic(name)
         others = [partition for partition in partitions if partition.topic_id != topic_id]
-        self._leave(others)  # a topic of the same name that came meanwhile, whose logs stay
+        self._leave(others)  # these belong to another topic of the same name: their logs stay
         self._removals.add([partition for partition in partitions if partition.topic_id == topic_id])
         self._make_room_for(name)
         self._runtime.metrics.forget_topic(name)
@@ -338,7 +339,7 @@ class Hosting:
                 partition.on_reconfigured()
 
     def on_directory_failed(self, directory: LogDirectory) -> None:
-        """Stop leading and following the replicas in it. `directories` tells the controller."""
+        """Stop leading and following the replicas in it. `DeadDirectories` reports it to the controller."""
         for partition in self._partitions:
             if partition.log.directory is directory:
                 partition.resign()

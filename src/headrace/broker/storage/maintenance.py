@@ -59,11 +59,12 @@ class Maintenance:
         self._soon: asyncio.Task[None] | None = None
         """The checkpoint of log starts that were raised."""
         self._telling: asyncio.Task[None] | None = None
-        """Nobody awaits it, so a hanging coordination service does not delay a checkpoint."""
+        """The report of the versions of log directories. `checkpoint` does not await it, so a hanging
+        coordination service does not delay a checkpoint."""
 
     def start(self) -> None:
         self._scrubbing.start()
-        self._due["claims"] = 0.0  # at once: only then can a start tell what a new directory has lost
+        self._due["claims"] = 0.0  # at once: without claims a start cannot tell what a new directory has lost
         self._task = spawn("maintenance", self._run())
         for directory in self._logs.directories:
             directory.on_raised = self._checkpoint_soon
@@ -191,7 +192,8 @@ class Maintenance:
             self._soon = None
 
     def _report_starts(self, logs: Iterable[PartitionLog]) -> None:
-        """Let followers fetch at once: DeleteRecords waits at the leader for their durable log starts."""
+        """Make the follower replicas among them fetch at once, so that each leader learns their durable log
+        starts. DeleteRecords waits for these at the leader."""
         for log in logs:
             partition = self._partitions.find(*log.topic_partition)
             if partition is not None and partition.log is log and partition.role == Role.FOLLOWER:

@@ -48,10 +48,10 @@ class FetchOutcome(IntEnum):
     APPENDED = 1
     """Ask again from the new position, after a sync if the topic demands one."""
     TRUNCATING = 2
-    """The logs had parted ways, or the leader begins later. Run `log.truncation`, tell `on_truncated`, and
-    ask again from the new position, at once. Until then nothing is asked for."""
+    """The logs diverge, or this log has to start at another offset. Run `log.truncation`, call
+    `on_truncated`, and ask again from the new position, at once. Until then ask for nothing."""
     STALE = 3
-    """The answer belongs to a position that is no longer this one, and was dropped."""
+    """The follower is no longer at the position that this answer belongs to. The answer was dropped."""
     WAIT_FOR_METADATA = 4
     """Leader and follower are not in the same epoch: one of them has yet to hear of it. Back off."""
     BACK_OFF = 5
@@ -200,7 +200,7 @@ class Following:
         before = log.end_offset
         try:
             # Refuse batches of later epochs: a leader that has lost its leadership meanwhile may have
-            # truncated its log, and may send what it has copied since. That may not continue this log.
+            # truncated its log, and may send what it has copied since. Those need not continue this log.
             log.append_as_follower(records, now_ms=now_ms, leader_epoch=self.leader_epoch)
         except DoesNotFollow:
             self.disagreements += 1

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TICK_SECONDS: Final = 1.0
 RAISED_SECONDS: Final = 0.1
-"""The delay between raising a log start and its checkpoint. Others that are raised meanwhile share it."""
+"""How long the checkpoint of a raised log start waits, so that others raised meanwhile are in it too."""
 PRODUCERS_LOOKED_AT_MS: Final = 60_000
 PARTITIONS_PER_TURN: Final = 50
 """After so many the loop has a turn, so that thousands of partitions do not delay a produce."""
@@ -64,7 +64,8 @@ class Maintenance:
 
     def start(self) -> None:
         self._scrubbing.start()
-        self._due["claims"] = 0.0  # at once: without claims a start cannot tell what a new directory has lost
+        # At once: a new directory has no claims, and without them a later start cannot tell what it has lost.
+        self._due["claims"] = 0.0
         self._task = spawn("maintenance", self._run())
         for directory in self._logs.directories:
             directory.on_raised = self._checkpoint_soon

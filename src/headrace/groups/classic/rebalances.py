@@ -128,7 +128,8 @@ class Rebalances:
     def _on_sync_timeout(
         self, group: ClassicGroup, generation: int, due_ms: int, _now_ms: int
     ) -> Decision[None]:
-        """Members that joined and never asked for their assignment hold partitions that nobody reads."""
+        """Remove the members that joined and never sent SyncGroup, because they hold partitions that nobody
+        reads. Then begin another rebalance."""
         draft = Draft(due_ms)
         awaited = group.state is COMPLETING or group.state is STABLE
         if awaited and generation == group.generation and group.pending_syncs:

@@ -120,7 +120,8 @@ class _Assembly:
         self.logs = self.opened.logs
         stops.callback(self.logs.release)
         self.journal, self.metadata = await load_metadata(runtime, self.opened)
-        self.removing = Removing(runtime.loop, self.logs.removals)  # before this, a removal blocks
+        # From here on a thread makes removals durable. Until here a removal blocks its caller.
+        self.removing = Removing(runtime.loop, self.logs.removals)
 
     def take_place_in_cluster(self) -> None:
         runtime, metadata, coordination = self.runtime, self.metadata, self.coordination

@@ -90,8 +90,8 @@ class Following:
         """How many answers in a row were intact but did not continue this log. Asking again changes nothing:
         one of the two logs is wrong."""
         self.uncommitted_bytes = 0
-        """About how many copied bytes are not committed yet. When the high watermark moves, fetches that wait
-        for `min_bytes` are told from this how many bytes were committed."""
+        """About how many copied bytes are not committed yet. When the high watermark moves, this
+        tells how many bytes were committed. Fetches that wait for `min_bytes` need that number."""
 
     def position(self) -> FetchPosition:
         log = self._log
@@ -174,7 +174,7 @@ class Following:
         return FetchOutcome.TRUNCATING
 
     def _out_of_range(self, leader_start: int) -> FetchOutcome:
-        """The leader's log begins after this one ends, or this one holds nothing and ends elsewhere.
+        """The leader's log begins after this one ends, or this one is empty and is not at the leader's start.
 
         A log with records that ends after the leader's is not cut here: the leader epochs decide that.
         """

@@ -1,10 +1,10 @@
 """The controller as the broker uses it: operations in, one commit at a time, changes out.
 
-While it is the active controller one task owns the image. It takes an operation, lets the machine decide on
-committed state, commits the records, applies them to the store, whose subscribers hear of it, and only then
-answers. An operation that has begun is carried through even if its caller has gone. Creations of different
-topics that wait together are decided and committed together, since none of them can change what another
-finds.
+While this broker is the active controller, one task owns the image. It takes an operation, lets the machine
+decide on committed state, commits the records, applies them to the store, whose subscribers hear of it, and
+only then answers. An operation that has begun is carried through even if its caller has gone. Creations of
+different topics that wait together are decided and committed together, since none of them can change what
+another finds.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ class PartitionLog(LogReads):
         self._note_appended(segment, batch, header)
 
     def _holds_all(self, checked: list[tuple[int, BatchHeader]], now_ms: int) -> bool:
-        """Whether the active segment, which is not empty, takes all these batches. False in case of doubt."""
+        """Whether the active segment is not empty and has room for all these batches. False if in doubt."""
         segment = self._active
         at, last = checked[-1]
         if (
@@ -316,7 +316,7 @@ class PartitionLog(LogReads):
         return self.log_start_offset
 
     def take_retention(self, now_ms: int, high_watermark: int) -> RetentionJob | None:
-        """Raise the log start past segments that retention has expired. Return a job that removes them."""
+        """Raise the log start past segments that exceed retention. Return a job that removes them."""
         self.require_open()
         try:
             return retention.take(self, now_ms, high_watermark)
@@ -324,7 +324,7 @@ class PartitionLog(LogReads):
             raise self.directory.fail(error, f"remove segments of {self.topic_partition}") from error
 
     def enforce_retention(self, now_ms: int, high_watermark: int) -> int:
-        """Remove segments that retention or the log start has passed. Return how many."""
+        """Remove segments that exceed retention or lie before the log start. Return how many."""
         self.require_open()
         try:
             return retention.enforce(self, now_ms, high_watermark)

@@ -102,7 +102,7 @@ class ReplicaFetcher:
             one = self._by_topic[topic][index] = Followed(partition)
         elif one.sent is not None and (position := partition.fetch_position()) is not None:
             if one.sent == position:
-                return  # a fetch does not mention what has changed, such as the ISR
+                return  # what has changed, such as the ISR, is not part of a fetch
             if one.sent._replace(log_start_offset=position.log_start_offset) == position:
                 # The answer in flight still applies, and the leader will not send it again.
                 self._session.touch(one)
@@ -259,8 +259,11 @@ class ReplicaFetcher:
             frame = following
 
     def _follow_up(self, frame: memoryview) -> bytes | None:
-        """Take a usual answer at once, and return the next request. Return None to let `_fetch` go on. Then
-        `_followed_up` is set if this method has taken the answer; if it is None, `_fetch` takes it."""
+        """Take a usual answer at once, and return the next request. Return None to let `_fetch` go on.
+
+        With None, `_followed_up` says who takes the answer: a list if this method has taken it, None if
+        `_fetch` still has to.
+        """
         if len(frame) > BYTES_PER_TURN + MARGIN or self._throttle.is_limited:
             return None
         try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TICK_SECONDS: Final = 1.0
 RAISED_SECONDS: Final = 0.1
-"""How long the checkpoint of a raised log start waits, so that others raised meanwhile are in it too."""
+"""How long a raised log start waits, so that one checkpoint covers all that are raised meanwhile."""
 PRODUCERS_LOOKED_AT_MS: Final = 60_000
 PARTITIONS_PER_TURN: Final = 50
 """After so many the loop has a turn, so that thousands of partitions do not delay a produce."""

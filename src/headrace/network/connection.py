@@ -14,12 +14,13 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from headrace.core.errors import HeadraceError, TooSlow
 from headrace.network.outbox import Outbox
 from headrace.network.partial_frame import LENGTH_SIZE, PartialFrame, checked_size, readable_bytes
 from headrace.network.response import DelayedResponse, NoResponse, Response, bytes_in_memory
+from headrace.security.principal import ANONYMOUS
 
 if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
@@ -58,9 +59,11 @@ class Connection:
         "meter",
         "on_close",
         "peer_host",
+        "principal",
     )
 
-    def __init__(self, endpoint: Endpoint, sock: socket.socket, peer_host: str, listener: str = "") -> None:
+    def __init__(self, endpoint: Endpoint, sock: Any, peer_host: str, listener: str = "") -> None:
+        """`sock`: a socket, or what has the calls of one (tls.py)."""
         self._endpoint = endpoint
         self._sock = sock
         self._descriptor = sock.fileno()
@@ -76,6 +79,7 @@ class Connection:
         self.meter.opened()
         self.is_link = False
         """The peer is another broker, as far as is known: clients must not take its memory."""
+        self.principal = ANONYMOUS
         self._memory = endpoint.request_memory
         self._partial: PartialFrame | None = None
         """A frame that has arrived in part."""
@@ -135,7 +139,7 @@ class Connection:
         if self._memory.is_tight:
             return self._read_carefully()
         pool = self._endpoint.buffers
-        count = self._sock.recv_into(pool.shared)
+        count: int = self._sock.recv_into(pool.shared)
         if count == 0:
             self.close()
             return False

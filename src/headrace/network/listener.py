@@ -20,6 +20,9 @@ from headrace.network.event_loop import deferrer_of, poller_of
 from headrace.network.page_cache import PageCache
 from headrace.network.request_memory import RequestMemory
 from headrace.network.response import Response
+from headrace.network.tls import TlsSettings, TlsSocket
+from headrace.network.tls_connection import TlsConnection
+from headrace.network.tls_handshake import Handshakes
 from headrace.network.unsent_answers import UnsentAnswers
 
 TICK_SECONDS: Final = 1.0
@@ -52,6 +55,7 @@ class Endpoint:
         backlog: int = 50,
         meter: Callable[[str], ListenerMetrics] = lambda _listener: ListenerMetrics(),
         on_protocol_error: Callable[[Connection, HeadraceError], None] = lambda _connection, _error: None,
+        on_failed_handshake: Callable[[str, str, str], None] = lambda _host, _listener, _reason: None,
     ) -> None:
         self.loop = loop
         self.poller = poller_of(loop)
@@ -64,12 +68,16 @@ class Endpoint:
         self.unsent = UnsentAnswers(answers or unlimited("answers"))
         self.page_cache = PageCache(loop, threads)
         self.on_protocol_error = on_protocol_error
+        self.on_failed_handshake = on_failed_handshake
         self.tick = 0
         self.connections: set[Connection] = set()
         self.accepted = 0
         self.refused = 0
         self._per_host: Counter[str] = Counter()
         self._listening: dict[socket.socket, str] = {}
+        self.tls: dict[str, TlsSettings] = {}
+        """Of the listeners that speak it, by their names. A reload puts others in their place."""
+        self.handshakes = Handshakes(loop, self.poller)
         self.max_connections = max_connections
         self.max_connections_per_ip = max_connections_per_ip
         self._backlog = backlog
@@ -128,7 +136,7 @@ class Endpoint:
 
     def _adopt(self, sock: socket.socket, host: str, listener: str) -> None:
         if (
-            len(self.connections) >= self.max_connections
+            len(self.connections) + len(self.handshakes) >= self.max_connections
             or self._per_host[host] >= self.max_connections_per_ip
         ):
             self.refused += 1
@@ -141,19 +149,46 @@ class Endpoint:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer_bytes)
         self.accepted += 1
         self._per_host[host] += 1
-        self.connections.add(Connection(self, sock, host, listener))
+        tls = self.tls.get(listener)
+        if tls is None:
+            self.connections.add(Connection(self, sock, host, listener))
+        else:
+            self._shake_hands(sock, host, listener, tls)
+
+    def _shake_hands(self, sock: socket.socket, host: str, listener: str, tls: TlsSettings) -> None:
+        def on_done(done: TlsSocket) -> None:
+            try:
+                principal = tls.principal_of(done)
+            except HeadraceError as error:
+                done.close()
+                on_failed(str(error))
+                return
+            connection = TlsConnection(self, done, host, listener)
+            connection.principal = principal
+            self.connections.add(connection)
+
+        def on_failed(reason: str) -> None:
+            self._release_host(host)
+            if reason:
+                self.on_failed_handshake(host, listener, reason)
+
+        self.handshakes.begin(sock, host, tls.context, on_done, on_failed)
 
     def forget(self, connection: Connection) -> None:
         self.connections.discard(connection)
         connection.meter.closed()
-        self._per_host[connection.peer_host] -= 1
-        if not self._per_host[connection.peer_host]:
-            del self._per_host[connection.peer_host]
+        self._release_host(connection.peer_host)
+
+    def _release_host(self, host: str) -> None:
+        self._per_host[host] -= 1
+        if not self._per_host[host]:
+            del self._per_host[host]
 
     def _on_tick(self) -> None:
         self.tick += 1
         self._timer = self._timers.after(TICK_SECONDS, "a tick of a listener", self._on_tick)
         self.close_overdue()
+        self.handshakes.end_overdue()
         if self.tick % 10 == 0:
             oldest = self.tick - self._max_idle_ticks
             for connection in [c for c in self.connections if c.active_tick < oldest]:
@@ -176,5 +211,6 @@ class Endpoint:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        self.handshakes.close()
         for connection in list(self.connections):
             connection.close()

@@ -40,7 +40,7 @@ class Outbox:
 
     def __init__(
         self,
-        sock: socket.socket,
+        sock: Any,
         poller: Any,
         page_cache: PageCache,
         meter: ListenerMetrics,
@@ -191,22 +191,28 @@ class Outbox:
             self.is_waiting = True
             self._page_cache.warm(part, self._on_warmed)
             return False
-        position, remaining = part.position, part.length
-        source = part.file.fileno()
-        try:
-            while remaining:
-                sent = os.sendfile(self._descriptor, source, position, remaining)
-                if sent == 0:
-                    # The file is shorter than promised (truncated under us): the frame cannot be finished.
-                    raise OSError("a file range ended early")
-                position += sent
-                remaining -= sent
-                self._meter.bytes_out += sent
-        except (BlockingIOError, InterruptedError):
-            parts[0] = self._warmed = FileRange(part.file, position, remaining)
+        sent = self._copy_range(part)
+        if sent < part.length:
+            parts[0] = self._warmed = FileRange(part.file, part.position + sent, part.length - sent)
             return self._wait_for_socket()
         parts.popleft()
         return True
+
+    def _copy_range(self, part: FileRange) -> int:
+        """Sends what the socket takes of a range that is in memory. OSError if the file ends before it does:
+        it was truncated under us, and the frame cannot be finished."""
+        sent = 0
+        source = part.file.fileno()
+        try:
+            while sent < part.length:
+                count = os.sendfile(self._descriptor, source, part.position + sent, part.length - sent)
+                if not count:
+                    raise OSError("a file range ended early")
+                sent += count
+        except (BlockingIOError, InterruptedError):
+            pass
+        self._meter.bytes_out += sent
+        return sent
 
     def _on_warmed(self, is_good: bool) -> None:
         self._is_refused = not is_good

@@ -18,7 +18,7 @@ from headrace.log.os_disk import OsDisk
 from headrace.network.connection import Connection
 from headrace.network.listener import Endpoint
 from headrace.network.response import NO_RESPONSE, DelayedResponse, Response
-from tests.unit.network import cold_files
+from tests.unit.network import cold_files, tls_material
 
 
 def open_file(path: Path) -> File:
@@ -77,8 +77,8 @@ async def script() -> Script:
     return Script()
 
 
-@pytest.fixture
-async def endpoint(script: Script) -> AsyncIterator[Endpoint]:
+@pytest.fixture(params=["plaintext", "TLS"])
+async def endpoint(script: Script, request: pytest.FixtureRequest) -> AsyncIterator[Endpoint]:
     threads = ThreadPoolExecutor(1)
     endpoint = Endpoint(
         asyncio.get_running_loop(),
@@ -87,15 +87,22 @@ async def endpoint(script: Script) -> AsyncIterator[Endpoint]:
         max_connections=3,
         max_in_flight=4,
     )
+    if request.param == "TLS":
+        endpoint.tls[""] = tls_material.settings()
     yield endpoint
     endpoint.close()
     threads.shutdown()
 
 
+async def dial(endpoint: Endpoint, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    context = tls_material.client_context() if endpoint.tls else None
+    return await asyncio.open_connection("127.0.0.1", port, ssl=context)
+
+
 async def connect(endpoint: Endpoint, script: Script) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     port = endpoint.bind("127.0.0.1", 0)
     endpoint.start_accepting(script)
-    return await asyncio.open_connection("127.0.0.1", port)
+    return await dial(endpoint, port)
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
@@ -273,11 +280,15 @@ async def test_connections_above_the_limit_are_refused(endpoint: Endpoint, scrip
     endpoint.start_accepting(script)
     writers = []
     for _ in range(3):
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        _, writer = await dial(endpoint, port)
         writers.append(writer)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    assert await reader.read() == b""
-    writers.append(writer)
+    try:
+        reader, writer = await dial(endpoint, port)
+    except ConnectionError:
+        assert endpoint.tls, "before the handshake"
+    else:
+        assert await reader.read() == b""
+        writers.append(writer)
     assert endpoint.refused == 1
     for writer in writers:
         await close(writer)
@@ -314,7 +325,7 @@ async def test_what_was_answered_before_a_refusal_is_still_sent(endpoint: Endpoi
 class Crowd:
     """An endpoint with little memory, and peers of it."""
 
-    def __init__(self, handler: Script) -> None:
+    def __init__(self, handler: Script, speaks_tls: bool) -> None:
         self.threads = ThreadPoolExecutor(1)
         self.endpoint = Endpoint(
             asyncio.get_running_loop(),
@@ -323,12 +334,14 @@ class Crowd:
             requests=MemoryShare("requests", 1),
             answers=MemoryShare("answers", 20_000_000),
         )
+        if speaks_tls:
+            self.endpoint.tls[""] = tls_material.settings()
         self.port = self.endpoint.bind("127.0.0.1", 0)
         self.endpoint.start_accepting(handler)
         self.peers: list[asyncio.StreamWriter] = []
 
     async def join(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        reader, writer = await dial(self.endpoint, self.port)
         self.peers.append(writer)
         return reader, writer
 
@@ -339,9 +352,9 @@ class Crowd:
         self.threads.shutdown()
 
 
-@pytest.fixture
-async def crowd(script: Script) -> AsyncIterator[Crowd]:
-    crowd = Crowd(script)
+@pytest.fixture(params=["plaintext", "TLS"])
+async def crowd(script: Script, request: pytest.FixtureRequest) -> AsyncIterator[Crowd]:
+    crowd = Crowd(script, request.param == "TLS")
     yield crowd
     crowd.leave()
 

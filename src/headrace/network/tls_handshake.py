@@ -1,9 +1,9 @@
 """TLS handshakes of peers that are not connected yet, within bounds.
 
 A handshake costs half a millisecond of the loop's time, and ten thousand clients may come back at once. So
-handshakes take turns with everything else: some of them run, for about a millisecond, then the connections are
-served. A slow peer holds little memory, and not for long: the bytes of a handshake, its time, and the number of
-handshakes of one host have limits.
+handshakes take turns with everything else: some of them run, for about a millisecond, then connections are
+served. A slow peer holds little memory, and not for long: the bytes of a handshake, its time, and the number
+of handshakes of one host have limits.
 """
 
 from __future__ import annotations

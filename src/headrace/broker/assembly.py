@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Final
 
+from headrace.broker.authorization.table import GUARDS
 from headrace.broker.broker import Broker, Start
 from headrace.broker.cluster.broker_hosts import BrokerHosts
 from headrace.broker.cluster.channel import ControllerChannel
@@ -272,7 +273,7 @@ class _Assembly:
                 key: (api.lowest, api.highest) for key, api in BY_KEY.items() if not api.internal
             },
         )
-        self.dispatcher = Dispatcher(self.context, BY_KEY)
+        self.dispatcher = Dispatcher(self.context, BY_KEY, GUARDS)
         fetches, produces = self.context.fetches.purgatory, self.context.produces.purgatory
         runtime.memory.count_held_by(partial(held_bytes, self.coordinators, fetches, produces))
 

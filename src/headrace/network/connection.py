@@ -20,7 +20,8 @@ from headrace.core.errors import HeadraceError, TooSlow
 from headrace.network.outbox import Outbox
 from headrace.network.partial_frame import LENGTH_SIZE, PartialFrame, checked_size, readable_bytes
 from headrace.network.response import DelayedResponse, NoResponse, Response, bytes_in_memory
-from headrace.security.principal import ANONYMOUS
+from headrace.security.principal import ANONYMOUS, Principal
+from headrace.security.rights import Rights
 
 if TYPE_CHECKING:
     from headrace.network.listener import Endpoint
@@ -54,12 +55,15 @@ class Connection:
         "_sock",
         "active_tick",
         "closed",
+        "handler",
         "is_link",
         "listener",
+        "max_frame_bytes",
         "meter",
         "on_close",
         "peer_host",
         "principal",
+        "rights",
     )
 
     def __init__(self, endpoint: Endpoint, sock: Any, peer_host: str, listener: str = "") -> None:
@@ -79,7 +83,12 @@ class Connection:
         self.meter.opened()
         self.is_link = False
         """The peer is another broker, as far as is known: clients must not take its memory."""
-        self.principal = ANONYMOUS
+        self.principal: Principal = ANONYMOUS
+        self.rights: Rights | None = None
+        """What the principal may do; None without an authorizer, where everybody may do everything."""
+        self.handler = endpoint.handler
+        """Before the peer is authenticated, whoever sees to that."""
+        self.max_frame_bytes = endpoint.max_frame_bytes
         self._memory = endpoint.request_memory
         self._partial: PartialFrame | None = None
         """A frame that has arrived in part."""
@@ -158,13 +167,13 @@ class Connection:
         self.meter.bytes_in += count
         if partial.frame_bytes == 0:
             if partial.filled == LENGTH_SIZE:
-                partial.begin(checked_size(partial.buffer, self._endpoint.max_frame_bytes))
+                partial.begin(checked_size(partial.buffer, self.max_frame_bytes))
             return partial.frame_bytes > 0
         if partial.is_whole:
             self._partial = None
             try:
                 self._take_answer(
-                    self._endpoint.handler(self, memoryview(partial.buffer)[LENGTH_SIZE : partial.filled])
+                    self.handler(self, memoryview(partial.buffer)[LENGTH_SIZE : partial.filled])
                 )
             finally:
                 partial.release()
@@ -181,7 +190,7 @@ class Connection:
         if count < LENGTH_SIZE:
             self._partial = PartialFrame(self._memory, self._endpoint.buffers)
             return True
-        size = checked_size(shared, self._endpoint.max_frame_bytes)
+        size = checked_size(shared, self.max_frame_bytes)
         if size <= count:
             self.meter.bytes_in += self._sock.recv_into(shared[:size])
             self._serve_frames(shared, size)
@@ -192,17 +201,16 @@ class Connection:
 
     def _serve_frames(self, view: memoryview, end: int) -> None:
         at = 0
-        handler = self._endpoint.handler
         self._serving = True
         try:
             while end - at >= 4 and not self._blocked:
                 length = _LENGTH.unpack_from(view, at)[0]
                 if length > end - at - 4 or length <= 0:
-                    checked_size(view[at:], self._endpoint.max_frame_bytes)
+                    checked_size(view[at:], self.max_frame_bytes)
                     break
                 start = at + 4
                 at = start + length
-                answer = handler(self, view[start:at])
+                answer = self.handler(self, view[start:at])
                 if at == end and type(answer) is list and self._slots is None and self._outbox.is_empty:
                     if not self._outbox.send_now(answer):
                         self._flush()
@@ -227,7 +235,7 @@ class Connection:
         if len(rest) < LENGTH_SIZE:
             partial.begin_length(rest)
         else:
-            size = checked_size(rest, self._endpoint.max_frame_bytes)
+            size = checked_size(rest, self.max_frame_bytes)
             partial.begin_read(size, rest, self, is_link=self.is_link)
         self._partial = partial
 

@@ -69,6 +69,8 @@ class Endpoint:
         self.page_cache = PageCache(loop, threads)
         self.on_protocol_error = on_protocol_error
         self.on_failed_handshake = on_failed_handshake
+        self.on_connected: Callable[[Connection], None] = lambda _connection: None
+        """Told before the first request is read: gives the connection its rights, or has it authenticated."""
         self.tick = 0
         self.connections: set[Connection] = set()
         self.accepted = 0
@@ -151,7 +153,7 @@ class Endpoint:
         self._per_host[host] += 1
         tls = self.tls.get(listener)
         if tls is None:
-            self.connections.add(Connection(self, sock, host, listener))
+            self._connected(Connection(self, sock, host, listener))
         else:
             self._shake_hands(sock, host, listener, tls)
 
@@ -165,7 +167,7 @@ class Endpoint:
                 return
             connection = TlsConnection(self, done, host, listener)
             connection.principal = principal
-            self.connections.add(connection)
+            self._connected(connection)
 
         def on_failed(reason: str) -> None:
             self._release_host(host)
@@ -173,6 +175,10 @@ class Endpoint:
                 self.on_failed_handshake(host, listener, reason)
 
         self.handshakes.begin(sock, host, tls.context, on_done, on_failed)
+
+    def _connected(self, connection: Connection) -> None:
+        self.connections.add(connection)
+        self.on_connected(connection)
 
     def forget(self, connection: Connection) -> None:
         self.connections.discard(connection)

@@ -13,7 +13,7 @@ FRAME = struct.pack(">ii", 9, 7) + b"topics"
 
 def test_an_answer_comes_back_with_the_askers_correlation_id() -> None:
     cache = AnswerCache()
-    question = Question(9, "PLAINTEXT", b"all")
+    question = Question(9, "PLAINTEXT", -1, b"all")
     assert cache.get(question, 5, 1) is None
     cache.put(question, 5, FRAME)
     assert cache.get(question, 5, 42) == struct.pack(">ii", 9, 42) + b"topics"
@@ -21,7 +21,7 @@ def test_an_answer_comes_back_with_the_askers_correlation_id() -> None:
 
 def test_any_change_of_the_metadata_forgets_everything() -> None:
     cache = AnswerCache()
-    question = Question(9, "PLAINTEXT", b"all")
+    question = Question(9, "PLAINTEXT", -1, b"all")
     cache.get(question, 5, 1)
     cache.put(question, 5, FRAME)
     assert cache.get(question, 6, 1) is None
@@ -31,7 +31,7 @@ def test_any_change_of_the_metadata_forgets_everything() -> None:
 
 def test_it_can_be_told_to_forget() -> None:
     cache = AnswerCache()
-    question = Question(9, "PLAINTEXT", b"all")
+    question = Question(9, "PLAINTEXT", -1, b"all")
     cache.get(question, 5, 1)
     cache.put(question, 5, FRAME)
     cache.clear()
@@ -42,20 +42,20 @@ def test_it_can_be_told_to_forget() -> None:
 
 def test_listener_and_version_are_part_of_the_question() -> None:
     cache = AnswerCache()
-    cache.get(Question(9, "INSIDE", b"all"), 5, 1)
-    cache.put(Question(9, "INSIDE", b"all"), 5, FRAME)
-    assert cache.get(Question(9, "OUTSIDE", b"all"), 5, 1) is None
-    assert cache.get(Question(8, "INSIDE", b"all"), 5, 1) is None
+    cache.get(Question(9, "INSIDE", -1, b"all"), 5, 1)
+    cache.put(Question(9, "INSIDE", -1, b"all"), 5, FRAME)
+    assert cache.get(Question(9, "OUTSIDE", -1, b"all"), 5, 1) is None
+    assert cache.get(Question(8, "INSIDE", -1, b"all"), 5, 1) is None
 
 
 def test_it_holds_a_bounded_number_of_bounded_answers() -> None:
     cache = AnswerCache()
-    first = Question(9, "PLAINTEXT", b"0")
+    first = Question(9, "PLAINTEXT", -1, b"0")
     cache.get(first, 5, 1)
     for number in range(MAX_ENTRIES + 1):
         cache.put(Question(9, "PLAINTEXT", str(number).encode()), 5, FRAME)
     assert cache.get(first, 5, 1) is None
-    large = Question(9, "PLAINTEXT", b"large")
+    large = Question(9, "PLAINTEXT", -1, b"large")
     cache.put(large, 5, bytes(MAX_ANSWER_BYTES + 1))
     assert cache.get(large, 5, 1) is None
 
@@ -63,7 +63,7 @@ def test_it_holds_a_bounded_number_of_bounded_answers() -> None:
 def test_an_answer_that_comes_later_is_kept_as_well() -> None:
     """A thousand partitions are encoded in slices: each client that asked paid for it anew."""
     cache = AnswerCache()
-    question = Question(9, "PLAINTEXT", b"all")
+    question = Question(9, "PLAINTEXT", -1, b"all")
     cache.get(question, 5, 1)
     encoded = DelayedResponse()
     answer = cache.kept_later(question, 5, encoded)
@@ -74,7 +74,7 @@ def test_an_answer_that_comes_later_is_kept_as_well() -> None:
 
 def test_an_answer_that_comes_after_a_change_is_not_kept() -> None:
     cache = AnswerCache()
-    question = Question(9, "PLAINTEXT", b"all")
+    question = Question(9, "PLAINTEXT", -1, b"all")
     cache.get(question, 5, 1)
     encoded = DelayedResponse()
     answer = cache.kept_later(question, 5, encoded)
@@ -86,7 +86,7 @@ def test_an_answer_that_comes_after_a_change_is_not_kept() -> None:
 
 def test_an_answer_that_comes_after_it_was_told_to_forget_is_not_kept() -> None:
     cache = AnswerCache()
-    question = Question(9, "PLAINTEXT", b"all")
+    question = Question(9, "PLAINTEXT", -1, b"all")
     cache.get(question, 5, 1)
     encoded = DelayedResponse()
     cache.kept_later(question, 5, encoded)
@@ -99,7 +99,7 @@ def test_an_answer_that_comes_after_it_was_told_to_forget_is_not_kept() -> None:
 def test_whoever_gives_up_an_answer_ends_the_work_for_it() -> None:
     cache = AnswerCache()
     encoded = DelayedResponse()
-    cache.kept_later(Question(9, "PLAINTEXT", b"all"), 5, encoded).abandon()
+    cache.kept_later(Question(9, "PLAINTEXT", -1, b"all"), 5, encoded).abandon()
     assert encoded.is_abandoned
 
 

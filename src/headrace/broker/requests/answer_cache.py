@@ -22,10 +22,12 @@ _CORRELATION: Final = Struct(">i")
 
 
 class Question(NamedTuple):
-    """What makes two requests the same: also the listener, whose addresses the answer names."""
+    """What makes two requests the same: also the listener, whose addresses the answer names, and what the
+    client may see."""
 
     version: int
     listener: str
+    rights_class: int
     body: bytes
 
 

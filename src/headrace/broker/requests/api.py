@@ -9,14 +9,22 @@ from headrace.broker.requests.context import RequestContext
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.message import Message
+from headrace.security.principal import ANONYMOUS, Principal
+from headrace.security.rights import Rights
 
 
 class Call(NamedTuple):
-    """Who asks, and in which version."""
+    """Who asks, and in which version. Handlers ask this, not the connection: a forwarded request comes over a
+    connection of another broker."""
 
     version: int
     client_id: str | None
     connection: Connection
+    principal: Principal = ANONYMOUS
+    host: str = ""
+    """The peer's address."""
+    rights: Rights | None = None
+    """What the principal may do from that host; None without an authorizer."""
 
 
 Handler = Callable[[RequestContext, Any, Call], Message | Awaitable[Message]]

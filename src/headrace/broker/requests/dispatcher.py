@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Mapping
 from time import perf_counter_ns
 from typing import Any, Final
 
+from headrace.broker.authorization.guard import Guard, authorised, require_all
 from headrace.broker.handlers import api_versions, envelope, fetch, produce
 from headrace.broker.requests.answer_cache import Question
 from headrace.broker.requests.api import Api, Call
@@ -30,8 +31,13 @@ _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
 _METADATA: Final = int(ApiKey.METADATA)
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
+_ENVELOPE: Final = int(ApiKey.ENVELOPE)
 _SERVED_EARLY: Final = frozenset({_FETCH, _API_VERSIONS})
 """What a broker serves before it is ready: other brokers follow the metadata by Fetch."""
+
+
+NO_AUTHORIZER: Final = -1
+"""The class of everybody's rights where there is no authorizer."""
 
 
 class ToItself:
@@ -49,13 +55,15 @@ class ToItself:
 class Dispatcher:
     """The frame handler of every connection."""
 
-    def __init__(self, context: RequestContext, apis: Mapping[int, Api]) -> None:
+    def __init__(self, context: RequestContext, apis: Mapping[int, Api], guards: Mapping[int, Guard]) -> None:
+        require_all(guards, apis)
         self._context = context
         self._apis = apis
+        self._guards = guards
         self._runtime = context.runtime
         self._in_flight = context.in_flight
         self._answers = context.answers
-        self._long = LongRequests(context)
+        self._long = LongRequests(context, guards)
         self._itself: Any = ToItself(context.runtime.config.bound_listeners[0].name)
         self.is_open_to_clients = False
         """Until a broker is registered and hosts its partitions, only other brokers are served."""
@@ -107,7 +115,9 @@ class Dispatcher:
     def _serve_metadata(
         self, api: Api, header: RequestHeader, frame: memoryview, at: int, connection: Connection
     ) -> Response:
-        question = Question(header.api_version, connection.listener, bytes(frame[at:]))
+        rights = connection.rights
+        rights_class = NO_AUTHORIZER if rights is None else rights.class_id
+        question = Question(header.api_version, connection.listener, rights_class, bytes(frame[at:]))
         metadata_end = self._context.metadata.store.end
         if self._context.peers.suspicions:
             return self._serve(api, header, frame, at, connection)
@@ -131,7 +141,14 @@ class Dispatcher:
             return self._forward(header, bytes(frame), connection)
         if api.internal and not connection.is_link:
             self._context.peers.hosts.believe(connection)
-        call = Call(version, header.client_id, connection)
+        call = Call(
+            version,
+            header.client_id,
+            connection,
+            connection.principal,
+            connection.peer_host,
+            connection.rights,
+        )
         if len(frame) > READ_AT_ONCE_BYTES:
             return self._later(api, header, self.carry_out(api, bytes(frame), at, call), connection)
         shape = SHAPES.get(header.api_key << 8 | version)
@@ -160,9 +177,11 @@ class Dispatcher:
 
     def _handle(self, api: Api, request: Message, call: Call) -> Message | Awaitable[Message]:
         if isinstance(request, EnvelopeRequest):
+            if call.rights is not None:
+                self._guards[_ENVELOPE](self._context, call.rights, request, call)
             return envelope.serve(self._context, request, call, self._apis, self.carry_out)
         assert api.handle is not None, "Produce and Fetch are served from their frames"
-        return api.handle(self._context, request, call)
+        return authorised(self._context, self._guards, api, request, call)
 
     def serve_itself(self, message: Message) -> Message | Awaitable[Message]:
         """Serve a request that this broker, the active controller, sends to itself."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from headrace.broker.authorization.guard import Guard, authorised
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.context import RequestContext
 from headrace.broker.requests.long_answers import EncodedRows, LongAnswer
@@ -25,8 +26,9 @@ MOST_ANSWER_BYTES: Final = 32 * 1024 * 1024
 
 
 class LongRequests:
-    def __init__(self, context: RequestContext) -> None:
+    def __init__(self, context: RequestContext, guards: Mapping[int, Guard]) -> None:
         self._context = context
+        self._guards = guards
         self._runtime = context.runtime
 
     async def read(self, api: Api, frame: bytes, at: int, version: int, shape: Shape | None) -> Message:
@@ -34,13 +36,12 @@ class LongRequests:
 
     async def carry_out(self, api: Api, request: Message, call: Call, shape: Shape) -> Message:
         """Part by part. Each part takes effect on its own, as if it had come as a request of its own."""
-        assert api.handle is not None
         turns = self._runtime.turns
         answer = LongAnswer(shape.answers, call.version)
         for part in parts_of(request, shape):
             if turns.is_over:
                 await turns.next()
-            result = api.handle(self._context, part, call)
+            result = authorised(self._context, self._guards, api, part, call)
             await self._add(answer, result if isinstance(result, Message) else await result)
             if answer.is_refused:
                 break

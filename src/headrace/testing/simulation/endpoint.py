@@ -17,6 +17,7 @@ from headrace.core.errors import HeadraceError
 from headrace.core.ports import FileRange
 from headrace.network.page_cache import PageCache
 from headrace.network.response import DelayedResponse, NoResponse, Parts
+from headrace.security.principal import ANONYMOUS
 from headrace.testing.simulation.network import SimulatedLink, SimulatedNetwork
 from headrace.testing.simulation.stream import Segment, Stream
 from headrace.testing.simulation.virtual_loop import ProcessLoop
@@ -135,6 +136,8 @@ class SimulatedConnection:
         "listener",
         "on_close",
         "peer_host",
+        "principal",
+        "rights",
     )
 
     def __init__(self, endpoint: SimulatedEndpoint, link: SimulatedLink, listener: str) -> None:
@@ -144,6 +147,8 @@ class SimulatedConnection:
         self.peer_host = link.host
         self.closed = False
         self.is_link = False
+        self.principal = ANONYMOUS
+        self.rights = None
         self.on_close: Callable[[], None] | None = None
         self._backlog: deque[bytes] = deque()
         self._slots: deque[DelayedResponse] = deque()

@@ -27,6 +27,7 @@ from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
 from headrace.protocol.primitives import Reader
+from headrace.security.principal import ANONYMOUS
 from headrace.testing.simulation.coordination import SimulatedCoordination
 from headrace.testing.simulation.virtual_loop import ProcessLoop
 from tests.simulation.cluster import PORT, SimulatedCluster, SimulatedHost
@@ -93,7 +94,7 @@ def enveloped(request: Message, version: int) -> EnvelopeRequest:
 
 def forwarded(host: SimulatedHost, request: Message, version: int) -> asyncio.Task[bytes]:
     frame = frame_request(request, version, 7, "test")[LENGTH_SIZE:]
-    return begin(host, running(host).context.channel.forward(frame, "client"))
+    return begin(host, running(host).context.channel.forward(frame, ANONYMOUS, "client"))
 
 
 NO_ELECTION = ElectLeadersRequest(election_type=9, topic_partitions=None, timeout_ms=1000)

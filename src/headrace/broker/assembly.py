@@ -48,6 +48,7 @@ from headrace.broker.requests.listening import bind, follow_config, make_network
 from headrace.broker.requests.metadata_answers import MetadataAnswers
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.security.security import Security
 from headrace.broker.storage.cleaning import Cleaning
 from headrace.broker.storage.disk_space import DiskSpace
 from headrace.broker.storage.flusher import Flusher
@@ -127,6 +128,7 @@ class _Assembly:
     def take_place_in_cluster(self) -> None:
         runtime, metadata, coordination = self.runtime, self.metadata, self.coordination
         self.in_flight = InFlightRequests()
+        self.security = Security(runtime.config.inter_broker_listener.name)
         self.answers = MetadataAnswers(runtime, metadata)
         self.suspicions = SuspectBrokers(runtime, metadata)
         self.recently_fenced = RecentlyFencedBrokers(runtime, metadata, self.answers.forget)
@@ -269,6 +271,7 @@ class _Assembly:
             peers=Peers(self.suspicions, self.recently_fenced, self.hosts, self.reachability),
             answers=self.answers,
             in_flight=self.in_flight,
+            security=self.security,
             served_versions={
                 key: (api.lowest, api.highest) for key, api in BY_KEY.items() if not api.internal
             },

@@ -161,6 +161,10 @@ class TransactionalIdNotAuthorized(ClientError):
     pass
 
 
+class TopicNotAuthorized(ClientError):
+    pass
+
+
 class TransactionCoordinatorFenced(ClientError):
     """A marker of a coordinator that has been replaced."""
 

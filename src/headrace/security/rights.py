@@ -147,10 +147,11 @@ class Rights:
         return bool(mask >> operation & 1) or self._deny(operation, resource_type, name)
 
     def allows_any(self, *wanted: Wanted) -> bool:
-        """Whether one of these is allowed, say CREATE on the cluster or on the topic. If none is, reports the last.
+        """Whether one of these is allowed, say CREATE on the cluster or on the topic. If none is, reports the
+        last.
 
-        Two questions with `or` would report the first although the second is allowed, and shadow mode would not
-        ask the second at all.
+        Two questions with `or` would report the first although the second is allowed, and shadow mode would
+        not ask the second at all.
         """
         return any(self._permits(*each) for each in wanted) or self._deny(*wanted[-1])
 

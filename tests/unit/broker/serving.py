@@ -25,6 +25,7 @@ from headrace.broker.requests.context import RequestContext
 from headrace.broker.requests.in_flight import InFlightRequests
 from headrace.broker.runtime.turns import Turns
 from headrace.broker.runtime.work_thread import WorkThread
+from headrace.broker.security.security import Security
 from headrace.broker.storage.flusher import Flusher
 from headrace.config.broker import BrokerConfig
 from headrace.core.ids import TopicPartition
@@ -139,6 +140,7 @@ class Server:
             is_alive=lambda broker_id: not self.image.brokers[broker_id].fenced,
         )
         stub = SimpleNamespace(
+            security=Security("PLAINTEXT"),
             runtime=self.runtime,
             metadata=self.metadata,
             partitions=PartitionTable(self._exists),

@@ -53,7 +53,7 @@ def test_it_holds_a_bounded_number_of_bounded_answers() -> None:
     first = Question(9, "PLAINTEXT", -1, b"0")
     cache.get(first, 5, 1)
     for number in range(MAX_ENTRIES + 1):
-        cache.put(Question(9, "PLAINTEXT", str(number).encode()), 5, FRAME)
+        cache.put(Question(9, "PLAINTEXT", -1, str(number).encode()), 5, FRAME)
     assert cache.get(first, 5, 1) is None
     large = Question(9, "PLAINTEXT", -1, b"large")
     cache.put(large, 5, bytes(MAX_ANSWER_BYTES + 1))
@@ -106,14 +106,14 @@ def test_whoever_gives_up_an_answer_ends_the_work_for_it() -> None:
 def test_what_is_kept_is_counted_and_bounded() -> None:
     share = MemoryShare("cached answers", 100_000)
     cache = AnswerCache(share)
-    cache.get(Question(1, "", b""), 7, 0)
+    cache.get(Question(1, "", -1, b""), 7, 0)
     for number in range(50):
-        cache.put(Question(1, "", b"%d" % number), 7, bytes(10_000))
+        cache.put(Question(1, "", -1, b"%d" % number), 7, bytes(10_000))
         assert 0 < share.used_bytes <= share.limit_bytes
-    assert cache.get(Question(1, "", b"49"), 7, 0) is not None
-    assert cache.get(Question(1, "", b"30"), 7, 0) is None
+    assert cache.get(Question(1, "", -1, b"49"), 7, 0) is not None
+    assert cache.get(Question(1, "", -1, b"30"), 7, 0) is None
     before = share.used_bytes
-    cache.put(Question(1, "", b"49"), 7, bytes(10_000))
+    cache.put(Question(1, "", -1, b"49"), 7, bytes(10_000))
     assert share.used_bytes == before, "the same answer once more takes the place of the other"
-    cache.get(Question(1, "", b""), 8, 0)
+    cache.get(Question(1, "", -1, b""), 8, 0)
     assert share.used_bytes == 0

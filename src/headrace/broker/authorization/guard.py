@@ -1,7 +1,7 @@
 """What stands before a handler where an authorizer is configured, so that handlers know nothing of rights.
 
-A guard looks at a request and says what may be served: all of it, none of it, or a part. For none it gives the
-response that says so. For a part it gives the request to serve, and completes the response with the denied rest.
+A guard looks at a request and says what may be served: all of it, none of it, or a part. For none it gives
+the response that says so. For a part it gives the request to serve, and adds the denied rest to the response.
 """
 
 from __future__ import annotations

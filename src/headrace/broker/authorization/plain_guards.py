@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from headrace.broker.authorization.guard import ALLOWED, Verdict
 from headrace.broker.requests.api import Call
 from headrace.broker.requests.context import RequestContext
 from headrace.core.errors import HeadraceError
-from headrace.security.acl import Operation, ResourceType
+from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
 from headrace.security.rights import Rights
-
-CLUSTER_NAME: Final = "kafka-cluster"
 
 
 class ClusterAuthorizationFailed(HeadraceError):

@@ -20,6 +20,9 @@ from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
+from headrace.security.forwarded_principal import encode_principal
+from headrace.security.hosts import encode_host
+from headrace.security.principal import Principal
 
 A = TypeVar("A", bound=Message)
 
@@ -71,7 +74,7 @@ class ControllerChannel:
         link = await self._own.open()
         return await ask(link, message, answer, version=self._versions[message.API_KEY], timeout=timeout)
 
-    async def forward(self, frame: bytes, host: str) -> bytes:
+    async def forward(self, frame: bytes, principal: Principal, host: str) -> bytes:
         """Have the controller serve a client's request; the frame of its answer.
 
         While no controller can be asked this waits, as the client would, but not once this broker stops.
@@ -80,7 +83,9 @@ class ControllerChannel:
         loop = self._runtime.loop
         deadline = loop.time() + FORWARD_SECONDS
         envelope = EnvelopeRequest(
-            request_data=frame, request_principal=b"", client_host_address=host.encode()
+            request_data=frame,
+            request_principal=encode_principal(principal),
+            client_host_address=_encoded(host),
         )
         while loop.time() < deadline:
             try:
@@ -105,6 +110,13 @@ class ControllerChannel:
     def close(self) -> None:
         self._own.close()
         self._forwarded.close()
+
+
+def _encoded(host: str) -> bytes:
+    try:
+        return encode_host(host)
+    except ValueError:
+        return host.encode()  # a simulated network has names
 
 
 class _Link:

@@ -100,7 +100,9 @@ class Fetching:
             rack,
             context.runtime.clock.monotonic() if replica_id >= 0 else 0.0,
             context.replicas.throttles.leader if replica_id >= 0 else None,
+            connection.rights if replica_id < 0 else None,
         )
+        self._reader.is_denied = replica_id >= 0 and not context.security.is_broker(connection)
 
     @property
     def max_bytes(self) -> int:
@@ -141,8 +143,11 @@ class Fetching:
 
     def _wanted(self) -> Collection[WatchedPartition]:
         fetch_context = self._fetch_context
-        if fetch_context.incremental and fetch_context.session is not None:
-            return tuple(fetch_context.session.dirty)
+        session, rights = fetch_context.session, self._reader.rights
+        if session is not None and rights is not None:
+            session.look_at_all_if_changed(rights.class_id)
+        if fetch_context.incremental and session is not None:
+            return tuple(session.dirty)
         return fetch_context.wanted
 
     def _read(self) -> ReadResult:

@@ -15,15 +15,18 @@ from headrace.core.errors import (
     HeadraceError,
     NotLeader,
     OffsetOutOfRange,
+    TopicNotAuthorized,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
 from headrace.log.read_state import ColdRead
+from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
     from headrace.broker.replicas.throttle import Throttle
     from headrace.broker.requests.context import RequestContext
     from headrace.replication.partition import Partition
+    from headrace.security.rights import Rights
 
 MOST_GIVING: Final = 200
 """Partitions of one answer that give records. Each may hold a file open until it is sent: a fetch of
@@ -38,12 +41,14 @@ class Reader:
         "any_replica",
         "broker_epoch",
         "incremental",
+        "is_denied",
         "max_bytes",
         "now",
         "probes",
         "rack",
         "read_committed",
         "replica_id",
+        "rights",
         "throttle",
     )
 
@@ -58,7 +63,12 @@ class Reader:
         rack: str,
         now: float,
         throttle: Throttle | None,
+        rights: Rights | None = None,
     ) -> None:
+        self.rights = rights
+        """Of a consumer; None where everybody may read everything."""
+        self.is_denied = False
+        """It says that it is a replica, and may not be one."""
         self.replica_id = replica_id
         """-1 for consumers, which read up to the high watermark; -2 for tools that compare replicas."""
         self.broker_epoch = broker_epoch
@@ -74,6 +84,11 @@ class Reader:
         """While a reassignment is throttled: holds back replicas that are not in sync."""
         self.probes = True
         """Looks whether ranges are in memory. Not for ever: they may go again before they are sent."""
+
+    @property
+    def is_checked(self) -> bool:
+        """Whether each partition is asked for rights."""
+        return self.rights is not None or self.is_denied
 
     def throttle_of(self, partition: Partition) -> Throttle | None:
         """What this replica's records of this partition count against; None if nothing limits them."""
@@ -111,9 +126,8 @@ def read_some(
         answer = PartitionAnswer(want)
         partition = want.partition
         try:
-            if partition is None:
-                partition = find(context, want)
-                want.bind(partition)
+            if partition is None or reader.is_checked:
+                partition = _find_allowed(context, want, reader)
             _read_one(context, partition, want, answer, reader, remaining, min_one)
         except ColdRead as cold:
             if partition is not None:
@@ -145,6 +159,33 @@ def read_some(
                 want.watcher.dirty.pop(want, None)
             continue
         result.answers.append(answer)
+
+
+def _find_allowed(context: RequestContext, want: WatchedPartition, reader: Reader) -> Partition:
+    if reader.is_checked:
+        _check_rights(context, want, reader)
+    partition = want.partition
+    if partition is None:
+        partition = find(context, want)
+        want.bind(partition)
+    return partition
+
+
+def _check_rights(context: RequestContext, want: WatchedPartition, reader: Reader) -> None:
+    """Before the partition is looked for: who may not read a topic does not hear whether it exists."""
+    topic, topic_id, _ = want.key
+    if not topic and topic_id is not None:
+        image = context.metadata.image.topic_by_id(topic_id)
+        if image is None:
+            if topic_id == METADATA_TOPIC_ID and reader.is_denied:
+                raise TopicNotAuthorized("the metadata log is for brokers")
+            return  # the id is unknown, whoever asks
+        topic = image.name
+    if reader.is_denied:
+        raise TopicNotAuthorized("only brokers fetch as replicas: CLUSTER_ACTION on the cluster is missing")
+    rights = reader.rights
+    if rights is not None and not rights.allows(Operation.READ, ResourceType.TOPIC, topic):
+        raise TopicNotAuthorized(f"READ is not allowed on the topic {topic}")
 
 
 def _limit(want: WatchedPartition, remaining: int) -> int:

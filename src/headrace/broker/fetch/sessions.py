@@ -27,7 +27,16 @@ MIN_EVICTION_MS: Final = 120_000
 
 
 class Session(FetchWatcher):
-    __slots__ = ("created_ms", "epoch", "id", "partitions", "size_bytes", "used_ms", "uses_topic_ids")
+    __slots__ = (
+        "created_ms",
+        "epoch",
+        "id",
+        "partitions",
+        "rights_class",
+        "size_bytes",
+        "used_ms",
+        "uses_topic_ids",
+    )
 
     def __init__(self, session_id: int, uses_topic_ids: bool, now_ms: int, as_replica: bool = False) -> None:
         super().__init__(as_replica)
@@ -40,6 +49,8 @@ class Session(FetchWatcher):
         self.partitions: dict[FetchKey, WatchedPartition] = {}
         self.size_bytes = 0
         """What `partitions` take in memory."""
+        self.rights_class = 0
+        """With which rights it was read last; 0 before the first time, when everything is read anyway."""
 
     def want(self, want: WatchedPartition) -> WatchedPartition:
         """Follow a partition, or go on with it from another position: it has its turn now."""
@@ -59,6 +70,13 @@ class Session(FetchWatcher):
         for want in self.partitions.values():
             want.unbind()
             self.dirty[want] = None
+
+    def look_at_all_if_changed(self, rights_class: int) -> None:
+        """Others read now, or ACLs have changed: each partition is told whether it may still be read."""
+        if self.rights_class not in (0, rights_class):
+            for want in self.partitions.values():
+                self.dirty[want] = None
+        self.rights_class = rights_class
 
     def forget(self, key: FetchKey) -> None:
         want = self.partitions.pop(key, None)

@@ -4,7 +4,8 @@ Version 0. The request and its answer travel as they are, headers included, so t
 Only what the controller has to decide is served: nothing else is ever forwarded, and one envelope in another
 would cost a copy of the rest each time. What has no place in an answer of its own (a refusal, a fault) is
 told as the envelope's error: the link is shared by all that is forwarded, so it stays open.
-Not done: the client's principal, which comes with security.
+The request is served with the rights of the client's principal at the client's host, not with those of the
+broker that forwards it: only brokers may send envelopes, and they are believed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from headrace.protocol.headers import LENGTH_SIZE, RequestHeader, frame_response
 from headrace.protocol.message import Message
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from headrace.protocol.messages.envelope_response import EnvelopeResponse
+from headrace.security.forwarded_principal import decode_principal
+from headrace.security.hosts import decode_host
+from headrace.security.principal import ANONYMOUS, Principal
 
 CarryOut = Callable[[Api, bytes, int, Call], Awaitable[Message]]
 
@@ -39,7 +43,9 @@ async def serve(
         frame = memoryview(request.request_data)
         header, at = read_request_header(frame)
         api = _forwarded(apis, header)
-        inner = Call(header.api_version, header.client_id, call.connection)
+        principal, host = _client_of(context, request)
+        rights = context.security.rights_of(principal, host)
+        inner = Call(header.api_version, header.client_id, call.connection, principal, host, rights)
         response = await carry_out(api, request.request_data, at, inner)
         framed = frame_response(response, header.api_version, header.correlation_id)
         return EnvelopeResponse(response_data=framed[LENGTH_SIZE:])
@@ -49,6 +55,16 @@ async def serve(
         source = call.connection.peer_host
         context.runtime.peer_log.error("forwarded request failed", source, error=repr(error), exc_info=error)
         return EnvelopeResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _client_of(context: RequestContext, request: EnvelopeRequest) -> tuple[Principal, str]:
+    try:
+        host = decode_host(request.client_host_address)
+    except ValueError:
+        host = request.client_host_address.decode(errors="replace")
+    if not request.request_principal and not context.security.has_authorizer:
+        return ANONYMOUS, host  # of a broker that is older than principals, while a cluster is upgraded
+    return decode_principal(request.request_principal or b"")[0], host
 
 
 def _forwarded(apis: Mapping[int, Api], header: RequestHeader) -> Api:

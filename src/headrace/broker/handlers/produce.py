@@ -22,6 +22,7 @@ from headrace.broker.produce.appending import (
     count_failure,
     encode,
     known_name,
+    may_write_transactionally,
     must_wait,
     produce,
     refusal,
@@ -34,6 +35,7 @@ from headrace.core.completion import Completion
 from headrace.core.errors import (
     HeadraceError,
     InvalidRecord,
+    TransactionalIdNotAuthorized,
     UnsupportedVersion,
 )
 from headrace.core.ids import TopicPartition
@@ -86,6 +88,7 @@ def serve(
         version,
         acks,
         context.runtime.clock.wall_ms(),
+        connection.rights,
         in_transaction=False,
     )
     if isinstance(outcome, Refused):
@@ -115,6 +118,10 @@ def _serve_many(
     if names_partition_twice(request):
         error = InvalidRecord("a produce request holds exactly one batch for each partition")
         return _refuse_all(context, version, correlation_id, once_each(request), connection, error)
+    rights = connection.rights
+    if rights is not None and not may_write_transactionally(rights, request, frame):
+        denied = TransactionalIdNotAuthorized("WRITE is not allowed on the transactional id")
+        return _refuse_all(context, version, correlation_id, request, connection, denied)
     if request.transactional_id is None:
         return _carry_out(context, version, correlation_id, frame, request, connection, NO_REFUSALS)
     try:
@@ -285,6 +292,7 @@ class _Carrying:
                     version,
                     acks,
                     now_ms,
+                    self._connection.rights,
                     in_transaction=in_transaction,
                 )
                 if isinstance(outcome, Refused):

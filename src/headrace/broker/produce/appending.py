@@ -15,6 +15,7 @@ from headrace.core.errors import (
     InvalidRequiredAcks,
     InvalidTopic,
     NotLeader,
+    TopicNotAuthorized,
     TransactionalIdNotAuthorized,
     UnknownTopicId,
     UnsupportedCompression,
@@ -36,14 +37,17 @@ from headrace.protocol.headers import read_request_header
 from headrace.protocol.produce_codec import (
     FIRST_WITH_LEADER,
     PartitionResult,
+    ProduceRequestView,
     Topic,
     encode_produce_response,
 )
+from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
     from headrace.log.partition_log import AppendResult
     from headrace.replication.partition import Partition
+    from headrace.security.rights import Rights
 
 FIRST_WITH_ZSTD: Final = 7
 ACKS_ALL: Final = -1
@@ -105,6 +109,15 @@ def check_internal(context: RequestContext, topic: str, index: int, frame: memor
         raise InvalidTopic(f"{topic} is written by brokers only")
 
 
+def may_write_transactionally(rights: Rights, request: ProduceRequestView, frame: memoryview) -> bool:
+    """What counts is what the batches say: a request can name any transactional id, or none."""
+    return not any(
+        end - start >= HEADER_SIZE and read_header(frame, start)[5] & TRANSACTIONAL_FLAG
+        for _, partitions in request.topics
+        for _, start, end in partitions
+    ) or rights.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id or "")
+
+
 class Refused(NamedTuple):
     error: HeadraceError
     answer: PartitionResult
@@ -119,6 +132,7 @@ def produce(
     version: int,
     acks: int,
     now_ms: int,
+    rights: Rights | None,
     *,
     in_transaction: bool,
 ) -> tuple[Partition, AppendResult] | Refused:
@@ -127,6 +141,8 @@ def produce(
     try:
         if not name and not isinstance(topic, str):
             raise UnknownTopicId(f"no topic has the id {topic}")
+        if rights is not None and not rights.allows(Operation.WRITE, ResourceType.TOPIC, name):
+            raise TopicNotAuthorized(f"WRITE is not allowed on the topic {name}")
         if name in INTERNAL_TOPICS:
             check_internal(context, name, index, frame)
         return _append(context, name, index, records, version, acks, now_ms, in_transaction=in_transaction)

@@ -25,6 +25,7 @@ from headrace.broker.replicas.truncations import Truncations
 from headrace.broker.requests.in_flight import InFlightRequests
 from headrace.broker.requests.metadata_answers import MetadataAnswers
 from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.security.security import Security
 from headrace.broker.storage.cleaning import Cleaning
 from headrace.broker.storage.disk_space import DiskSpace
 from headrace.broker.storage.flusher import Flusher
@@ -90,5 +91,6 @@ class RequestContext:
     peers: Peers
     answers: MetadataAnswers
     in_flight: InFlightRequests
+    security: Security
     served_versions: Mapping[int, tuple[int, int]]
     """The lowest and the highest version of each API that clients may use."""

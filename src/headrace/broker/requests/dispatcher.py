@@ -139,6 +139,8 @@ class Dispatcher:
             raise NotController("the broker is stopping")
         if api.at_controller and not self._context.controller.is_active:
             return self._forward(header, bytes(frame), connection)
+        if api.internal and not self._context.security.is_broker(connection):
+            raise InvalidRequest(f"{api.key.name} is for brokers, on the listener between them")
         if api.internal and not connection.is_link:
             self._context.peers.hosts.believe(connection)
         call = Call(
@@ -241,7 +243,9 @@ class Dispatcher:
 
         async def relay() -> None:
             try:
-                answer = await self._context.channel.forward(frame, connection.peer_host)
+                answer = await self._context.channel.forward(
+                    frame, connection.principal, connection.peer_host
+                )
             except HeadraceError as error:
                 self._runtime.peer_log.warning(
                     "request not forwarded", connection.peer_host, api=header.api_key, error=str(error)

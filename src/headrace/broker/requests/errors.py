@@ -44,6 +44,7 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.InvalidTransactionTimeout: ErrorCode.INVALID_TRANSACTION_TIMEOUT,
     errors.TransactionalIdNotFound: ErrorCode.TRANSACTIONAL_ID_NOT_FOUND,
     errors.TransactionalIdNotAuthorized: ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+    errors.TopicNotAuthorized: ErrorCode.TOPIC_AUTHORIZATION_FAILED,
     errors.TransactionCoordinatorFenced: ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     errors.TransactionAbortable: ErrorCode.TRANSACTION_ABORTABLE,
     errors.ConcurrentTransactions: ErrorCode.CONCURRENT_TRANSACTIONS,

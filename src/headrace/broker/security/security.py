@@ -1,0 +1,74 @@
+"""Who a connection speaks for, and what it may do: asked by the dispatcher, by handlers and by listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
+from headrace.security.hosts import java_host
+from headrace.security.principal import ANONYMOUS, Principal
+
+if TYPE_CHECKING:
+    from headrace.network.connection import Connection
+    from headrace.security.rights import Authorizer, Rights
+
+
+class Security:
+    def __init__(
+        self,
+        broker_listener: str,
+        *,
+        authorizer: Authorizer | None = None,
+        is_authenticated: bool = False,
+        broker_principals: frozenset[Principal] = frozenset(),
+    ) -> None:
+        """`is_authenticated`: the listener between brokers proves who connects to it."""
+        self._broker_listener = broker_listener
+        self.authorizer = authorizer
+        self._is_authenticated = is_authenticated
+        self._broker_principals = broker_principals
+        """This broker's own, which the others share or are super users beside."""
+        self.authenticate: dict[str, Callable[[Connection], None]] = {}
+        """By the names of the listeners with SASL: begins it on a new connection."""
+
+    @property
+    def has_authorizer(self) -> bool:
+        return self.authorizer is not None
+
+    def rights_of(self, principal: Principal, host: str) -> Rights | None:
+        """None where everybody may do everything."""
+        if self.authorizer is None:
+            return None
+        return self.authorizer.rights_of(str(principal), _as_java_writes(host))
+
+    def on_connected(self, connection: Connection) -> None:
+        """Before the first request of a connection is read."""
+        authenticate = self.authenticate.get(connection.listener)
+        if authenticate is not None:
+            authenticate(connection)
+        else:
+            connection.rights = self.rights_of(connection.principal, connection.peer_host)
+
+    def on_authenticated(self, connection: Connection, principal: Principal) -> None:
+        connection.principal = principal
+        connection.rights = self.rights_of(principal, connection.peer_host)
+
+    def is_broker(self, connection: Connection) -> bool:
+        """Whether the peer may do what only brokers do: fetch as a replica, read the metadata log, forward
+        requests in somebody's name."""
+        if connection.listener != self._broker_listener:
+            return False
+        rights = connection.rights
+        if rights is not None:
+            return rights.allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+        return not self._is_authenticated or (
+            connection.principal != ANONYMOUS and connection.principal in self._broker_principals
+        )
+
+
+def _as_java_writes(host: str) -> str:
+    try:
+        return java_host(host)
+    except ValueError:
+        return host  # not an address: in tests, where networks are simulated

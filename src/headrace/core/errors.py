@@ -21,6 +21,10 @@ class InvalidRequest(ClientError):
     pass
 
 
+class AuthenticationRefused(ClientError):
+    """The peer does not authenticate as it should, and loses its connection."""
+
+
 class TooSlow(ClientError):
     """The peer holds memory that others wait for, and does not get on."""
 

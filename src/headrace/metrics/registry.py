@@ -155,6 +155,20 @@ class SpaceGauges(NamedTuple):
     is_full: bool
 
 
+class AuthenticationMetrics:
+    """Of SASL, as Kafka counts it."""
+
+    __slots__ = ("expired", "failed", "failed_again", "reauthenticated", "succeeded")
+
+    def __init__(self) -> None:
+        self.succeeded = 0
+        self.failed = 0
+        self.reauthenticated = 0
+        self.failed_again = 0
+        self.expired = 0
+        """Connections that were closed because their session was over."""
+
+
 class BrokerMetrics:
     """All that one broker counts."""
 
@@ -165,6 +179,7 @@ class BrokerMetrics:
         "_request_times",
         "_requests",
         "_topics",
+        "authentication",
         "cleaner",
         "coordinators",
         "log_flushes",
@@ -182,6 +197,7 @@ class BrokerMetrics:
     def __init__(self) -> None:
         self._topics: dict[str, TopicMetrics] = {}
         self._departed = TopicMetrics()
+        self.authentication = AuthenticationMetrics()
         self._requests: dict[tuple[str, int], RequestMetrics] = {}
         self._request_times: dict[str, LatencyHistogram] = {}
         self._request_errors: dict[str, dict[str, int]] = {}

@@ -17,17 +17,27 @@ _IMPLIED: Final = {
 }
 
 
-def operations_named(rule: AclRule) -> int:
-    """The operation that the rule names. ALL names each of them."""
-    return ALL_OPERATIONS if rule.operation == Operation.ALL else 1 << rule.operation
+def operations_named(operation: Operation) -> int:
+    """ALL names each of them."""
+    return ALL_OPERATIONS if operation == Operation.ALL else 1 << operation
+
+
+def operations_allowed(operation: Operation) -> int:
+    """With what an ALLOW of the operation implies."""
+    bits = operations_named(operation)
+    return bits | 1 << _IMPLIED[operation] if operation in _IMPLIED else bits
 
 
 def operations_decided(rule: AclRule) -> int:
-    """What the rule allows or denies. Only an ALLOW implies further operations: DENY READ leaves DESCRIBE."""
-    bits = operations_named(rule)
-    if rule.permission == Permission.ALLOW and rule.operation in _IMPLIED:
-        bits |= 1 << _IMPLIED[rule.operation]
-    return bits
+    """What the rule allows or denies. A DENY implies nothing: DENY READ leaves DESCRIBE."""
+    if rule.permission == Permission.ALLOW:
+        return operations_allowed(rule.operation)
+    return operations_named(rule.operation)
+
+
+def narrowest_pattern(name: str) -> PatternType:
+    """The pattern of a rule about one resource. A literal `*` would be about all of them."""
+    return PatternType.PREFIXED if name == WILDCARD else PatternType.LITERAL
 
 
 def is_wild(rule: AclRule) -> bool:
@@ -55,7 +65,3 @@ def covers_resources(wide: AclRule, narrow: AclRule) -> bool:
 def covers_clients(wide: AclRule, narrow: AclRule) -> bool:
     """Every principal and host that the narrow rule is about, the wide one is about too."""
     return wide.principal in (narrow.principal, EVERYONE) and wide.host in (narrow.host, WILDCARD)
-
-
-def is_for_client(rule: AclRule, principal: str, host: str) -> bool:
-    return rule.principal in (principal, EVERYONE) and rule.host in (host, WILDCARD)

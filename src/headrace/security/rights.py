@@ -147,8 +147,7 @@ class Rights:
         return bool(mask >> operation & 1) or self._deny(operation, resource_type, name)
 
     def allows_any(self, *wanted: Wanted) -> bool:
-        """Whether one of these is allowed, say CREATE on the cluster or on the topic. If none is, reports the
-        last.
+        """Whether one of these is allowed, say CREATE on the cluster or on the topic. Else reports the last.
 
         Two questions with `or` would report the first although the second is allowed, and shadow mode would
         not ask the second at all.

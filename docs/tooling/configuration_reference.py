@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.config.broker import BROKER_PROPERTIES
+from headrace.config.broker_properties.authentication import AuthenticationProperties
+from headrace.config.broker_properties.authorization import AuthorizationProperties
 from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
@@ -17,6 +19,7 @@ from headrace.config.broker_properties.internal_topics import InternalTopicPrope
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
+from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
@@ -38,6 +41,9 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("Offsets of groups", OffsetProperties),
     ("Transactions", TransactionProperties),
     ("Internal topics", InternalTopicProperties),
+    ("TLS", TlsListenerProperties),
+    ("Authentication", AuthenticationProperties),
+    ("Authorization", AuthorizationProperties),
 )
 
 INTRODUCTION = """\
@@ -48,8 +54,11 @@ This page is written from the declarations in `headrace/config` by
 
 A broker reads a file in the syntax of Java's properties, under Kafka's own names. Most files that were
 written for Kafka can be used as they are: an unknown name is reported, with the nearest known one, and
-ignored. A wrong value stops the start and says which property it is. So does a property that asks for
-protection which is not there: authentication, authorization, encryption.
+ignored. A wrong value stops the start and says which property it is. So does a property of protection that
+is unknown, names a class to load, or asks for what is not there: a broker that passed over it would be less
+protected than its file says. Those that begin with `ssl.` or `sasl.` may stand under
+`listener.name.<name>.`, with the listener's name in small letters, and count for that listener alone;
+`sasl.jaas.config` stands under `listener.name.<name>.<mechanism>.`
 
 **Where a topic's value comes from**, strongest first: the topic itself, this broker at run time, all
 brokers at run time, the broker's file, the default. Times in several units (`log.retention.ms`,
@@ -65,10 +74,14 @@ brokers at run time, the broker's file, the default. Times in several units (`lo
   it lies in `/tmp`.
 - Where Kafka sets no bound and nonsense would follow, such as a replication factor of 0, there is one.
 - `zookeeper.session.timeout.ms` is 6 s; in Kafka 3.9 it was 18 s.
+- A listener that asks clients for certificates needs a trust store of its own; Java's is not taken instead.
+- `PLAIN` needs TLS, unless it is set under the prefix of a SASL_PLAINTEXT listener.
+- `super.users` without `authorizer.class.name` stops the start.
 
 **Where DescribeConfigs and AlterConfigs differ from Apache Kafka 4.3.1**, found by asking both the same:
 
-- `listeners` and `listener.security.protocol.map` cannot change while the broker runs.
+- `listeners`, `listener.security.protocol.map`, `ssl.*` and `sasl.*` cannot change while the broker runs. A
+  certificate that is replaced in its file is taken within ten seconds, or at once after SIGHUP.
 - `log.retention.ms=0` is refused for all brokers, not only for one.
 - `log.cleaner.threads` may rise by any amount; Kafka refuses more than double at once.
 - `min.insync.replicas` of all brokers is written down by a cluster's first controller, from its file; Kafka
@@ -161,7 +174,7 @@ def _absent() -> str:
         "\n## What Kafka has and this broker does not know\n\n"
         f"Of the broker properties above, {later} are for later. Apache Kafka 4.3.1 lists these as well when "
         "a broker is described; here they are unknown names, reported and ignored in a file, except that "
-        "those which ask for protection stop the start:\n\n" + "\n".join(lines) + "\n"
+        "those of protection stop the start:\n\n" + "\n".join(lines) + "\n"
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, Self
 
 from headrace.config import listeners as addresses
+from headrace.config.broker_properties.authentication import AuthenticationProperties
+from headrace.config.broker_properties.authorization import AuthorizationProperties
 from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
@@ -17,12 +19,19 @@ from headrace.config.broker_properties.memory import MemoryProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
+from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.consumer_group_bounds import check_consumer_groups
 from headrace.config.kraft_file import check_quorum
+from headrace.config.listener_security import (
+    ListenerSecurity,
+    listener_security,
+    require_known_listeners,
+)
 from headrace.config.listeners import Listener
 from headrace.config.property import Property, Status, UpdateMode
-from headrace.config.protection import require_no_protection
+from headrace.config.protection import require_known_protection, scope_of
+from headrace.config.security_checks import check_protection, exposure
 from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
 from headrace.core.errors import ConfigError
 
@@ -39,6 +48,9 @@ _GROUPS: tuple[type, ...] = (
     ConsumerGroupProperties,
     OffsetProperties,
     TransactionProperties,
+    TlsListenerProperties,
+    AuthenticationProperties,
+    AuthorizationProperties,
 )
 
 BROKER_PROPERTIES: dict[str, Property[object]] = {
@@ -66,6 +78,9 @@ class BrokerConfig(
     ConsumerGroupProperties,
     OffsetProperties,
     TransactionProperties,
+    TlsListenerProperties,
+    AuthenticationProperties,
+    AuthorizationProperties,
 ):
     """Values as attributes (`config.log_segment_bytes`) and by name (`config["log.segment.bytes"]`).
 
@@ -78,6 +93,8 @@ class BrokerConfig(
     """What clients are told. A port of 0 stands for the port that was bound under the same name."""
     inter_broker_listener: Listener
     """What other brokers are told to use: one of advertised."""
+    listener_security: dict[str, ListenerSecurity]
+    """Of each bound listener, by its name."""
     zookeeper: ZooKeeperAddress | None
     """zookeeper.connect; None for a broker that is a cluster of its own."""
     data_directories: tuple[str, ...]
@@ -91,7 +108,7 @@ class BrokerConfig(
     @classmethod
     def parse(cls, mapping: Mapping[str, str]) -> Self:
         """ConfigError names the property and says what to do."""
-        require_no_protection(mapping)
+        require_known_protection(mapping, BROKER_PROPERTIES)
         warnings: list[str] = []
         given = _under_current_names(mapping, warnings)
         values: dict[str, Any] = {}
@@ -108,13 +125,15 @@ class BrokerConfig(
         config.__dict__.update(values, given=given)
         config.__dict__.update(_identity(config))
         config.__dict__.update(_addresses(config))
+        config.__dict__["listener_security"] = _security(config, mapping)
         config.__dict__["inter_broker_listener"] = _inter_broker_listener(config)
         config.__dict__["zookeeper"] = parse_zookeeper_connect(config.zookeeper_connect)
         if config.zookeeper is None:
             warnings.extend(_quorum(config, mapping))
         config.__dict__.update(_directories(config, warnings))
         _check_together(config)
-        warnings.extend(_exposure(config))
+        check_protection(config)
+        warnings.extend(exposure(config))
         config.__dict__["warnings"] = tuple(warnings)
         return config
 
@@ -137,6 +156,9 @@ class BrokerConfig(
                     continue
         return changed
 
+    def security_of(self, listener: str) -> ListenerSecurity:
+        return self.listener_security[listener]
+
     def __getitem__(self, name: str) -> Any:
         return self.__dict__[BROKER_PROPERTIES[ALIASES.get(name, name)].attribute]
 
@@ -149,6 +171,8 @@ def _under_current_names(mapping: Mapping[str, str], warnings: list[str]) -> dic
     for name, text in mapping.items():
         current = ALIASES.get(name, name)
         if current not in BROKER_PROPERTIES:
+            if scope_of(name) is not None:
+                continue  # of one listener, and read with it
             warnings.append(f"unknown property {name} is ignored{_hint(name)}")
         elif current != name and current in mapping:
             warnings.append(f"{name} is another name of {current}, which is also set and counts")
@@ -219,8 +243,23 @@ def _addresses(config: BrokerConfig) -> dict[str, Any]:
     }
 
 
+def _security(config: BrokerConfig, mapping: Mapping[str, str]) -> dict[str, ListenerSecurity]:
+    require_known_listeners(mapping, config.bound_listeners, set(config.controller_listener_names))
+    return {listener.name: listener_security(listener, mapping) for listener in config.bound_listeners}
+
+
 def _inter_broker_listener(config: BrokerConfig) -> Listener:
     wanted = config.inter_broker_listener_name
+    if "security.inter.broker.protocol" in config.given:
+        if wanted is not None:
+            raise ConfigError(
+                "inter.broker.listener.name and security.inter.broker.protocol are both set: remove one"
+            )
+        protocol = config.security_inter_broker_protocol
+        for listener in config.advertised:
+            if listener.protocol == protocol:
+                return listener
+        raise ConfigError(f"security.inter.broker.protocol={protocol}: no listener speaks it")
     if wanted is None:
         return config.advertised[0]
     for listener in config.advertised:
@@ -283,11 +322,3 @@ def _check_together(config: BrokerConfig) -> None:
     complaint = check_consumer_groups(config)
     if complaint is not None:
         raise ConfigError(complaint)
-
-
-def _exposure(config: BrokerConfig) -> list[str]:
-    return [
-        f"{listener} is reachable from outside, without encryption or authentication"
-        for listener in config.bound_listeners
-        if not listener.is_loopback
-    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.config.property import Property
+from headrace.config.secret import Secret
 from headrace.config.values import ConfigType
 
 
@@ -50,3 +51,7 @@ def names(name: str, default: tuple[str, ...], prose: str, **rest: Any) -> Prope
 
 def optional_names(name: str, prose: str, **rest: Any) -> Property[tuple[str, ...] | None]:
     return Property(name, ConfigType.LIST, None, prose, **rest)
+
+
+def optional_secret(name: str, prose: str, **rest: Any) -> Property[Secret | None]:
+    return Property(name, ConfigType.PASSWORD, None, prose, **rest)

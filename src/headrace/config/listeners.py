@@ -1,7 +1,7 @@
 """Addresses: what the broker binds, and what it tells clients.
 
-Stricter than Kafka on purpose: an empty host means the loopback address. A broker without authentication
-is reachable from outside only where somebody wrote the address down.
+Stricter than Kafka on purpose: an empty host means the loopback address. A broker is reachable from outside
+only where somebody wrote the address down.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from headrace.core.errors import ConfigError
 LOOPBACK = "127.0.0.1"
 ANY_ADDRESS = ("0.0.0.0", "::")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+"""In the order of Kafka's numbers."""
 
 _ADDRESS = re.compile(r"([A-Za-z0-9_.-]+)://(\[[^\]]*\]|[^:/\[\]]*):(-?[0-9]{1,5})")
 _HOST_PORT = re.compile(r"(\[[^\]]*\]|[^:/\[\]]*):([0-9]{1,5})")
@@ -28,6 +29,10 @@ class Listener(NamedTuple):
     @property
     def is_loopback(self) -> bool:
         return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    @property
+    def protocol_id(self) -> int:
+        return PROTOCOLS.index(self.protocol)
 
     @property
     def is_any_address(self) -> bool:
@@ -73,13 +78,8 @@ def _parse_listener(property_name: str, item: str, protocols: dict[str, str]) ->
     protocol = protocols.get(name)
     if protocol is None:
         raise ConfigError(
-            f"{property_name}: the listener {name} has no protocol; add {name}:PLAINTEXT to "
+            f"{property_name}: the listener {name} has no protocol; add {name}:SSL, or another, to "
             "listener.security.protocol.map"
-        )
-    if protocol != "PLAINTEXT":
-        raise ConfigError(
-            f"{property_name}: {item!r} needs {protocol}, which is not served yet; use PLAINTEXT on an "
-            "address that only trusted clients reach"
         )
     return Listener(name, protocol, _host(match[2]), _port(property_name, match[3]))
 

@@ -1,55 +1,96 @@
 """Properties that ask for protection: who may connect, what they may do, what others can overhear.
 
-Headrace has none of it yet. A broker that passed over such a property would serve everybody, and its operator
-would believe otherwise. So it does not start.
+A broker that passed over such a property would serve everybody, and its operator would believe otherwise. So
+one that is unknown, that names a class to load, or that asks for what is not there yet stops the start.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
+from headrace.config.broker_properties.authentication import MECHANISMS
 from headrace.core.errors import ConfigError
 
-
-def _is_given(text: str) -> bool:
-    return bool(text)
-
-
-def _is_on(text: str) -> bool:
-    return text.lower() == "true"
-
-
-_ASKING: Final[tuple[tuple[str, Callable[[str], bool]], ...]] = (
-    (r"authorizer\.class\.name", _is_given),
-    (r"super\.users", _is_given),
-    (r"security\.inter\.broker\.protocol", lambda text: text.upper() not in ("", "PLAINTEXT")),
-    (r"ssl\.client\.auth", lambda text: text.lower() not in ("", "none")),
-    (r"ssl\.(keystore|truststore)\.(location|key|certificate\.chain|certificates|password)", _is_given),
-    (r"ssl\.key\.password", _is_given),
-    (r"sasl\.enabled\.mechanisms", _is_given),
-    (r"sasl\.mechanism(\.inter\.broker|\.controller)\.protocol", _is_given),
-    (r"([a-z0-9-]+\.)?sasl\.jaas\.config", _is_given),
-    (r"([a-z0-9-]+\.)?sasl\.(server|login)\.callback\.handler\.class", _is_given),
-    (r"delegation\.token\.(secret|master)\.key", _is_given),
-    (r"zookeeper\.(set\.acl|ssl\.client\.enable)", _is_on),
+JAAS: Final = "sasl.jaas.config"
+PER_MECHANISM: Final = (JAAS, "connections.max.reauth.ms")
+"""May stand under the prefix of a mechanism."""
+DEFAULT_PRINCIPAL_BUILDER: Final = (
+    "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
-"""What a property's name looks like, without the prefix of one listener, and which values ask."""
-_OF_ONE_LISTENER: Final = re.compile(r"listener\.name\.[^.]+\.")
+
+_MECHANISM: Final = "|".join((*(each.lower() for each in MECHANISMS), "gssapi", "oauthbearer"))
+_SCOPED: Final = re.compile(
+    r"(?:listener\.name\.(?P<listener>.+?)\.)?"
+    rf"(?:(?P<mechanism>{_MECHANISM})\.)?"
+    r"(?P<name>(?:ssl|sasl|security)\..+|connections\.max\.reauth\.ms|principal\.builder\.class"
+    r"|authorizer\..+|super\.users|allow\.everyone\..+|headrace\.authorizer\..+)"
+)
+_NOT_YET: Final = re.compile(
+    r"delegation\.token\.(secret|master)\.key|zookeeper\.(set\.acl|ssl\..+|clientCnxnSocket)"
+)
+_ONLY_JAVAS: Final = (
+    "ssl.provider",
+    "ssl.keymanager.algorithm",
+    "ssl.trustmanager.algorithm",
+    "ssl.secure.random.implementation",
+)
 
 
-def require_no_protection(mapping: Mapping[str, str]) -> None:
-    """Raises ConfigError with the names of all properties that ask for it."""
-    asking = sorted(name for name, text in mapping.items() if _asks(name, text.strip()))
-    if asking:
+class Scoped(NamedTuple):
+    """A property's name, taken apart. `listener` and `mechanism` are in small letters, as Kafka has them."""
+
+    listener: str | None
+    mechanism: str | None
+    name: str
+
+
+def scope_of(full_name: str) -> Scoped | None:
+    """None for a property that has nothing to do with protection."""
+    found = _SCOPED.fullmatch(full_name)
+    if found is not None:
+        return Scoped(found["listener"], found["mechanism"], found["name"])
+    return Scoped(None, None, full_name) if full_name.endswith(".jaas.config") else None
+
+
+def require_known_protection(mapping: Mapping[str, str], known: Collection[str]) -> None:
+    """Raises ConfigError with every property that is not understood."""
+    complaints = []
+    for full_name, text in sorted(mapping.items()):
+        if not text.strip():
+            continue  # it asks for nothing
+        if _NOT_YET.fullmatch(full_name) and text.strip().lower() != "false":
+            complaints.append(f"{full_name}: this protection is not there yet")
+        scoped = scope_of(full_name)
+        complaint = None if scoped is None else _complaint(scoped, text.strip(), known)
+        if complaint is not None:
+            complaints.append(f"{full_name}: {complaint}")
+    if complaints:
         raise ConfigError(
-            f"{', '.join(asking)}: authentication, authorization and encryption are not there yet, and"
-            " without them everybody who reaches the listeners may do everything; remove these properties if"
-            " only trusted clients can reach them, else do not start this broker"
+            f"{'; '.join(complaints)}. A broker that ignored them would be less protected than its file says:"
+            " correct or remove them"
         )
 
 
-def _asks(name: str, text: str) -> bool:
-    bare = _OF_ONE_LISTENER.sub("", name, count=1)
-    return any(re.fullmatch(pattern, bare) is not None and asks(text) for pattern, asks in _ASKING)
+def _complaint(scoped: Scoped, text: str, known: Collection[str]) -> str | None:
+    name = scoped.name
+    if name == "principal.builder.class" and text == DEFAULT_PRINCIPAL_BUILDER:
+        return None
+    if name.endswith(".class") or name == "security.providers":
+        return "no class is loaded here"
+    if name in _ONLY_JAVAS:
+        return "only Java has this"
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        return f"unknown property{f', did you mean {near[0]}?' if near else ''}"
+    if name == JAAS and scoped.mechanism is None:
+        return "it needs the mechanism before it, as in listener.name.<name>.plain.sasl.jaas.config"
+    if scoped.mechanism is not None and name not in PER_MECHANISM:
+        return f"it does not differ by mechanism: remove {scoped.mechanism}"
+    if scoped.mechanism is not None and scoped.mechanism.upper() not in MECHANISMS:
+        return f"{scoped.mechanism.upper()} is not there yet; use {', '.join(MECHANISMS)}"
+    if scoped.listener is not None and not name.startswith(("ssl.", "sasl.", "connections.")):
+        return "it does not differ by listener"
+    return None

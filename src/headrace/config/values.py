@@ -9,7 +9,9 @@ from __future__ import annotations
 import enum
 import re
 
-ConfigValue = bool | int | float | str | tuple[str, ...] | None
+from headrace.config.secret import Secret
+
+ConfigValue = bool | int | float | str | tuple[str, ...] | Secret | None
 
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
@@ -36,7 +38,7 @@ class ConfigType(enum.IntEnum):
 _WIDTHS = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 
 
-def parse_value(type: ConfigType, text: str) -> bool | int | float | str | tuple[str, ...]:
+def parse_value(type: ConfigType, text: str) -> bool | int | float | str | tuple[str, ...] | Secret:
     """ValueError says what was expected, without the name of the property."""
     text = text.strip()
     if type in _WIDTHS:
@@ -52,7 +54,7 @@ def parse_value(type: ConfigType, text: str) -> bool | int | float | str | tuple
         return float(text)
     if type is ConfigType.LIST:
         return tuple(item.strip() for item in text.split(",")) if text else ()
-    return text
+    return Secret(text) if type is ConfigType.PASSWORD else text
 
 
 def _whole_number(text: str, bits: int) -> int:

@@ -26,7 +26,7 @@ class NetworkProperties:
     listener_security_protocol_map = text(
         "listener.security.protocol.map",
         "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT",
-        "The protocol behind each listener name, NAME:PROTOCOL. Only PLAINTEXT is served so far.",
+        "The protocol behind each listener name, NAME:PROTOCOL: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.",
     )
     controller_listener_names = names(
         "controller.listener.names",

@@ -1,0 +1,58 @@
+"""Rules over several properties of protection, and what the operator is told of its absence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.config.listener_security import ListenerSecurity
+from headrace.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from headrace.config.broker import BrokerConfig
+
+
+def check_protection(config: BrokerConfig) -> None:
+    """Raises ConfigError."""
+    if config.super_users and not config.authorizer_class_name:
+        raise ConfigError(
+            "super.users is set and authorizer.class.name is not, so that everybody may do everything; set"
+            " the second, or remove the first"
+        )
+    security = config.security_of(config.inter_broker_listener.name)
+    if security.has_sasl and config.zookeeper is not None:
+        _check_between_brokers(security, config.sasl_mechanism_inter_broker_protocol)
+
+
+def _check_between_brokers(security: ListenerSecurity, mechanism: str | None) -> None:
+    if mechanism is None:
+        raise ConfigError(
+            f"brokers use the listener {security.listener} among themselves, which speaks"
+            f" {security.protocol}: set sasl.mechanism.inter.broker.protocol, or give them an SSL listener of"
+            " their own"
+        )
+    if mechanism not in security.jaas:
+        raise ConfigError(
+            f"sasl.mechanism.inter.broker.protocol={mechanism}: the listener {security.listener} does not"
+            f" have it, or brokers have no user there; set listener.name.{security.listener.lower()}."
+            f"{mechanism.lower()}.sasl.jaas.config with username and password"
+        )
+
+
+def exposure(config: BrokerConfig) -> list[str]:
+    """What is reachable from outside and lacks a part of the protection, and what protects nothing."""
+    warnings = [
+        f"{listener} is reachable from outside, without {lacking}"
+        for listener in config.bound_listeners
+        if not listener.is_loopback and (lacking := _lacking(config.security_of(listener.name)))
+    ]
+    all_security = config.listener_security.values()
+    if "ssl.keystore.location" in config.given and all(each.tls is None for each in all_security):
+        warnings.append("ssl.keystore.location is set, and no listener speaks TLS: see listeners")
+    if config.sasl_enabled_mechanisms and not any(each.has_sasl for each in all_security):
+        warnings.append("sasl.enabled.mechanisms is set, and no listener speaks SASL: see listeners")
+    return warnings
+
+
+def _lacking(security: ListenerSecurity) -> str:
+    lacking = [] if security.tls is not None else ["encryption"]
+    return " or ".join(lacking if security.is_authenticated else [*lacking, "authentication"])

@@ -1,4 +1,5 @@
-"""What a commit touched, so that a broker looks only at that. It holds no values: read the image."""
+"""What a commit touched, so that a broker looks only at that. It holds no values but those that the image has
+no longer: read the image."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from headrace.controller.image import ConfigResource
+from headrace.controller.quota_image import QuotaEntity
+from headrace.security.acl import AclRule
 
 
 class RemovedTopic(NamedTuple):
@@ -14,8 +17,15 @@ class RemovedTopic(NamedTuple):
     partition_count: int
 
 
+class AclChange(NamedTuple):
+    rule: AclRule
+    added: bool
+    """False: it was removed."""
+
+
 class MetadataDelta:
     __slots__ = (
+        "acls",
         "brokers",
         "configs",
         "created_topics",
@@ -23,7 +33,10 @@ class MetadataDelta:
         "features",
         "partitions",
         "producer_ids",
+        "quotas",
         "removed_topics",
+        "scram_users",
+        "tokens",
     )
 
     def __init__(self) -> None:
@@ -37,6 +50,11 @@ class MetadataDelta:
         self.brokers: set[int] = set()
         self.features: set[str] = set()
         self.producer_ids = False
+        # In the order in which they were committed: a rule may come and go in one batch.
+        self.acls: list[AclChange] = []
+        self.scram_users: set[str] = set()
+        self.quotas: set[QuotaEntity] = set()
+        self.tokens: set[str] = set()
 
     def touch(self, topic_id: UUID, partition: int) -> None:
         touched = self.partitions.get(topic_id)
@@ -59,4 +77,8 @@ class MetadataDelta:
             or self.brokers
             or self.features
             or self.producer_ids
+            or self.acls
+            or self.scram_users
+            or self.quotas
+            or self.tokens
         )

@@ -11,6 +11,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
+from headrace.controller.acl_image import AclTable
+from headrace.controller.quota_image import QuotaTable
+from headrace.controller.scram_image import ScramTable
+from headrace.controller.token_image import TokenTable
 from headrace.controller.topic_image import DirectoryTable, TopicImage
 from headrace.core.ids import BrokerEpoch, BrokerId
 
@@ -70,10 +74,14 @@ class MetadataImage:
         "_colliding",
         "_configs",
         "_features",
+        "acls",
         "brokers",
         "directory_table",
         "next_producer_id",
         "partition_count",
+        "quotas",
+        "scram",
+        "tokens",
         "topics_by_id",
         "topics_by_name",
     )
@@ -88,6 +96,10 @@ class MetadataImage:
         self.next_producer_id = 0
         # The sum of all topics' lengths.
         self.partition_count = 0
+        self.acls = AclTable()
+        self.scram = ScramTable()
+        self.quotas = QuotaTable()
+        self.tokens = TokenTable()
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._features: dict[str, int] = {}
         # Topics whose names differ only by '.' and '_', under the name with '_' for both.

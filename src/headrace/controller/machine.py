@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from headrace.controller import (
+    acls,
     brokers,
     configs,
     directories,
@@ -19,8 +20,11 @@ from headrace.controller import (
     isr_changes,
     minimum_isr,
     producer_ids,
+    quotas,
     reassignments,
+    scram,
     shutdown,
+    tokens,
     topics,
 )
 from headrace.controller.brokers import BrokerDescription
@@ -50,10 +54,23 @@ from headrace.controller.operations import (
 from headrace.controller.policy import ReplicationPolicy
 from headrace.controller.replay import Replayer
 from headrace.controller.safeguards import ALL_ON, ControllerSafeguards
+from headrace.controller.security_operations import (
+    AlteredQuota,
+    AlteredScramUser,
+    CreatedAcl,
+    NewToken,
+    QuotaAlteration,
+    ScramDeletion,
+    ScramUpsertion,
+    TokenLifetimes,
+)
+from headrace.controller.token_image import DelegationToken
 from headrace.controller.topics import TopicDefaults
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports import Random
 from headrace.protocol.message import Message
+from headrace.security.acl import AclRule
+from headrace.security.principal import Principal
 
 
 class ControllerMachine:
@@ -180,6 +197,36 @@ class ControllerMachine:
         self, asked: Sequence[tuple[str, Sequence[int]]] | None
     ) -> list[OngoingReassignment]:
         return reassignments.list_reassignments(self._policy, asked)
+
+    # --- security -------------------------------------------------------------------------------------------
+
+    def create_acls(self, rules: Sequence[AclRule]) -> Result[list[CreatedAcl]]:
+        return acls.create_acls(self.image, rules, random=self._random)
+
+    def delete_acls(self, acl_ids: Iterable[UUID]) -> Result[frozenset[UUID]]:
+        return acls.delete_acls(self.image, acl_ids)
+
+    def alter_scram_credentials(
+        self, deletions: Sequence[ScramDeletion], upsertions: Sequence[ScramUpsertion]
+    ) -> Result[list[AlteredScramUser]]:
+        return scram.alter_credentials(self.image, deletions, upsertions)
+
+    def alter_client_quotas(self, alterations: Sequence[QuotaAlteration]) -> Result[list[AlteredQuota]]:
+        return quotas.alter_client_quotas(self.image, alterations)
+
+    def create_token(self, new: NewToken, lifetimes: TokenLifetimes, now_ms: int) -> Result[DelegationToken]:
+        return tokens.create_token(self.image, new, lifetimes, now_ms=now_ms, random=self._random)
+
+    def renew_token(
+        self, token_id: str | None, by: Principal, period_ms: int, lifetimes: TokenLifetimes, now_ms: int
+    ) -> Result[int]:
+        return tokens.renew_token(self.image, token_id, by, period_ms, lifetimes, now_ms=now_ms)
+
+    def expire_token(self, token_id: str | None, by: Principal, period_ms: int, now_ms: int) -> Result[int]:
+        return tokens.expire_token(self.image, token_id, by, period_ms, now_ms=now_ms)
+
+    def remove_expired_tokens(self, now_ms: int) -> Result[int]:
+        return tokens.remove_expired(self.image, now_ms=now_ms)
 
     # --- the cluster ----------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from uuid import UUID
 from headrace.controller.delta import MetadataDelta, RemovedTopic
 from headrace.controller.image import BrokerRegistration, ConfigResource, Endpoint, MetadataImage
 from headrace.controller.registration_states import FENCED, STOPPING, UNFENCED
+from headrace.controller.security_replay import SECURITY_APPLIERS
 from headrace.controller.topic_image import (
     KEEP_LEADER,
     UNASSIGNED_DIRECTORY,
@@ -278,6 +279,7 @@ _APPLIERS: dict[type[Message], Callable[[MetadataImage, Any, MetadataDelta], Non
     ProducerIdsRecord: _apply_producer_ids,
     FeatureLevelRecord: _apply_feature,
     NoOpRecord: _apply_nothing,
+    **SECURITY_APPLIERS,
 }
 
 KNOWN_RECORDS: tuple[type[Message], ...] = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from headrace.controller.image import METADATA_VERSION, BrokerRegistration, MetadataImage
+from headrace.controller.security_records import security_records
 from headrace.controller.topic_image import TopicImage
 from headrace.protocol.message import Message
 from headrace.protocol.stored.config_record import ConfigRecord
@@ -40,6 +41,7 @@ def records_of(image: MetadataImage) -> Iterator[Message]:
             )
     if image.next_producer_id:
         yield ProducerIdsRecord(broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id)
+    yield from security_records(image)
 
 
 def _registration(broker: BrokerRegistration) -> RegisterBrokerRecord:

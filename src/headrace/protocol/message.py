@@ -15,6 +15,11 @@ OMITTED: Final[Any] = object()
 """Default of arguments whose true default is a new list or structure, and which may be None."""
 
 
+SECRETS: Final = frozenset({"auth_bytes", "hmac", "salted_password", "server_key", "stored_key"})
+"""Fields that nobody may read in a log or a traceback: with each of them somebody could log in, or find out
+with what."""
+
+
 class Structure:
     """Plain fields in slots; equal if of the same class and all fields are equal."""
 
@@ -29,7 +34,10 @@ class Structure:
     __hash__ = None  # type: ignore[assignment]  # how Python spells "unhashable"; typeshed disagrees
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        fields = ", ".join(
+            f"{name}={'(hidden)' if name in SECRETS else repr(getattr(self, name))}"
+            for name in self.__slots__
+        )
         return f"{self.__class__.__name__}({fields})"
 
     @classmethod

@@ -14,7 +14,6 @@ from headrace.core.ids import BrokerId
 from headrace.protocol.message import Message
 from headrace.protocol.stored.abort_transaction_record import AbortTransactionRecord
 from headrace.protocol.stored.begin_transaction_record import BeginTransactionRecord
-from headrace.protocol.stored.client_quota_record import ClientQuotaRecord
 from headrace.protocol.stored.end_transaction_record import EndTransactionRecord
 from headrace.protocol.stored.no_op_record import NoOpRecord
 from headrace.protocol.stored.partition_change_record import PartitionChangeRecord
@@ -22,6 +21,7 @@ from headrace.protocol.stored.partition_record import PartitionRecord
 from headrace.protocol.stored.remove_topic_record import RemoveTopicRecord
 from headrace.protocol.stored.topic_record import TopicRecord
 from headrace.protocol.stored.unregister_broker_record import UnregisterBrokerRecord
+from headrace.protocol.stored.zk_migration_state_record import ZkMigrationStateRecord
 from tests.unit.controller.cluster import Cluster, said
 
 ID = UUID(int=77)
@@ -72,7 +72,7 @@ def test_replicas_without_directories_have_none_assigned() -> None:
         [TopicRecord(name="t", topic_id=ID), PartitionChangeRecord(partition_id=0, topic_id=ID)],
         [EndTransactionRecord()],
         [BeginTransactionRecord(), BeginTransactionRecord()],
-        [ClientQuotaRecord()],
+        [ZkMigrationStateRecord()],
     ],
     ids=lambda records: "+".join(type(record).__name__ for record in records),
 )

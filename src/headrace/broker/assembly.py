@@ -48,7 +48,7 @@ from headrace.broker.requests.listening import bind, follow_config, make_network
 from headrace.broker.requests.metadata_answers import MetadataAnswers
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.security.security import Security
+from headrace.broker.security.assembling import guard_connections, make_security, tell_sessions
 from headrace.broker.storage.cleaning import Cleaning
 from headrace.broker.storage.disk_space import DiskSpace
 from headrace.broker.storage.flusher import Flusher
@@ -128,7 +128,7 @@ class _Assembly:
     def take_place_in_cluster(self) -> None:
         runtime, metadata, coordination = self.runtime, self.metadata, self.coordination
         self.in_flight = InFlightRequests()
-        self.security = Security(runtime.config.inter_broker_listener.name)
+        self.security, self.acls = make_security(runtime, metadata)
         self.answers = MetadataAnswers(runtime, metadata)
         self.suspicions = SuspectBrokers(runtime, metadata)
         self.recently_fenced = RecentlyFencedBrokers(runtime, metadata, self.answers.forget)
@@ -277,6 +277,8 @@ class _Assembly:
             },
         )
         self.dispatcher = Dispatcher(self.context, BY_KEY, GUARDS)
+        guard_connections(runtime, self.metadata, self.network, self.security, self.dispatcher)
+        tell_sessions(self.acls, self.context.fetches.sessions)
         fetches, produces = self.context.fetches.purgatory, self.context.produces.purgatory
         runtime.memory.count_held_by(partial(held_bytes, self.coordinators, fetches, produces))
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.security import Security
+from headrace.config.listener_security import ListenerSecurity
 from headrace.core.errors import AuthenticationRefused
 from headrace.network.connection import Connection, FrameHandler
 from headrace.network.response import DelayedResponse, Parts, Response
@@ -45,17 +46,21 @@ class SaslListener:
         security: Security,
         dispatcher: FrameHandler,
         mechanisms: Mapping[str, Callable[[], Exchange]],
+        properties: ListenerSecurity,
     ) -> None:
         self.runtime = runtime
         self.security = security
         self.dispatcher = dispatcher
         self.mechanisms = mechanisms
+        self._max_receive_bytes = properties.max_receive_bytes
+        # Mechanisms may differ in it. A session begins before its mechanism is known: the strictest counts.
+        self._reauth_ms = min((each for each in properties.reauth_ms.values() if each > 0), default=0)
 
     def begin(self, connection: Connection) -> None:
         config = self.runtime.config
-        session = SaslSession(self.mechanisms, reauth_ms=config.connections_max_reauth_ms)
+        session = SaslSession(self.mechanisms, reauth_ms=self._reauth_ms)
         connection.handler = Authentication(self, session, connection.max_frame_bytes)
-        connection.max_frame_bytes = config.sasl_server_max_receive_size
+        connection.max_frame_bytes = self._max_receive_bytes
         self.runtime.timers.after(
             config.headrace_authentication_timeout_ms / 1000,
             "the time to authenticate",

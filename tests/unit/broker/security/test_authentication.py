@@ -39,10 +39,8 @@ class Server:
         self.now_ms = 1_000_000
         self.events: list[str] = []
         self.served: list[str] = []
-        self.runtime: Any = SimpleNamespace(
+        runtime = SimpleNamespace(
             config=SimpleNamespace(
-                connections_max_reauth_ms=reauth_ms,
-                sasl_server_max_receive_size=65536,
                 headrace_authentication_timeout_ms=timeout_ms,
                 connection_failed_authentication_delay_ms=DELAY_MS,
             ),
@@ -51,12 +49,19 @@ class Server:
             monotonic_ms=lambda: self.now_ms,
             peer_log=SimpleNamespace(warning=lambda event, *_, **__: self.events.append(event)),
         )
+        unchecked: Any = runtime
+        self.runtime: Any = unchecked
         self.threads = ThreadPoolExecutor(1)
         self.endpoint = Endpoint(loop, self.threads, max_frame_bytes=1_000_000)
         security = Security("SASL")
         self.clients: list[Client] = []
+        properties: Any = SimpleNamespace(max_receive_bytes=65536, reauth_ms={"PLAIN": reauth_ms})
         listener = SaslListener(
-            self.runtime, security, self._serve, {"PLAIN": lambda: PlainExchange({"alice": b"secret"})}
+            unchecked,
+            security,
+            self._serve,
+            {"PLAIN": lambda: PlainExchange({"alice": b"secret"})},
+            properties,
         )
         security.authenticate["SASL"] = listener.begin
         self.endpoint.on_connected = security.on_connected

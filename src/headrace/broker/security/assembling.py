@@ -1,0 +1,51 @@
+"""Puts the parts of security together, as the configuration says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.fetch.sessions import SessionCache
+from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.security.acl_follower import AclFollower
+from headrace.broker.security.authentication import SaslListener
+from headrace.broker.security.sasl_mechanisms import mechanisms_of
+from headrace.broker.security.security import Security
+from headrace.network.connection import FrameHandler
+from headrace.security.principal import super_users
+
+
+def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, AclFollower | None]:
+    config = runtime.config
+    follower = None
+    if config.authorizer_class_name:
+        follower = AclFollower(metadata, config, _on_denial, _on_denial)
+    name = config.inter_broker_listener.name
+    security = Security(
+        name,
+        authorizer=None if follower is None else follower.authorizer,
+        is_authenticated=config.security_of(name).is_authenticated,
+        broker_principals=super_users(config.super_users),
+    )
+    return security, follower
+
+
+def _on_denial(*_: object) -> None:
+    pass
+
+
+def guard_connections(
+    runtime: Runtime, metadata: MetadataCache, network: Any, security: Security, dispatcher: FrameHandler
+) -> None:
+    """From now on each new connection gets its rights, or has to authenticate first."""
+    for name, listener in runtime.config.listener_security.items():
+        if listener.has_sasl:
+            sasl = SaslListener(runtime, security, dispatcher, mechanisms_of(listener, metadata), listener)
+            security.authenticate[name] = sasl.begin
+    network.on_connected = security.on_connected
+
+
+def tell_sessions(follower: AclFollower | None, sessions: SessionCache) -> None:
+    """Consumers that wait are told at once if they may not read any more."""
+    if follower is not None:
+        follower.on_change = sessions.wake

@@ -49,6 +49,7 @@ from headrace.broker.requests.metadata_answers import MetadataAnswers
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.assembling import guard_connections, make_security, tell_sessions
+from headrace.broker.security.token_expiry import TokenExpiry
 from headrace.broker.storage.cleaning import Cleaning
 from headrace.broker.storage.disk_space import DiskSpace
 from headrace.broker.storage.flusher import Flusher
@@ -317,6 +318,11 @@ class _Assembly:
         starts: list[Start] = [self.disk_space.start, self.producer_memory.start]
         if not runtime.is_standalone:  # brokers must reach each other before any of them is ready
             starts += [accept, self.replicas.start]
+        tokens = self.context.security.tokens
+        if tokens is not None:
+            expiry = TokenExpiry(runtime, self.controller, tokens.expiry_check_ms)
+            self.stops.push_async_callback(expiry.stop)
+            starts.append(expiry.start)
         starts += [
             partial(self.node.start, self.hosting.start),
             self.maintenance.start,

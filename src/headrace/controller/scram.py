@@ -15,9 +15,10 @@ from headrace.controller.operations import RecordGroup, Result
 from headrace.controller.scram_image import MECHANISMS
 from headrace.controller.security_operations import AlteredScramUser, ScramDeletion, ScramUpsertion
 from headrace.controller.security_records import scram_record
-from headrace.core.errors import DuplicateResource, HeadraceError, ResourceNotFound, UnsupportedSaslMechanism
+from headrace.core.errors import HeadraceError
 from headrace.protocol.message import Message
 from headrace.protocol.stored.remove_user_scram_credential_record import RemoveUserScramCredentialRecord
+from headrace.security.errors import DuplicateResource, ResourceNotFound, UnsupportedSaslMechanism
 from headrace.security.mechanism import MAX_NAME_BYTES
 from headrace.security.scram_credential import ScramCredential, ScramMechanism, UnacceptableCredential
 

@@ -15,15 +15,15 @@ from headrace.controller.operations import RecordGroup, Result
 from headrace.controller.security_operations import NewToken, TokenLifetimes
 from headrace.controller.security_records import token_record
 from headrace.controller.token_image import DelegationToken
-from headrace.core.errors import (
+from headrace.core.errors import InvalidRequest
+from headrace.core.ports import Random
+from headrace.protocol.stored.remove_delegation_token_record import RemoveDelegationTokenRecord
+from headrace.security.errors import (
     DelegationTokenExpired,
     DelegationTokenNotFound,
     DelegationTokenOwnerMismatch,
     InvalidPrincipalType,
-    InvalidRequest,
 )
-from headrace.core.ports import Random
-from headrace.protocol.stored.remove_delegation_token_record import RemoveDelegationTokenRecord
 from headrace.security.mechanism import MAX_NAME_BYTES
 from headrace.security.principal import USER, Principal
 

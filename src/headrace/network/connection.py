@@ -54,6 +54,7 @@ class Connection:
         "_slots",
         "_sock",
         "active_tick",
+        "came_by_token",
         "closed",
         "handler",
         "is_link",
@@ -84,6 +85,7 @@ class Connection:
         self.is_link = False
         """The peer is another broker, as far as is known: clients must not take its memory."""
         self.principal: Principal = ANONYMOUS
+        self.came_by_token = False  # it has authenticated with a delegation token
         self.rights: Rights | None = None
         """What the principal may do; None without an authorizer, where everybody may do everything."""
         self.handler = endpoint.handler
@@ -97,8 +99,7 @@ class Connection:
         self._slots: deque[DelayedResponse] | None = None
         """Delayed responses in the order of their requests; None while there is none (the usual case)."""
         self._outbox = Outbox(sock, endpoint.poller, endpoint.page_cache, self.meter, self._on_writable)
-        self._parked_bytes = 0
-        """Of answers that are there and wait for an earlier one."""
+        self._parked_bytes = 0  # of answers that are there and wait for an earlier one
         self._is_slow = False  # whether `endpoint.unsent` counts its answers
         self._blocked = False
         self._serving = False

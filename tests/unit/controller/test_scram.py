@@ -6,7 +6,7 @@ import pytest
 
 from headrace.controller.scram import MAX_SALT_BYTES
 from headrace.controller.security_operations import ScramDeletion, ScramUpsertion
-from headrace.core.errors import DuplicateResource, ResourceNotFound, UnsupportedSaslMechanism
+from headrace.security.errors import DuplicateResource, ResourceNotFound, UnsupportedSaslMechanism
 from headrace.security.scram_credential import ScramCredential, ScramMechanism, UnacceptableCredential
 from tests.unit.controller.cluster import Cluster
 

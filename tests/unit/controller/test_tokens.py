@@ -5,12 +5,12 @@ import pytest
 from headrace.controller.security_operations import NewToken, TokenLifetimes
 from headrace.controller.token_image import DelegationToken
 from headrace.controller.tokens import MAX_RENEWERS, SWEPT_AT_ONCE
-from headrace.core.errors import (
+from headrace.core.errors import InvalidRequest
+from headrace.security.errors import (
     DelegationTokenExpired,
     DelegationTokenNotFound,
     DelegationTokenOwnerMismatch,
     InvalidPrincipalType,
-    InvalidRequest,
 )
 from headrace.security.principal import Principal, user
 from tests.unit.controller.cluster import Cluster

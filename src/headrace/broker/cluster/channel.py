@@ -74,7 +74,9 @@ class ControllerChannel:
         link = await self._own.open()
         return await ask(link, message, answer, version=self._versions[message.API_KEY], timeout=timeout)
 
-    async def forward(self, frame: bytes, principal: Principal, host: str) -> bytes:
+    async def forward(
+        self, frame: bytes, principal: Principal, host: str, came_by_token: bool = False
+    ) -> bytes:
         """Have the controller serve a client's request; the frame of its answer.
 
         While no controller can be asked this waits, as the client would, but not once this broker stops.
@@ -84,7 +86,7 @@ class ControllerChannel:
         deadline = loop.time() + FORWARD_SECONDS
         envelope = EnvelopeRequest(
             request_data=frame,
-            request_principal=encode_principal(principal),
+            request_principal=encode_principal(principal, came_by_token),
             client_host_address=_encoded(host),
         )
         while loop.time() < deadline:

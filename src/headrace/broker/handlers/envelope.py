@@ -43,9 +43,11 @@ async def serve(
         frame = memoryview(request.request_data)
         header, at = read_request_header(frame)
         api = _forwarded(apis, header)
-        principal, host = _client_of(context, request)
+        principal, came_by_token, host = _client_of(context, request)
         rights = context.security.rights_of(principal, host)
-        inner = Call(header.api_version, header.client_id, call.connection, principal, host, rights)
+        inner = Call(
+            header.api_version, header.client_id, call.connection, principal, host, rights, came_by_token
+        )
         response = await carry_out(api, request.request_data, at, inner)
         framed = frame_response(response, header.api_version, header.correlation_id)
         return EnvelopeResponse(response_data=framed[LENGTH_SIZE:])
@@ -57,14 +59,18 @@ async def serve(
         return EnvelopeResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _client_of(context: RequestContext, request: EnvelopeRequest) -> tuple[Principal, str]:
+def _client_of(context: RequestContext, request: EnvelopeRequest) -> tuple[Principal, bool, str]:
     try:
         host = decode_host(request.client_host_address)
     except ValueError:
         host = request.client_host_address.decode(errors="replace")
     if not request.request_principal and not context.security.has_authorizer:
-        return ANONYMOUS, host  # of a broker that is older than principals, while a cluster is upgraded
-    return decode_principal(request.request_principal or b"")[0], host
+        return (
+            ANONYMOUS,
+            False,
+            host,
+        )  # of an older broker, while a cluster is upgraded
+    return *decode_principal(request.request_principal or b""), host
 
 
 def _forwarded(apis: Mapping[int, Api], header: RequestHeader) -> Api:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from headrace.broker.requests.context import RequestContext
+from headrace.broker.security.delegation_tokens import Identity
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.message import Message
@@ -25,6 +26,12 @@ class Call(NamedTuple):
     """The peer's address."""
     rights: Rights | None = None
     """What the principal may do from that host; None without an authorizer."""
+    came_by_token: bool = False
+    """The principal has proved with a delegation token who it is."""
+
+    @property
+    def identity(self) -> Identity:
+        return Identity(self.principal, self.came_by_token)
 
 
 Handler = Callable[[RequestContext, Any, Call], Message | Awaitable[Message]]

@@ -150,6 +150,7 @@ class Dispatcher:
             connection.principal,
             connection.peer_host,
             connection.rights,
+            connection.came_by_token,
         )
         if len(frame) > READ_AT_ONCE_BYTES:
             return self._later(api, header, self.carry_out(api, bytes(frame), at, call), connection)
@@ -244,7 +245,7 @@ class Dispatcher:
         async def relay() -> None:
             try:
                 answer = await self._context.channel.forward(
-                    frame, connection.principal, connection.peer_host
+                    frame, connection.principal, connection.peer_host, connection.came_by_token
                 )
             except HeadraceError as error:
                 self._runtime.peer_log.warning(

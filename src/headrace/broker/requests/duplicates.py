@@ -16,6 +16,8 @@ from headrace.protocol.message import Message
 
 def drop_duplicates(request: Message, shape: Shape) -> None:
     """Leave one mention of each thing in the request; two where the handler refuses what comes twice."""
+    if not shape.lists:
+        return
     field = shape.lists[0].field
     items = getattr(request, field)
     if items:

@@ -7,6 +7,9 @@ from typing import Final
 from headrace.core import errors
 from headrace.core.ports_network import PeerUnavailable
 from headrace.protocol.error_codes import ErrorCode
+from headrace.security import errors as security_errors
+from headrace.security.acl import InvalidAclRequest
+from headrace.security.scram_credential import UnacceptableCredential
 
 _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.InvalidRequest: ErrorCode.INVALID_REQUEST,
@@ -85,6 +88,19 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.IneligibleReplica: ErrorCode.INELIGIBLE_REPLICA,
     errors.RequestTimedOut: ErrorCode.REQUEST_TIMED_OUT,
     errors.OffsetNotAvailable: ErrorCode.OFFSET_NOT_AVAILABLE,
+    security_errors.SecurityDisabled: ErrorCode.SECURITY_DISABLED,
+    security_errors.UnsupportedSaslMechanism: ErrorCode.UNSUPPORTED_SASL_MECHANISM,
+    security_errors.ResourceNotFound: ErrorCode.RESOURCE_NOT_FOUND,
+    security_errors.DuplicateResource: ErrorCode.DUPLICATE_RESOURCE,
+    security_errors.InvalidPrincipalType: ErrorCode.INVALID_PRINCIPAL_TYPE,
+    security_errors.DelegationTokensDisabled: ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED,
+    security_errors.DelegationTokenNotFound: ErrorCode.DELEGATION_TOKEN_NOT_FOUND,
+    security_errors.DelegationTokenOwnerMismatch: ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH,
+    security_errors.DelegationTokenNotAllowed: ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED,
+    security_errors.DelegationTokenExpired: ErrorCode.DELEGATION_TOKEN_EXPIRED,
+    # As Kafka answers: its own classes refuse such a rule, which it did not expect.
+    InvalidAclRequest: ErrorCode.UNKNOWN_SERVER_ERROR,
+    UnacceptableCredential: ErrorCode.UNACCEPTABLE_CREDENTIAL,
     PeerUnavailable: ErrorCode.NETWORK_EXCEPTION,
     errors.StorageError: ErrorCode.KAFKA_STORAGE_ERROR,
     errors.CorruptLog: ErrorCode.KAFKA_STORAGE_ERROR,

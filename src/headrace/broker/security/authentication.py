@@ -175,7 +175,7 @@ class Authentication:
             figures.reauthenticated += 1
             return
         figures.succeeded += 1
-        self._listener.security.on_authenticated(connection, session.authenticated.principal)
+        self._listener.security.on_authenticated(connection, session.authenticated)
         connection.max_frame_bytes = self._max_frame_bytes
         if session.expires_at_ms is None:
             connection.handler = self._listener.dispatcher

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from headrace.broker.security.delegation_tokens import (
+    DelegationTokens,
+    Identity,
+    require_tokens,
+)
 from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
+from headrace.security.errors import SecurityDisabled
 from headrace.security.hosts import java_host
 from headrace.security.principal import ANONYMOUS, Principal
 
 if TYPE_CHECKING:
     from headrace.network.connection import Connection
+    from headrace.security.mechanism import Authenticated
     from headrace.security.rights import Authorizer, Rights
 
 
@@ -22,10 +29,13 @@ class Security:
         authorizer: Authorizer | None = None,
         is_authenticated: bool = False,
         broker_principals: frozenset[Principal] = frozenset(),
+        tokens: DelegationTokens | None = None,
     ) -> None:
         """`is_authenticated`: the listener between brokers proves who connects to it."""
         self._broker_listener = broker_listener
         self.authorizer = authorizer
+        self.tokens = tokens
+        """None without `delegation.token.secret.key`."""
         self._is_authenticated = is_authenticated
         self._broker_principals = broker_principals
         """This broker's own, which the others share or are super users beside."""
@@ -35,6 +45,14 @@ class Security:
     @property
     def has_authorizer(self) -> bool:
         return self.authorizer is not None
+
+    def require_authorizer(self) -> None:
+        """Raises SecurityDisabled."""
+        if self.authorizer is None:
+            raise SecurityDisabled("no authorizer is configured")
+
+    def require_tokens(self, identity: Identity) -> DelegationTokens:
+        return require_tokens(self.tokens, identity)
 
     def rights_of(self, principal: Principal, host: str) -> Rights | None:
         """None where everybody may do everything."""
@@ -50,9 +68,10 @@ class Security:
         else:
             connection.rights = self.rights_of(connection.principal, connection.peer_host)
 
-    def on_authenticated(self, connection: Connection, principal: Principal) -> None:
-        connection.principal = principal
-        connection.rights = self.rights_of(principal, connection.peer_host)
+    def on_authenticated(self, connection: Connection, proved: Authenticated) -> None:
+        connection.principal = proved.principal
+        connection.came_by_token = proved.token_id is not None
+        connection.rights = self.rights_of(proved.principal, connection.peer_host)
 
     def is_broker(self, connection: Connection) -> bool:
         """Whether the peer may do what only brokers do: fetch as a replica, read the metadata log, forward

@@ -131,6 +131,7 @@ class SimulatedConnection:
         "_serving",
         "_slots",
         "_warmed",
+        "came_by_token",
         "closed",
         "is_link",
         "listener",
@@ -149,6 +150,7 @@ class SimulatedConnection:
         self.is_link = False
         self.principal = ANONYMOUS
         self.rights = None
+        self.came_by_token = False
         self.on_close: Callable[[], None] | None = None
         self._backlog: deque[bytes] = deque()
         self._slots: deque[DelayedResponse] = deque()

@@ -141,5 +141,5 @@ def test_every_list_that_is_named_exists() -> None:
     for number, shape in SHAPES.items():
         api = BY_KEY[number >> 8]
         if api.lowest <= number & 0xFF <= api.highest:
-            outermost: Listed = shape.lists[0]
-            assert outermost.field in api.request.__slots__, api.key
+            outermost: tuple[Listed, ...] = shape.lists[:1]
+            assert all(each.field in api.request.__slots__ for each in outermost), api.key

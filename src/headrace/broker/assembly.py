@@ -50,6 +50,7 @@ from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.assembling import guard_connections, make_security, tell_sessions
 from headrace.broker.security.token_expiry import TokenExpiry
+from headrace.broker.security.transport import protect
 from headrace.broker.storage.cleaning import Cleaning
 from headrace.broker.storage.disk_space import DiskSpace
 from headrace.broker.storage.flusher import Flusher
@@ -111,6 +112,7 @@ class _Assembly:
         runtime, coordination, stops = self.runtime, self.coordination, self.stops
         self.network = make_network(runtime, self.read_threads)
         stops.callback(self.network.close)
+        protect(runtime, self.network, stops)
         self.endpoints = bind(runtime, self.network)
         self.reachability = None
         if coordination is not None:

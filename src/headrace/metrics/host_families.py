@@ -1,4 +1,4 @@
-"""What the machine gives the broker: turns of its event loop, and room on its disks."""
+"""What the broker gets from outside: turns of its event loop, room on its disks, certificates."""
 
 from __future__ import annotations
 
@@ -40,3 +40,12 @@ def host_families(metrics: BrokerMetrics) -> Iterator[Metric]:
         "Batches of producers that were refused because their log directory has too little room.",
         value=metrics.refused_by_full_disks,
     )
+    expiry = GaugeMetricFamily(
+        "headrace_tls_certificate_expiry_seconds",
+        "For how long the certificate of a listener still holds; negative after its end.",
+        labels=("listener",),
+    )
+    for listener, seconds in metrics.read_certificates():
+        expiry.add_metric((listener,), seconds)
+    if expiry.samples:
+        yield expiry

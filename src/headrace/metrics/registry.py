@@ -185,6 +185,7 @@ class BrokerMetrics:
         "log_flushes",
         "loop_lag",
         "memory",
+        "read_certificates",
         "read_gauges",
         "read_partitions",
         "read_spaces",
@@ -214,6 +215,8 @@ class BrokerMetrics:
         """How late the event loop came to what was due."""
         self.refused_by_full_disks = 0
         """Batches of producers."""
+        self.read_certificates: Callable[[], Iterable[tuple[str, float]]] = list
+        """Listeners with TLS, and for how many seconds their certificates still hold."""
         self.read_spaces: Callable[[], Iterable[SpaceGauges]] = list
         self.read_gauges: Callable[[], BrokerGauges] = BrokerGauges
         self.read_zookeeper: Callable[[], ZooKeeperGauges | None] = lambda: None

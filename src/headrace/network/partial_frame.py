@@ -16,12 +16,19 @@ from headrace.network.request_memory import ALLOWANCE_BYTES, BEGINNING_BYTES, Cl
 
 _LENGTH: Final = Struct(">i")
 LENGTH_SIZE: Final = 4
+_TLS_RECORD: Final = 0x1603
+"""How a handshake begins, and no length that is allowed."""
 
 
 def checked_size(data: bytearray | memoryview, max_frame_bytes: int) -> int:
     """Of the frame that begins here, length field included, if such a frame is allowed."""
     length: int = _LENGTH.unpack_from(data)[0]
     if not 0 < length <= max_frame_bytes:
+        if length >> 16 == _TLS_RECORD:
+            raise InvalidRequest(
+                "the peer speaks TLS and this listener does not: set its security.protocol to PLAINTEXT or"
+                " SASL_PLAINTEXT, or give it the port of a listener with TLS"
+            )
         raise InvalidRequest(
             f"frame length {length} is not between 1 and {max_frame_bytes} (socket.request.max.bytes)"
         )

@@ -211,3 +211,12 @@ def test_slices_hold_the_same_series_as_whole_families() -> None:
     assert [sample for piece in sliced for sample in piece.samples] == whole
     assert max(len(piece.samples) for piece in sliced if piece.name.startswith("kafka_log_log")) == 10
     assert max(len(piece.samples) for piece in sliced if "brokertopic" in piece.name) == 10
+
+
+def test_certificates_are_shown_where_there_are_some() -> None:
+    metrics = BrokerMetrics()
+    name = "headrace_tls_certificate_expiry_seconds"
+    assert not [each for each in scrape(BrokerCollector(metrics, Hand())) if name in str(each)]
+    metrics.read_certificates = lambda: [("SSL", 60.0), ("INSIDE", -1.0)]
+    series = scrape(BrokerCollector(metrics, Hand()))
+    assert (value(series, name, listener="SSL"), value(series, name, listener="INSIDE")) == (60, -1)

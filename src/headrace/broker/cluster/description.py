@@ -8,11 +8,12 @@ directories, has lost nothing that it wrote.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from headrace.config.listeners import PROTOCOLS
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import Endpoint
 from headrace.core.errors import CorruptLog
@@ -22,7 +23,6 @@ from headrace.log import checkpoints, files
 
 INCARNATION: Final = "headrace.incarnation"
 _VERSION: Final = 5
-_PLAINTEXT: Final = 0
 
 
 def encode(broker: BrokerDescription) -> bytes:
@@ -34,7 +34,9 @@ def encode(broker: BrokerDescription) -> bytes:
             "port": first.port,
             "jmx_port": -1,
             "endpoints": [f"{end.listener}://{end.host}:{end.port}" for end in broker.endpoints],
-            "listener_security_protocol_map": {end.listener: "PLAINTEXT" for end in broker.endpoints},
+            "listener_security_protocol_map": {
+                end.listener: PROTOCOLS[end.security_protocol] for end in broker.endpoints
+            },
             "rack": broker.rack,
             "features": {name: list(levels) for name, levels in sorted(broker.features.items())},
             "incarnation": str(broker.incarnation_id),
@@ -53,7 +55,9 @@ def decode(broker_id: BrokerId, node: bytes) -> BrokerDescription:
         return BrokerDescription(
             broker_id=broker_id,
             incarnation_id=UUID(said["incarnation"]),
-            endpoints=tuple(_endpoint(text) for text in said["endpoints"]),
+            endpoints=tuple(
+                _endpoint(text, said.get("listener_security_protocol_map", {})) for text in said["endpoints"]
+            ),
             rack=said.get("rack"),
             directories=tuple(UUID(text) for text in said["directories"]),
             features={name: (levels[0], levels[1]) for name, levels in said["features"].items()},
@@ -66,10 +70,10 @@ def decode(broker_id: BrokerId, node: bytes) -> BrokerDescription:
         raise CorruptLog(f"the node of broker {broker_id} cannot be read: {error!r}") from error
 
 
-def _endpoint(text: str) -> Endpoint:
+def _endpoint(text: str, protocols: Mapping[str, str]) -> Endpoint:
     listener, _, address = text.partition("://")
     host, _, port = address.rpartition(":")
-    return Endpoint(listener, host, int(port), _PLAINTEXT)
+    return Endpoint(listener, host, int(port), PROTOCOLS.index(protocols.get(listener, PROTOCOLS[0])))
 
 
 class Remembered(NamedTuple):

@@ -153,6 +153,8 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
     )
     if on_ready is not None:
         on_ready(ready)
+    if running.broker.runtime.reload_files is not None:
+        loop.add_signal_handler(signal.SIGHUP, running.broker.runtime.reload_files)
     running.broker.runtime.failure.add_done_callback(lambda _: stop.set())
     await stop.wait()
     failed = running.broker.runtime.failure.done()

@@ -20,6 +20,9 @@ def make_network(runtime: Runtime, read_threads: ThreadPoolExecutor) -> Any:
             return  # they will come back, and the start says for itself what it waits for
         runtime.peer_log.warning("connection closed", connection.peer_host, error=str(error))
 
+    def on_failed_handshake(host: str, listener: str, reason: str) -> None:
+        runtime.peer_log.warning("TLS handshake failed", host, listener=listener, error=reason)
+
     return runtime.environment.make_endpoint(
         runtime.loop,
         read_threads,
@@ -34,6 +37,7 @@ def make_network(runtime: Runtime, read_threads: ThreadPoolExecutor) -> Any:
         backlog=config.socket_listen_backlog_size,
         meter=runtime.metrics.listener,
         on_protocol_error=on_protocol_error,
+        on_failed_handshake=on_failed_handshake,
     )
 
 
@@ -49,7 +53,7 @@ def bind(runtime: Runtime, network: Any) -> tuple[Endpoint, ...]:
                 " there, or choose another port (`listeners`, or `headrace up --port`)"
             ) from error
     return tuple(
-        Endpoint(listener.name, listener.host, listener.port or ports[listener.name])
+        Endpoint(listener.name, listener.host, listener.port or ports[listener.name], listener.protocol_id)
         for listener in runtime.config.advertised
     )
 

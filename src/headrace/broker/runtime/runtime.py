@@ -50,6 +50,8 @@ class Runtime:
         """What is held on behalf of peers."""
         self.turns = Turns(self.loop, self.clock, self.metrics.received_bytes)
         self.work_thread = WorkThread(self.loop)
+        self.reload_files: Callable[[], None] | None = None
+        """What SIGHUP asks for; None if there is nothing to read again."""
         self.failure: asyncio.Future[HeadraceError] = self.loop.create_future()
         """Done when this broker can do nothing useful any more: whoever runs it then stops it."""
 

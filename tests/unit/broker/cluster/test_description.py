@@ -18,7 +18,7 @@ OLDER, LAST = UUID(int=11), UUID(int=12)
 TOLD = BrokerDescription(
     broker_id=BrokerId(3),
     incarnation_id=UUID(int=7),
-    endpoints=(Endpoint("INSIDE", "10.0.0.3", 9092), Endpoint("OUTSIDE", "::1", 9093)),
+    endpoints=(Endpoint("INSIDE", "10.0.0.3", 9092), Endpoint("OUTSIDE", "::1", 9093, 3)),
     rack="r1",
     directories=(UUID(int=8), UUID(int=9)),
     features={"metadata.version": (25, 25)},
@@ -36,6 +36,7 @@ def test_the_node_has_the_fields_that_kafkas_tools_look_for() -> None:
     node = json.loads(description.encode(TOLD))
     assert (node["host"], node["port"]) == ("10.0.0.3", 9092)
     assert node["endpoints"] == ["INSIDE://10.0.0.3:9092", "OUTSIDE://::1:9093"]
+    assert node["listener_security_protocol_map"] == {"INSIDE": "PLAINTEXT", "OUTSIDE": "SASL_SSL"}
 
 
 @pytest.mark.parametrize("node", [b"", b"{}", b"[]", b'{"incarnation": 1}', b"\xff"])

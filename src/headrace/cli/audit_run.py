@@ -18,7 +18,7 @@ from headrace.cli import config_file
 from headrace.cli.audit_options import FAILED, certificates_option, document, moment_ms
 from headrace.cli.completions import complete_topics
 from headrace.cli.lazy_group import report
-from headrace.cli.options import bootstrap_option, json_option
+from headrace.cli.options import bootstrap_option, json_option, security
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json_line
 from headrace.cli.values import duration_ms, duration_text
@@ -155,6 +155,8 @@ def _config(topics: tuple[str, ...], chosen: dict[str, Any], lake: LakeConfig | 
     from headrace.spark.audit.lakes import tables_of
     from headrace.spark.lake.config import location_of
 
+    if security().protocol != "PLAINTEXT":
+        raise ClientFailure("the audit speaks to listeners without TLS and SASL only", "name such a listener")
     lakes = tuple(parse_table(text) for text in chosen["lakes"])
     if lake is not None:
         lakes += tables_of(lake, topics)

@@ -13,10 +13,9 @@ from headrace.audit.verdict_topic import VerdictReader, settled
 from headrace.cli.audit_options import FAILED, certificates_option, document, moment_ms
 from headrace.cli.completions import complete_topics
 from headrace.cli.lazy_group import report
-from headrace.cli.options import bootstrap_option, json_option
+from headrace.cli.options import bootstrap_option, connect, json_option
 from headrace.cli.render import print_json
 from headrace.cli.values import duration_ms
-from headrace.client.cluster import Cluster
 from headrace.client.errors import TimedOut
 from headrace.core.errors import HeadraceError
 
@@ -99,7 +98,7 @@ class _Watch:
             pass
 
     async def _follow(self, bootstrap: str, certificates: str) -> None:
-        async with Cluster(bootstrap, client_id="headrace-cli") as cluster:
+        async with connect(bootstrap) as cluster:
             reader = VerdictReader(cluster, certificates)
             try:
                 async for seen in reader.follow():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.options import DEFAULT_BOOTSTRAP
+from headrace.cli.options import DEFAULT_BOOTSTRAP, connect
 
 if TYPE_CHECKING:
     from headrace.client.cluster import Cluster
@@ -51,12 +51,11 @@ def _begin_with(
 ) -> list[str]:
     import asyncio
 
-    from headrace.client.cluster import Cluster
     from headrace.core.errors import HeadraceError
 
     async def names() -> list[str]:
         bootstrap = context.params.get("bootstrap") or DEFAULT_BOOTSTRAP
-        async with asyncio.timeout(PATIENCE_SECONDS), Cluster(bootstrap, client_id="headrace-cli") as cluster:
+        async with asyncio.timeout(PATIENCE_SECONDS), connect(bootstrap, context) as cluster:
             return await ask(cluster)
 
     given = context.params.get(parameter.name or "") or ()

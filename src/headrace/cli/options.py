@@ -8,15 +8,62 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from headrace.client.cluster import Cluster  # a broker uses these options, but not the client
+    # A broker uses these options, but not the client.
+    from headrace.client.cluster import Cluster
+    from headrace.client.security import ClientSecurity
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
+COMMAND_CONFIG = "HEADRACE_COMMAND_CONFIG"
+_SECURITY = "headrace.client.security"
 
 
 def bootstrap_option(command: F) -> F:
+    """Which brokers, and how to connect to them."""
+    return _command_config(_bootstrap(command))
+
+
+def _command_config(command: F) -> F:
+    return click.option(
+        "--command-config",
+        type=click.Path(exists=True, dir_okay=False),
+        envvar=COMMAND_CONFIG,
+        show_envvar=True,
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep_security,
+        help="Kafka's client properties: security.protocol, ssl.*, sasl.*",
+    )(command)
+
+
+def _keep_security(context: click.Context, _parameter: click.Parameter, path: str | None) -> None:
+    """In the context, where `security` finds it: commands need not pass it on."""
+    if path is not None:
+        from headrace.client.security import ClientSecurity
+
+        context.meta[_SECURITY] = ClientSecurity.read(path)
+
+
+def security(context: click.Context | None = None) -> ClientSecurity:
+    """Of the command that runs."""
+    from headrace.client.security import PLAINTEXT, ClientSecurity
+
+    context = context or click.get_current_context(silent=True)
+    found = PLAINTEXT if context is None else context.meta.get(_SECURITY, PLAINTEXT)
+    assert isinstance(found, ClientSecurity)
+    return found
+
+
+def connect(bootstrap: str, context: click.Context | None = None) -> Cluster:
+    """The one place where commands make a client."""
+    from headrace.client.cluster import Cluster
+
+    return Cluster(bootstrap, client_id="headrace-cli", security=security(context))
+
+
+def _bootstrap(command: F) -> F:
     return click.option(
         "-b",
         "--bootstrap",
@@ -69,12 +116,11 @@ def with_cluster(
     import asyncio
 
     from headrace.cli import patience
-    from headrace.client.cluster import Cluster
     from headrace.client.errors import ClientFailure
     from headrace.core.tasks import spawn
 
     async def run() -> T:
-        async with Cluster(bootstrap, client_id="headrace-cli") as cluster:
+        async with connect(bootstrap) as cluster:
             over = asyncio.Event()
             telling = None
             if not live:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import click
 
-from headrace.cli.options import bootstrap_option
+from headrace.cli.options import bootstrap_option, security
 from headrace.client.errors import ClientFailure
 
 _DEFAULT_LISTEN = "127.0.0.1:8081"
@@ -54,6 +54,7 @@ def registry(bootstrap: str, listen: str, topic: str) -> None:
         int(port),
         topic,
         lambda url: click.echo(f"ready url={url}"),
+        security(),
     )
 
 

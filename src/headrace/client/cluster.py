@@ -22,6 +22,8 @@ from headrace.client.errors import (
     Unreachable,
 )
 from headrace.client.refusals import RETRIABLE, refusal
+from headrace.client.secure_dialer import dialer_of
+from headrace.client.security import PLAINTEXT, ClientSecurity
 from headrace.client.waits import Waits
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
@@ -69,11 +71,13 @@ class Cluster:
         client_id: str = "headrace",
         connect_timeout: float = CONNECT_TIMEOUT,
         request_timeout: float = REQUEST_TIMEOUT,
+        security: ClientSecurity = PLAINTEXT,
     ) -> None:
         self.bootstrap = parse_bootstrap(bootstrap)
         self.client_id = client_id
         self.connect_timeout = connect_timeout
         self.request_timeout = request_timeout
+        self._dialer = dialer_of(security)
         self._open: dict[Address, Connection] = {}
         self._opening: dict[Address, asyncio.Lock] = {}
         self._brokers: dict[int, Address] = {}
@@ -142,7 +146,11 @@ class Cluster:
                 if connection is not None:
                     await connection.close()
                 connection = await Connection.open(
-                    *address, client_id=self.client_id, timeout=self.connect_timeout, waits=self.waits
+                    *address,
+                    client_id=self.client_id,
+                    timeout=self.connect_timeout,
+                    waits=self.waits,
+                    dialer=self._dialer,
                 )
                 self._open[address] = connection
             return connection

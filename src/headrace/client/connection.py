@@ -17,13 +17,14 @@ from headrace.client.errors import (
     ClientFailure,
     ConnectionLost,
     NotAKafkaBroker,
+    NotTrusted,
     TimedOut,
     Unreachable,
 )
 from headrace.client.link import TcpDialer, TcpLink
 from headrace.client.waits import Waits
 from headrace.core.errors import HeadraceError
-from headrace.core.ports_network import Link, PeerRefused, PeerUnavailable
+from headrace.core.ports_network import Dialer, Link, PeerRefused, PeerUnavailable, PeerUntrusted
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.headers import request_header_version, response_header_version
@@ -63,12 +64,15 @@ class Connection:
         client_id: str = "headrace",
         timeout: float = CONNECT_TIMEOUT,
         waits: Waits | None = None,
+        dialer: Dialer = _DIALER,
     ) -> Connection:
         """Connected, and the versions of both sides compared."""
         try:
-            link = await _DIALER.dial(host, port, timeout=timeout)
+            link = await dialer.dial(host, port, timeout=timeout)
         except PeerRefused:
             raise Unreachable(host, port) from None
+        except PeerUntrusted as error:
+            raise NotTrusted(f"{host}:{port}", str(error)) from None
         except PeerUnavailable as error:
             raise Unreachable(host, port, str(error)) from None
         connection = cls(link, f"{host}:{port}", client_id, waits)
@@ -150,7 +154,7 @@ class Connection:
         except (ConnectionLost, TimedOut) as error:
             raise NotAKafkaBroker(
                 f"what listens at {self.peer} does not answer as a Kafka broker does: {error}",
-                "check the port; listeners with TLS or SASL are not supported yet",
+                "check the port; a listener with TLS or SASL needs --command-config with security.protocol",
             ) from None
         if reply.error_code:
             raise ApiMissing(f"the broker at {self.peer} refuses to tell its versions: {reply.error_code}")
@@ -194,6 +198,8 @@ class Connection:
 
     def _lost(self, error: PeerUnavailable) -> ClientFailure:
         """Why the connection is over: what was decided here before, or what the link says."""
+        if isinstance(error, PeerUntrusted) and self._closed is None:
+            return NotTrusted(self.peer, str(error))
         return self._closed or ConnectionLost(f"the broker at {self.peer} closed the connection: {error}")
 
     def _parse(self, frame: memoryview, api: int, answer: type[Answer], version: int) -> Answer:

@@ -24,6 +24,16 @@ class Unreachable(ClientFailure):
         )
 
 
+class NotTrusted(ClientFailure):
+    """The broker is there, and TLS or SASL failed."""
+
+    def __init__(self, peer: str, reason: str) -> None:
+        super().__init__(
+            f"no secure connection to {peer}: {reason}",
+            "the properties for it stand in the file that --command-config names",
+        )
+
+
 class ConnectionLost(ClientFailure):
     """The connection ended while an answer was awaited. Whether the request was carried out is unknown."""
 

@@ -9,12 +9,21 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from collections import deque
 from struct import Struct
 from typing import Any, Final, Protocol, cast
 
+from headrace.client.tls_failures import odd_length, tls_failure
 from headrace.core.ports import Buffer
-from headrace.core.ports_network import PeerRefused, PeerReset, PeerSilent, PeerUnavailable
+from headrace.core.ports_network import (
+    Link,
+    PeerRefused,
+    PeerReset,
+    PeerSilent,
+    PeerUnavailable,
+    PeerUntrusted,
+)
 
 MAX_FRAME_BYTES: Final = 256 * 1024 * 1024
 _LENGTH: Final = Struct(">i")
@@ -37,6 +46,17 @@ _KEEPALIVE: Final = (
 
 class Closable(Protocol):
     def close(self) -> None: ...
+
+
+class LinkSecurity(Protocol):
+    """What becomes of a connection before it is handed out."""
+
+    @property
+    def context(self) -> ssl.SSLContext | None: ...
+
+    async def authenticate(self, link: Link, peer: str, timeout: float) -> None:
+        """Raises PeerUntrusted."""
+        ...
 
 
 class Awaited(asyncio.Future[memoryview]):
@@ -173,7 +193,7 @@ class TcpLink(asyncio.BufferedProtocol):
         while end - at >= _LENGTH_SIZE:
             length = _LENGTH.unpack_from(shared, at)[0]
             if not 0 < length <= MAX_FRAME_BYTES:
-                self._break(f"{self.peer} sent a frame of {length} bytes")
+                self._break(f"{self.peer} {odd_length(length)}")
                 return
             at += _LENGTH_SIZE
             if length > end - at:
@@ -224,9 +244,11 @@ class TcpLink(asyncio.BufferedProtocol):
 class SocketDialer:
     """Connects. What becomes of the socket is for others to say."""
 
-    def __init__(self, *, receive_buffer_bytes: int = -1) -> None:
+    def __init__(self, *, receive_buffer_bytes: int = -1, security: LinkSecurity | None = None) -> None:
         """`receive_buffer_bytes`: -1 lets the kernel choose, and adapt, the size."""
         self._receive_buffer_bytes = receive_buffer_bytes
+        self.security = security
+        """None for PLAINTEXT. A reload puts another in its place."""
 
     async def connect(self, host: str, port: int, *, timeout: float) -> socket.socket:
         """A connected socket that does not block."""
@@ -275,13 +297,38 @@ class SocketDialer:
 
 class TcpDialer(SocketDialer):
     async def dial(self, host: str, port: int, *, timeout: float) -> TcpLink:
-        loop = asyncio.get_running_loop()
+        security = self.security
         sock = await self.connect(host, port, timeout=timeout)
+        context = None if security is None else security.context
         try:
-            _, link = await loop.create_connection(lambda: TcpLink(loop, f"{host}:{port}"), sock=sock)
+            link = await self._link(sock, context, host, f"{host}:{port}", timeout)
         except BaseException:
             sock.close()
             raise
+        if security is not None:
+            try:
+                await security.authenticate(link, link.peer, timeout)
+            except BaseException:
+                link.close()
+                raise
+        return link
+
+    async def _link(
+        self, sock: socket.socket, context: ssl.SSLContext | None, host: str, peer: str, timeout: float
+    ) -> TcpLink:
+        loop = asyncio.get_running_loop()
+        link = TcpLink(loop, peer)
+        if context is None:
+            await loop.create_connection(lambda: link, sock=sock)
+            return link
+        try:
+            await loop.create_connection(
+                lambda: link, sock=sock, ssl=context, server_hostname=host, ssl_handshake_timeout=timeout
+            )
+        except ConnectionAbortedError:  # so asyncio says that the time is over
+            raise PeerSilent(f"TLS was not done after {timeout:g} s") from None
+        except OSError as error:
+            raise PeerUntrusted(tls_failure(error)) from None
         return link
 
 
@@ -314,6 +361,8 @@ def _unconnected(error: OSError) -> PeerUnavailable:
 def broken(peer: str, error: Exception | None) -> PeerUnavailable:
     if error is None:
         return PeerReset(f"{peer} closed the connection")
+    if isinstance(error, ssl.SSLError):
+        return PeerUntrusted(f"{peer} ended TLS: {tls_failure(error)}")
     if isinstance(error, OSError) and error.errno in _SILENCE:
         return PeerSilent(f"{peer} is silent: {error.strerror}")
     return PeerReset(f"the connection to {peer} broke: {error}")

@@ -30,6 +30,11 @@ class PeerSilent(PeerUnavailable):
     """No connection, or no answer, within the time."""
 
 
+class PeerUntrusted(PeerUnavailable):
+    """Somebody is there, and TLS or SASL failed: one of us does not accept the other. The text says the
+    cure."""
+
+
 class Link(Protocol):
     """One connection to one peer."""
 
@@ -49,5 +54,5 @@ class Link(Protocol):
 
 class Dialer(Protocol):
     async def dial(self, host: str, port: int, *, timeout: float) -> Link:
-        """Raises PeerRefused, PeerReset or PeerSilent."""
+        """Raises PeerRefused, PeerReset, PeerSilent or PeerUntrusted."""
         ...

@@ -14,10 +14,12 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, Final
 
-from headrace.client.link import MAX_FRAME_BYTES, Awaited, SocketDialer, broken
+from headrace.client.link import MAX_FRAME_BYTES, Awaited, broken
+from headrace.client.tls_failures import odd_length
 from headrace.core.ports import Buffer
 from headrace.core.ports_network import PeerReset, PeerUnavailable
 from headrace.network.event_loop import poller_of
+from headrace.network.tls import TlsSocket
 
 _LENGTH: Final = Struct(">i")
 _LENGTH_SIZE: Final = 4
@@ -48,7 +50,7 @@ class DirectLink:
         "peer",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket, peer: str) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket | TlsSocket, peer: str) -> None:
         self.peer = peer
         self._loop = loop
         self._sock = sock
@@ -157,7 +159,7 @@ class DirectLink:
         while end - at >= _LENGTH_SIZE and self._failure is None:
             length: int = _LENGTH.unpack_from(shared, at)[0]
             if not 0 < length <= MAX_FRAME_BYTES:
-                self._fail(PeerReset(f"{self.peer} sent a frame of {length} bytes"))
+                self._fail(PeerReset(f"{self.peer} {odd_length(length)}"))
                 return
             at += _LENGTH_SIZE
             if length > end - at:
@@ -229,9 +231,3 @@ class DirectLink:
         for answer, _ in waiting:
             if not answer.done():
                 answer.set_exception(failure)
-
-
-class DirectDialer(SocketDialer):
-    async def dial(self, host: str, port: int, *, timeout: float) -> DirectLink:
-        sock = await self.connect(host, port, timeout=timeout)
-        return DirectLink(asyncio.get_running_loop(), sock, f"{host}:{port}")

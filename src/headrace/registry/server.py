@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import uvicorn
 
+from headrace.client.security import PLAINTEXT, ClientSecurity
 from headrace.core.tasks import spawn
 from headrace.registry.http.app import application
 from headrace.registry.service import Service
@@ -34,10 +35,17 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-async def serve(bootstrap: str, host: str, port: int, topic: str, on_ready: Callable[[str], None]) -> None:
+async def serve(
+    bootstrap: str,
+    host: str,
+    port: int,
+    topic: str,
+    on_ready: Callable[[str], None],
+    security: ClientSecurity = PLAINTEXT,
+) -> None:
     """Until a signal comes, or the topic can be followed no more."""
     listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    store = Store(bootstrap, topic)
+    store = Store(bootstrap, topic, security=security)
     try:
         await store.open()
         config = uvicorn.Config(
@@ -63,5 +71,12 @@ async def serve(bootstrap: str, host: str, port: int, topic: str, on_ready: Call
         await store.close()
 
 
-def run(bootstrap: str, host: str, port: int, topic: str, on_ready: Callable[[str], None]) -> None:
-    asyncio.run(serve(bootstrap, host, port, topic, on_ready))
+def run(
+    bootstrap: str,
+    host: str,
+    port: int,
+    topic: str,
+    on_ready: Callable[[str], None],
+    security: ClientSecurity = PLAINTEXT,
+) -> None:
+    asyncio.run(serve(bootstrap, host, port, topic, on_ready, security))

@@ -15,6 +15,7 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from headrace.client import admin
@@ -24,6 +25,7 @@ from headrace.client.consumer import Consumer
 from headrace.client.errors import ClientFailure, ConnectionLost, Refused, TimedOut
 from headrace.client.offsets import ends_of
 from headrace.client.refusals import refusal_of_leader
+from headrace.client.security import PLAINTEXT, ClientSecurity
 from headrace.client.transactions import fence
 from headrace.core.ids import TopicPartition
 from headrace.core.tasks import spawn
@@ -78,13 +80,16 @@ class Superseded(Exception):
 class Store:
     """Use `open`, then `state` for reading and `write` for changes, and `close`."""
 
-    def __init__(self, bootstrap: str, topic: str, *, timeout: float = 30.0) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, *, timeout: float = 30.0, security: ClientSecurity = PLAINTEXT
+    ) -> None:
         self.state = State()
         self.partition = TopicPartition(topic, 0)
         self._timeout = timeout
         # A broker answers a connection's requests in order: a write must not wait behind a fetch that waits.
-        self._reading = Cluster(bootstrap, client_id="headrace-registry-reader", request_timeout=timeout)
-        self._writing = Cluster(bootstrap, client_id="headrace-registry", request_timeout=timeout)
+        made = partial(Cluster, bootstrap, request_timeout=timeout, security=security)
+        self._reading = made(client_id="headrace-registry-reader")
+        self._writing = made(client_id="headrace-registry")
         self._position = 0
         self._moved = asyncio.Event()
         self._lock = asyncio.Lock()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from headrace.core.ports_network import PeerRefused, PeerReset
-from headrace.network.direct_link import DirectDialer, DirectLink
+from headrace.network.direct_dialer import DirectDialer
+from headrace.network.direct_link import DirectLink
 from headrace.network.event_loop import BrokerEventLoop
 from tests.ports import own_port
 

@@ -25,7 +25,7 @@ from headrace.core.ports_coordination import Coordination
 from headrace.core.tasks import spawn
 from headrace.log.descriptors import RESERVE, SPARE
 from headrace.log.os_disk import OsDisk
-from headrace.network.direct_link import DirectDialer
+from headrace.network.direct_dialer import DirectDialer
 from headrace.network.event_loop import BrokerEventLoop
 
 

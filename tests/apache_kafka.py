@@ -22,7 +22,9 @@ CLUSTER_ID = "aGVhZHJhY2UtY2x1c3Rlcg"
 
 #: The classes behind Kafka's shell scripts; they have moved between releases.
 TOOL_CLASSES = {
+    "acls": "org.apache.kafka.tools.AclCommand",
     "topics": "org.apache.kafka.tools.TopicCommand",
+    "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "configs": "kafka.admin.ConfigCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
@@ -33,6 +35,7 @@ TOOL_CLASSES = {
     "transactions": "org.apache.kafka.tools.TransactionsCommand",
     "dump-log": "org.apache.kafka.tools.DumpLogSegments",
 }
+_EARLIER_CLASSES = {("3.9.1", "acls"): "kafka.admin.AclCommand"}
 _STARTED = "Kafka Server started"
 
 
@@ -143,7 +146,7 @@ class KafkaTools:
 
     def run(self, tool: str, *arguments: str, seconds: float = 180) -> ToolResult:
         """The exit status and what was printed. A tool that hangs is ended with its JVM."""
-        name = TOOL_CLASSES.get(tool, tool)
+        name = _EARLIER_CLASSES.get((self.version, tool)) or TOOL_CLASSES.get(tool, tool)
         if any(not argument or "\n" in argument for argument in arguments):
             raise ValueError("an argument cannot be empty or have more than one line")
         with self._lock:

@@ -24,6 +24,10 @@ _MOST_LONG: Final = float(2**63)
 _NO_INTEGER: Final = 1e-6
 """A fraction above this cannot come from rounding."""
 
+MOST_TYPES: Final = 3
+MOST_CHANGES: Final = 100
+"""Of one entity. There are fewer quotas, but one that is unknown can be removed."""
+
 Bounds = Mapping[str, float | None]
 """The largest integer that a quota may be, by its key; None for a quota that may be a fraction."""
 
@@ -62,6 +66,8 @@ def alter_client_quotas(
 
 def _records(image: MetadataImage, entity: QuotaEntity, changes: Sequence[QuotaChange]) -> RecordGroup:
     bounds = _check_entity(entity)
+    if len(changes) > MOST_CHANGES:
+        raise InvalidRequest(f"an entity has at most {MOST_CHANGES} changes in one request")
     current = image.quotas.of(entity)
     seen: set[str] = set()
     group: RecordGroup = []
@@ -78,6 +84,8 @@ def _records(image: MetadataImage, entity: QuotaEntity, changes: Sequence[QuotaC
 
 def _check_entity(entity: QuotaEntity) -> Bounds:
     names = dict(entity)
+    if len(entity) > MOST_TYPES:
+        raise InvalidRequest(f"an entity has at most {MOST_TYPES} parts")
     if len(names) < len(entity):
         raise InvalidRequest("the entity has two names of one type")
     for kind, name in entity:

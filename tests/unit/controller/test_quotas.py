@@ -6,6 +6,7 @@ import pytest
 
 from headrace.controller.quota_filter import MatchType, QuotaComponent, QuotaFilter
 from headrace.controller.quota_image import QuotaEntity, entity_of
+from headrace.controller.quotas import MOST_CHANGES
 from headrace.controller.security_operations import QuotaAlteration, QuotaChange
 from headrace.core.errors import HeadraceError, InvalidRequest, UnsupportedVersion
 from tests.unit.controller.cluster import Cluster
@@ -67,6 +68,7 @@ def test_connections_are_limited_by_address_alone(name: str | None) -> None:
         (("ip", "10.0.0.0/8"),),
         (("ip", "10.0.0.1"), ("user", "alice")),
         (("user", "alice"), ("user", "bob")),
+        (("user", "alice"), ("client-id", "app"), ("ip", "10.0.0.1"), ("ip", "10.0.0.2")),
     ],
 )
 def test_an_entity_that_cannot_be_is_refused(entity: QuotaEntity) -> None:
@@ -92,6 +94,12 @@ def test_a_value_that_cannot_be_refuses_its_whole_entity(key: str, value: float)
     cluster = Cluster()
     assert isinstance(altered(cluster, ALICE, consumer_byte_rate=1.0, **{key: value}), InvalidRequest)
     assert list(cluster.image.quotas) == []
+
+
+def test_an_entity_has_not_very_many_changes() -> None:
+    removals: dict[str, float | None] = {f"unknown-{number}": None for number in range(MOST_CHANGES)}
+    assert altered(Cluster(), ALICE, **removals) is None
+    assert isinstance(altered(Cluster(), ALICE, **removals, more=None), InvalidRequest)
 
 
 def test_the_rate_of_connections_is_an_int() -> None:

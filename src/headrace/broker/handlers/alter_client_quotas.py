@@ -11,6 +11,7 @@ from headrace.broker.cluster.decision_timeouts import each_in_time
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.quota_image import entity_of
+from headrace.controller.quotas import MOST_CHANGES, MOST_TYPES
 from headrace.controller.security_operations import AlteredQuota, QuotaAlteration, QuotaChange
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages import alter_client_quotas_response as response
@@ -47,9 +48,10 @@ async def handle(
 
 
 def _alteration(entry: EntryData) -> QuotaAlteration:
+    """What is one too many is refused, and what follows it is not looked at."""
     return QuotaAlteration(
-        entity_of((part.entity_type, part.entity_name) for part in entry.entity),
-        [QuotaChange(op.key, None if op.remove else op.value) for op in entry.ops],
+        entity_of((part.entity_type, part.entity_name) for part in entry.entity[: MOST_TYPES + 1]),
+        [QuotaChange(op.key, None if op.remove else op.value) for op in entry.ops[: MOST_CHANGES + 1]],
     )
 
 

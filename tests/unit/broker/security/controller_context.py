@@ -38,10 +38,13 @@ class CommittingController:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.commits: list[list[Message]] = []
+        self.decisions = 0
+        self.is_active = True
         self.failure: HeadraceError | None = None
 
     async def submit(self, decide: Decision[R], validate_only: bool = False) -> R:
         await asyncio.sleep(0)
+        self.decisions += 1
         if self.failure is not None:
             raise self.failure
         result = decide(self.cluster.machine)

@@ -108,6 +108,14 @@ async def test_a_filter_that_cannot_be_has_an_error_and_no_entries() -> None:
         assert (answer.error_code, answer.entries) == (code, None)
 
 
+async def test_an_entity_of_very_many_parts_is_refused_and_not_repeated_in_the_answer() -> None:
+    server = Server()
+    parts: Entity = tuple(("user", f"user-{n}") for n in range(10_000))
+    (entity,) = (answered := await alter(server, entry(parts, producer_byte_rate=1.0)))
+    assert answered[entity] == 42
+    assert len(entity) == 4
+
+
 async def test_many_entities_are_altered_in_parts() -> None:
     server = Server()
     entities: list[Entity] = [(("user", f"user-{n}"),) for n in range(350)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,6 +35,7 @@ from headrace.security.scram_credential import ScramMechanism as Mechanism
 from headrace.security.token_secret import TokenSecret
 from headrace.testing.cluster import Cluster
 from tests.apache_kafka import KafkaTools
+from tests.compatibility.log_dump import complaints
 
 SECONDS = 30
 
@@ -253,3 +255,50 @@ def test_credentials_of_librdkafka(admin: AdminClient) -> None:
     with pytest.raises(KafkaException) as failure:
         described(admin, "dave")
     assert failure.value.args[0].code() == 91
+
+
+def test_kafka_decodes_the_records(
+    tools_431: KafkaTools, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    security = Security(
+        has_authorizer=True,
+        tokens=DelegationTokens(TokenSecret(b"a key of all brokers")),
+        identify=lambda _: Identity(user("alice")),
+    )
+    monkeypatch.setattr(assembly, "security_of", lambda _: security)
+    with Cluster(directory=tmp_path) as cluster:
+
+        def run(tool: str, *arguments: str) -> None:
+            result = tools_431.run(tool, "--bootstrap-server", cluster.bootstrap, *arguments)
+            assert result.status == 0, result.output + result.errors
+
+        entity = ("--entity-type", "users", "--entity-name", "alice")
+        run("acls", "--add", "--allow-principal", "User:alice", "--operation", "Read", "--topic", "orders")
+        run("acls", "--remove", "--topic", "orders", "--force")
+        run("configs", "--alter", *entity, "--add-config", "SCRAM-SHA-256=[password=secret]")
+        run("configs", "--alter", *entity, "--delete-config", "SCRAM-SHA-256")
+        run("configs", "--alter", *entity, "--add-config", "producer_byte_rate=1024")
+        properties = tmp_path / "client.properties"
+        properties.write_text("client.id=tokens\n")
+        run(
+            "delegation-tokens",
+            "--command-config",
+            str(properties),
+            "--create",
+            "--max-life-time-period",
+            "-1",
+            "--renewer-principal",
+            "User:bob",
+        )
+    assert complaints(tools_431, tmp_path) == []
+    (segment,) = tmp_path.glob("**/__cluster_metadata-0/*.log")
+    printed = tools_431.run("dump-log", "--cluster-metadata-decoder", "--files", str(segment)).output
+    for kind in (
+        "ACCESS_CONTROL_ENTRY_RECORD",
+        "REMOVE_ACCESS_CONTROL_ENTRY_RECORD",
+        "USER_SCRAM_CREDENTIAL_RECORD",
+        "REMOVE_USER_SCRAM_CREDENTIAL_RECORD",
+        "CLIENT_QUOTA_RECORD",
+        "DELEGATION_TOKEN_RECORD",
+    ):
+        assert f'"type":"{kind}"' in printed

@@ -15,9 +15,11 @@ OMITTED: Final[Any] = object()
 """Default of arguments whose true default is a new list or structure, and which may be None."""
 
 
-SECRETS: Final = frozenset({"auth_bytes", "hmac", "salted_password", "server_key", "stored_key"})
+SECRETS: Final = frozenset(
+    {"auth_bytes", "hmac", "request_data", "response_data", "salted_password", "server_key", "stored_key"}
+)
 """Fields that nobody may read in a log or a traceback: with each of them somebody could log in, or find out
-with what."""
+with what. A forwarded request and its answer may hold any of the others."""
 
 
 class Structure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -11,8 +12,17 @@ from hypothesis import strategies as st
 from headrace.controller.checkpoint import decode_checkpoint, encode_checkpoint
 from headrace.controller.delta import AclChange, MetadataDelta
 from headrace.controller.image import MetadataImage
+from headrace.controller.operations import Result
 from headrace.controller.quota_image import QuotaEntity, entity_of
 from headrace.controller.replay import Replayer
+from headrace.controller.security_operations import (
+    NewToken,
+    QuotaAlteration,
+    QuotaChange,
+    ScramDeletion,
+    ScramUpsertion,
+    TokenLifetimes,
+)
 from headrace.controller.security_records import acl_record, quota_record, scram_record, token_record
 from headrace.controller.token_image import DelegationToken
 from headrace.core.errors import CorruptLog
@@ -183,6 +193,56 @@ def test_no_rule_that_a_filter_matches_is_missing_among_its_candidates(
     wanted = AclFilter(name=name, pattern=pattern)
     found = [rule for _, rule in image.acls.candidates(wanted) if wanted.matches(rule)]
     assert sorted(found) == sorted(rule for rule in stored if wanted.matches(rule))
+
+
+USERS = st.sampled_from(["alice", "bob"])
+OPERATIONS = st.one_of(
+    st.tuples(st.just("create"), st.lists(RULES, max_size=3)),
+    st.tuples(st.just("delete"), st.integers(0, 5)),
+    st.tuples(st.just("upsert"), USERS),
+    st.tuples(st.just("drop"), USERS),
+    st.tuples(st.just("quota"), USERS, st.sampled_from([1.0, 2.0, None])),
+    st.tuples(st.just("token"), USERS),
+    st.tuples(st.just("expire"), USERS),
+)
+
+
+def decided(cluster: Cluster, operation: tuple[Any, ...]) -> Result[Any]:
+    machine, image = cluster.machine, cluster.image
+    match operation:
+        case ("create", new):
+            return machine.create_acls(new)
+        case ("delete", count):
+            return machine.delete_acls(list(image.acls.by_id)[:count])
+        case ("upsert", name):
+            return machine.alter_scram_credentials([], [ScramUpsertion(name, 1, 4096, b"salt", b"p" * 32)])
+        case ("drop", name):
+            return machine.alter_scram_credentials([ScramDeletion(name, 1)], [])
+        case ("quota", name, value):
+            change = QuotaChange("producer_byte_rate", value)
+            return machine.alter_client_quotas([QuotaAlteration((("user", name),), [change])])
+        case ("token", name):
+            return machine.create_token(NewToken(user(name)), TokenLifetimes(), 1)
+        case _:
+            return machine.remove_expired_tokens(2**60)
+
+
+def epochs(image: MetadataImage) -> tuple[int, ...]:
+    return image.acls.epoch, image.scram.epoch, image.quotas.epoch, image.tokens.epoch
+
+
+@given(st.lists(OPERATIONS, max_size=12))
+def test_the_log_alone_gives_the_image_and_every_change_moves_an_epoch(
+    operations: list[tuple[Any, ...]],
+) -> None:
+    cluster = Cluster()
+    for operation in operations:
+        before, known = said(cluster.image), epochs(cluster.image)
+        cluster.do(decided(cluster, operation))
+        if said(cluster.image) != before:
+            assert epochs(cluster.image) != known
+    for records in (cluster.log, said(cluster.image)):
+        assert said(replayed(*records)[0]) == said(cluster.image)
 
 
 def test_no_secret_is_printed() -> None:

@@ -2,7 +2,7 @@
 
 Versions 1-3. 2: flexible. 3: users as resources (KIP-373). The results are in the order of the filters. A
 rule that several filters match is in the result of each. Up to 500 rules are removed together. Of more than
-that, those that allow go first, so that nobody may do meanwhile what the rules forbade before.
+that, those that allow go first, so that nobody may do meanwhile what is forbidden both before and after.
 """
 
 from __future__ import annotations

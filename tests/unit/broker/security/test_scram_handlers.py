@@ -15,6 +15,7 @@ from headrace.protocol.messages.describe_user_scram_credentials_request import (
 from headrace.protocol.messages.describe_user_scram_credentials_response import (
     DescribeUserScramCredentialsResponse,
 )
+from headrace.protocol.messages.envelope_request import EnvelopeRequest
 from tests.unit.broker.security.controller_context import Server
 
 
@@ -35,7 +36,7 @@ async def alter(
         deletions=[ScramCredentialDeletion(name=name, mechanism=kind) for name, kind in deletions or []],
         upsertions=list(upsertions),
     )
-    assert "CANARY" not in repr(request)
+    assert "CANARY" not in repr(request) + repr(EnvelopeRequest(request_data=request.to_bytes(0)))
     answer = await server.ask(request, AlterUserScramCredentialsResponse)
     assert len({result.user for result in answer.results}) == len(answer.results)
     return {result.user: result.error_code for result in answer.results}

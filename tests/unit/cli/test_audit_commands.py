@@ -162,7 +162,7 @@ def test_waiting_goes_on_while_a_broker_is_away(monkeypatch: pytest.MonkeyPatch)
         yield {("orders", 0): certified}
 
     monkeypatch.setattr("headrace.audit.verdict_topic.VerdictReader.follow", follow)
-    monkeypatch.setattr("headrace.cli.audit_wait.Cluster", MagicMock())
+    monkeypatch.setattr("headrace.cli.audit_wait.connect", MagicMock())
     monkeypatch.setattr("headrace.cli.audit_wait.SECONDS_BETWEEN", 0)
     ended = runner("b:1")("audit", "wait", "orders", "0")
     assert "certified" in ended.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, pkcs12
 
 from headrace.config.secret import Secret
@@ -110,5 +111,9 @@ def _opened(
 ) -> pkcs12.PKCS12KeyAndCertificates:
     try:
         return pkcs12.load_pkcs12(content, None if password is None else password.reveal().encode())
+    except UnsupportedAlgorithm:
+        raise ConfigError(
+            f"cannot open {location}: its encryption is too old; make it anew by `keytool -importkeystore`"
+        ) from None
     except ValueError:
         raise ConfigError(f"cannot open {location}: {password_property} is wrong, or the file is") from None

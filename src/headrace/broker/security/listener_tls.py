@@ -59,6 +59,10 @@ def load(security: ListenerSecurity, now: float, previous: CertificateFacts | No
         return ListenerTls(settings, client_context(properties), facts, stamp)
     except ConfigError as error:
         raise ConfigError(f"the listener {security.listener}: {error}") from None
+    except Exception as error:  # of a library, about a file that is stranger than any we know
+        raise ConfigError(
+            f"the listener {security.listener}: its certificates cannot be used: {type(error).__name__}"
+        ) from error
 
 
 def _check_times(facts: CertificateFacts, now: float) -> None:

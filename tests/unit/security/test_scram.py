@@ -133,6 +133,10 @@ def test_any_name_is_understood(name: str) -> None:
     assert (parsed.name, parsed.nonce, parsed.gs2_header) == (name, "nonce", "n,,")
 
 
+def test_an_escaped_equals_sign_does_not_begin_another_escape() -> None:
+    assert ClientFirst.parse(b"n,,n==3D2C=2C,r=x").name == "=2C,"
+
+
 @BOTH
 def test_an_unknown_user_fails_like_a_wrong_password(mechanism: ScramMechanism) -> None:
     replies, errors = [], []

@@ -1,7 +1,8 @@
 """What stands before a handler where an authorizer is configured, so that handlers know nothing of rights.
 
 A guard looks at a request and says what may be served: all of it, none of it, or a part. For none it gives
-the response that says so. For a part it gives the request to serve, and adds the denied rest to the response.
+the response that says so. For a part it gives the request to serve, and completes the response with the rest,
+denied. The request was read for this call alone, so a guard may take out of it what is denied.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from headrace.security.rights import Rights
 class Partly(NamedTuple):
     request: Message
     """What may be served."""
-    complete: Callable[[Any], Message]
-    """Adds what was denied to the response."""
+    complete: Callable[[Any], Message | Awaitable[Message]]
+    """Adds what was denied to the response, or leaves out of it what may not be seen."""
 
 
 ALLOWED: Final = None
-Verdict = Partly | Message | None
+Decided = Partly | Message | None
 """ALLOWED, the response that denies everything, or a part."""
+Verdict = Decided | Awaitable[Decided]
+"""Awaitable where so much is asked for that the rights are looked up in slices."""
 
 Guard = Callable[[RequestContext, Rights, Any, Call], Verdict]
 
@@ -50,16 +53,35 @@ def authorised(
     if rights is None:
         return api.handle(context, request, call)
     verdict = guards[int(api.key)](context, rights, request, call)
-    if verdict is ALLOWED:
+    if verdict is None or isinstance(verdict, (Partly, Message)):
+        return _serve(context, api, request, call, verdict)
+    return _serve_later(context, api, request, call, verdict)
+
+
+def _serve(
+    context: RequestContext, api: Api, request: Message, call: Call, decided: Decided
+) -> Message | Awaitable[Message]:
+    assert api.handle is not None
+    if decided is ALLOWED:
         return api.handle(context, request, call)
-    if isinstance(verdict, Message):
-        return verdict
-    assert isinstance(verdict, Partly)
-    served = api.handle(context, verdict.request, call)
+    if isinstance(decided, Message):
+        return decided
+    assert isinstance(decided, Partly)
+    served = api.handle(context, decided.request, call)
     if isinstance(served, Message):
-        return verdict.complete(served)
-    return _completed(served, verdict.complete)
+        return decided.complete(served)
+    return _complete_later(served, decided.complete)
 
 
-async def _completed(served: Awaitable[Message], complete: Callable[[Any], Message]) -> Message:
-    return complete(await served)
+async def _serve_later(
+    context: RequestContext, api: Api, request: Message, call: Call, verdict: Awaitable[Decided]
+) -> Message:
+    served = _serve(context, api, request, call, await verdict)
+    return served if isinstance(served, Message) else await served
+
+
+async def _complete_later(
+    served: Awaitable[Message], complete: Callable[[Any], Message | Awaitable[Message]]
+) -> Message:
+    completed = complete(await served)
+    return completed if isinstance(completed, Message) else await completed

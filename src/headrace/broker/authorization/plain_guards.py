@@ -1,15 +1,20 @@
-"""Guards that look at no field of the request."""
+"""Guards that need one right for the whole request, or none."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from headrace.broker.authorization.guard import ALLOWED, Verdict
+from headrace.broker.authorization.guard import ALLOWED, Guard, Verdict
 from headrace.broker.requests.api import Call
 from headrace.broker.requests.context import RequestContext
 from headrace.core.errors import HeadraceError
+from headrace.protocol.message import Message
 from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
 from headrace.security.rights import Rights
+
+Refuse = Callable[[Any, Call], Message]
+"""Makes the response that denies the request."""
 
 
 class ClusterAuthorizationFailed(HeadraceError):
@@ -27,3 +32,34 @@ def brokers_only(_context: RequestContext, rights: Rights, _request: Any, _call:
     raise ClusterAuthorizationFailed(
         "only brokers may ask for this: CLUSTER_ACTION on the cluster is missing"
     )
+
+
+def on_cluster(operation: Operation, refuse: Refuse) -> Guard:
+    def guard(_context: RequestContext, rights: Rights, request: Any, call: Call) -> Verdict:
+        if rights.allows(operation, ResourceType.CLUSTER, CLUSTER_NAME):
+            return ALLOWED
+        return refuse(request, call)
+
+    return guard
+
+
+def on_group(operation: Operation, refuse: Refuse) -> Guard:
+    """For a request about the one group in its `group_id`."""
+
+    def guard(_context: RequestContext, rights: Rights, request: Any, call: Call) -> Verdict:
+        if rights.allows(operation, ResourceType.GROUP, request.group_id):
+            return ALLOWED
+        return refuse(request, call)
+
+    return guard
+
+
+def on_transactional_id(operation: Operation, refuse: Refuse) -> Guard:
+    """For a request about the one id in its `transactional_id`."""
+
+    def guard(_context: RequestContext, rights: Rights, request: Any, call: Call) -> Verdict:
+        if rights.allows(operation, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
+            return ALLOWED
+        return refuse(request, call)
+
+    return guard

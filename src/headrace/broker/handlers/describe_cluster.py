@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.requests.allowed_operations import NOT_ASKED, ON_CLUSTER
+from headrace.broker.requests.allowed_operations import NOT_ASKED, on_cluster
 from headrace.broker.requests.api import Api, Call
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
@@ -36,7 +36,7 @@ def handle(context: RequestContext, request: DescribeClusterRequest, call: Call)
         controller_id=context.node.controller_id,
         brokers=_brokers(context, call.connection.listener, fenced=request.include_fenced_brokers),
         cluster_authorized_operations=(
-            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+            on_cluster(call.rights) if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from headrace.broker.requests.allowed_operations import ON_TOPIC
+from headrace.broker.requests.allowed_operations import may_see_topic, on_topic
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.offline_replicas import offline_replicas
 from headrace.controller.topic_names import INTERNAL_TOPICS, is_topic_name
@@ -35,12 +35,11 @@ TOPICS_TOGETHER: Final = 20
 
 
 async def handle(
-    context: RequestContext,
-    request: DescribeTopicPartitionsRequest,
-    call: Call,  # noqa: ARG001 - every handler has this shape
+    context: RequestContext, request: DescribeTopicPartitionsRequest, call: Call
 ) -> DescribeTopicPartitionsResponse:
     """Topics that are asked for and do not exist are answered all at once, however many they are, and take no
-    place on a page. Each is looked up in its turn; what is deleted before it is simply not there."""
+    place on a page. Each is looked up in its turn; what is deleted before it is simply not there. Who asks
+    for all of them hears only of those that it may describe."""
     asked = request.topics
     if len(asked) > SORTED_AT_ONCE:
         names = await context.runtime.work_thread.run(_names_of, asked)
@@ -53,7 +52,7 @@ async def handle(
             return DescribeTopicPartitionsResponse(
                 topics=[
                     DescribeTopicPartitionsResponseTopic(name=name, error_code=ErrorCode.INVALID_REQUEST)
-                    for name in names
+                    for name in (names if asked else ())
                 ]
             )
         names = [name for name in names if name >= cursor.topic_name]
@@ -70,14 +69,20 @@ async def handle(
         topic = context.metadata.image.topic(name)
         if topic is None:
             if asked:
-                response.topics.append(_unknown(name))
+                response.topics.append(_unknown(name, on_topic(call.rights, name)))
+            first = 0
+            continue
+        if not asked and not may_see_topic(call.rights, name):
+            first = 0
             continue
         if room == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=first)
             break
         first = min(first, len(topic))
         end = min(len(topic), first + room)
-        response.topics.append(_describe(context, topic, first, end))
+        described = _describe(context, topic, first, end)
+        described.topic_authorized_operations = on_topic(call.rights, name)
+        response.topics.append(described)
         room -= end - first
         if end < len(topic):
             response.next_cursor = Cursor(topic_name=name, partition_index=end)
@@ -90,11 +95,11 @@ def _names_of(topics: Sequence[TopicRequest]) -> list[str]:
     return sorted({topic.name for topic in topics})
 
 
-def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _unknown(name: str, operations: int) -> DescribeTopicPartitionsResponseTopic:
     legal = is_topic_name(name)
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if legal else ErrorCode.INVALID_TOPIC_EXCEPTION
     return DescribeTopicPartitionsResponseTopic(
-        error_code=code, name=name, topic_authorized_operations=ON_TOPIC
+        error_code=code, name=name, topic_authorized_operations=operations
     )
 
 
@@ -106,7 +111,6 @@ def _describe(
         topic_id=topic.topic_id,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=[_partition(context, topic, index) for index in range(first, end)],
-        topic_authorized_operations=ON_TOPIC,
     )
 
 

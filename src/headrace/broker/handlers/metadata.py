@@ -2,9 +2,11 @@
 
 Versions 0-12. 1: null asks for all topics, 0 does it with an empty list. 4: the client may forbid
 auto-creation. 7: leader epochs. 9: flexible. 10: topic ids. 12: asking by topic id.
-8: authorised operations, all of them while there is no authoriser. Not done: 13 with its rebootstrap error.
+8: authorised operations, all of them where there is no authorizer. Not done: 13 with its rebootstrap error.
 A topic that is created by the question is in the answer at once; Apache Kafka makes the client ask twice.
 A broker that has left is named for a while longer (broker/cluster/recently_fenced.py).
+Who asks for all topics hears of those that it may describe. Topics that are asked for one by one and denied
+never come here (broker/authorization/topic_metadata.py).
 """
 
 from __future__ import annotations
@@ -13,7 +15,13 @@ from collections.abc import Awaitable, Container, Iterable
 from typing import TYPE_CHECKING, Final, cast
 
 from headrace.broker.coordinators import internal_topics
-from headrace.broker.requests.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from headrace.broker.requests.allowed_operations import (
+    NOT_ASKED,
+    ON_TOPIC,
+    may_see_topic,
+    on_cluster,
+    on_topic,
+)
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of
 from headrace.broker.requests.offline_replicas import offline_replicas
@@ -34,7 +42,8 @@ from headrace.protocol.messages.metadata_response import (
 
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
-    from headrace.broker.requests.metadata_rows import Describe, DescribePartition
+    from headrace.broker.requests.long_answers import EncodedRows
+    from headrace.broker.requests.metadata_rows import Describe, DescribePartition, Operations
     from headrace.controller.topic_image import TopicImage
 
 CREATE_MS: Final = 10_000
@@ -49,9 +58,9 @@ NO_IDS_YET: Final = (10, 11)
 def handle(
     context: RequestContext, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    if call.version in NO_IDS_YET and _asks_by_id(request.topics or ()):
+    if call.version in NO_IDS_YET and asks_by_id(request.topics or ()):
         return MetadataResponse(cluster_id=None, topics=[_refused(topic) for topic in request.topics or ()])
-    if _asks_for_all(request, call) and len(context.metadata.image.topics_by_name) > FEW_TOPICS:
+    if asks_for_all(request, call) and len(context.metadata.image.topics_by_name) > FEW_TOPICS:
         return _everything(context, request, call)
     if request.topics and _are_wide(context, request.topics):
         return _wide(context, request, call, request.topics)
@@ -86,33 +95,54 @@ async def _everything(context: RequestContext, request: MetadataRequest, call: C
         await context.peers.suspicions.settled()
         if context.peers.suspicions:
             return await _once_settled(context, request, call)
-    operations = request.include_topic_authorized_operations
-    rows = await context.answers.rows.all(call.version, operations, *_describers(context, operations))
+    rows = await _rows_of_all(context, request, call)
     answer = _answer(context, call, request, [])
     answer.topics = cast("list[MetadataResponseTopic]", rows)
     return answer
 
 
-def _describers(context: RequestContext, operations: bool) -> tuple[Describe, DescribePartition]:
-    def describe(topic: TopicImage) -> MetadataResponseTopic:
-        row = _known(context, topic, with_partitions=False)
-        if operations:
-            row.topic_authorized_operations = ON_TOPIC
-        return row
+async def _rows_of_all(context: RequestContext, request: MetadataRequest, call: Call) -> EncodedRows:
+    rows, describers = context.answers.rows, _describers(context)
+    if call.rights is None:
+        operations = ON_TOPIC if request.include_topic_authorized_operations else NOT_ASKED
+        return await rows.all(call.version, operations, *describers)
+    topics = await _visible(context, call)
+    return await rows.some(call.version, _operations(request, call), topics, *describers)
 
-    return describe, lambda topic, index: _partition(context, topic, index)
+
+async def _visible(context: RequestContext, call: Call) -> list[TopicImage]:
+    topics = []
+    for topic in list(context.metadata.image.topics_by_name.values()):
+        if context.runtime.turns.is_over:
+            await context.runtime.turns.next()
+        if may_see_topic(call.rights, topic.name):
+            topics.append(topic)
+    return topics
+
+
+def _operations(request: MetadataRequest, call: Call) -> Operations | None:
+    if not request.include_topic_authorized_operations:
+        return None
+    return lambda name: on_topic(call.rights, name)
+
+
+def _describers(context: RequestContext) -> tuple[Describe, DescribePartition]:
+    return (
+        lambda topic: _known(context, topic, with_partitions=False),
+        lambda topic, index: _partition(context, topic, index),
+    )
 
 
 def _are_wide(context: RequestContext, asked: Iterable[MetadataRequestTopic]) -> bool:
     partitions = 0
     for topic in asked:
-        image = _image_of(context, topic)
+        image = image_of(context, topic)
         if image is not None:
             partitions += len(image)
     return partitions > FEW_PARTITIONS
 
 
-def _image_of(context: RequestContext, asked: MetadataRequestTopic) -> TopicImage | None:
+def image_of(context: RequestContext, asked: MetadataRequestTopic) -> TopicImage | None:
     if asked.name is None:
         return context.metadata.image.topic_by_id(asked.topic_id)
     return context.metadata.image.topic(asked.name)
@@ -130,11 +160,10 @@ async def _wide(
         missing = _missing(context, asked)
         if missing:
             return await _create_first(context, call, request, asked, missing)
-    operations = request.include_topic_authorized_operations
     answer = _answer(context, call, request, _unless_known(context, asked))
-    topics = [_image_of(context, topic) or row for topic, row in zip(asked, answer.topics, strict=True)]
+    topics = [image_of(context, topic) or row for topic, row in zip(asked, answer.topics, strict=True)]
     rows = await context.answers.rows.some(
-        call.version, operations, topics, *_describers(context, operations)
+        call.version, _operations(request, call), topics, *_describers(context)
     )
     answer.topics = cast("list[MetadataResponseTopic]", rows)
     return answer
@@ -145,21 +174,22 @@ def _unless_known(
 ) -> list[MetadataResponseTopic]:
     """What is said of topics that do not exist, with a place for each that does."""
     return [
-        MetadataResponseTopic() if _image_of(context, topic) is not None else _topics(context, (topic,))[0]
+        MetadataResponseTopic() if image_of(context, topic) is not None else _topics(context, (topic,))[0]
         for topic in asked
     ]
 
 
-def _asks_for_all(request: MetadataRequest, call: Call) -> bool:
+def asks_for_all(request: MetadataRequest, call: Call) -> bool:
     return request.topics is None or (call.version == 0 and not request.topics)
 
 
 def _handle(
     context: RequestContext, request: MetadataRequest, call: Call
 ) -> MetadataResponse | Awaitable[MetadataResponse]:
-    if request.topics is None or _asks_for_all(request, call):
+    if request.topics is None or asks_for_all(request, call):
         known = context.metadata.image.topics_by_name.values()
-        return _answer(context, call, request, [_known(context, topic) for topic in known])
+        visible = [_known(context, topic) for topic in known if may_see_topic(call.rights, topic.name)]
+        return _answer(context, call, request, visible)
     if context.runtime.config.auto_create_topics_enable and request.allow_auto_topic_creation:
         missing = _missing(context, request.topics)
         if missing:
@@ -236,7 +266,7 @@ def _by_id(context: RequestContext, asked: MetadataRequestTopic) -> MetadataResp
     return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id)
 
 
-def _asks_by_id(asked: Iterable[MetadataRequestTopic]) -> bool:
+def asks_by_id(asked: Iterable[MetadataRequestTopic]) -> bool:
     return any(topic.name is None or topic.topic_id != NO_TOPIC_ID for topic in asked)
 
 
@@ -289,8 +319,8 @@ def _answer(
 ) -> MetadataResponse:
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if not topic.error_code:
-                topic.topic_authorized_operations = ON_TOPIC
+            if not topic.error_code and topic.name is not None:
+                topic.topic_authorized_operations = on_topic(call.rights, topic.name)
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(node_id=node.broker_id, host=node.host, port=node.port, rack=node.rack)
@@ -302,7 +332,7 @@ def _answer(
         controller_id=context.node.controller_id,
         topics=topics,
         cluster_authorized_operations=(
-            ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+            on_cluster(call.rights) if request.include_cluster_authorized_operations else NOT_ASKED
         ),
     )
 

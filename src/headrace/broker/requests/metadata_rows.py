@@ -3,14 +3,19 @@
 A cluster of 100,000 partitions takes seconds to describe, and all its clients ask when one broker fails. So
 topics are encoded in slices, what was encoded is kept by topic and version, and a change of some topics costs
 those alone.
+
+Clients of different rights share what is kept, so it says nothing of them: which topics a client is told of,
+and what it may do with each, is put in when its answer is put together.
 """
 
 from __future__ import annotations
 
 import asyncio
+from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.requests.allowed_operations import NOT_ASKED
 from headrace.broker.requests.long_answers import EncodedRows, Rows
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.delta import MetadataDelta
@@ -28,18 +33,23 @@ if TYPE_CHECKING:
 
     Describe = Callable[[TopicImage], MetadataResponseTopic]
     DescribePartition = Callable[[TopicImage, int], MetadataResponsePartition]
+    Operations = Callable[[str], int]
 
 KEPT_FORMS: Final = 4
-"""Versions, with and without the operations that are allowed: clients of one kind ask alike."""
+"""Versions: clients of one kind ask alike."""
 _FIELDS: Final = ("topics", "partitions")
+_OPERATIONS: Final = Struct(">i")
+_FIRST_WITH_TAGS: Final = 9
 
 
 class MetadataRows:
     def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
         self._runtime = runtime
         self._metadata = metadata
-        self._forms: dict[tuple[int, bool], dict[str, bytes]] = {}
-        self._whole: dict[tuple[int, bool], EncodedRows] = {}
+        self._forms: dict[int, dict[str, bytes]] = {}
+        """By version and name. What a client may do is NOT_ASKED in all of them."""
+        self._whole: dict[tuple[int, int], EncodedRows] = {}
+        """All topics, by version and what may be done with every one of them."""
         self._changes = 0
         self._building = asyncio.Lock()
         metadata.store.subscribe(self.on_delta)
@@ -66,37 +76,43 @@ class MetadataRows:
         self._forms.clear()
 
     async def all(
-        self, version: int, operations: bool, describe: Describe, describe_partition: DescribePartition
+        self, version: int, operations: int, describe: Describe, describe_partition: DescribePartition
     ) -> EncodedRows:
-        """`describe` gives a topic without its partitions. The rows may be sent by several at once."""
-        key = (version, operations)
+        """For a client that may do the same with every topic. `describe` gives a topic without its
+        partitions. The rows may be sent by several at once."""
         async with self._building:  # who comes second finds what the first has encoded
-            known = self._whole.get(key)
-            return known or await self._build(key, describe, describe_partition)
+            known = self._whole.get((version, operations))
+            return known or await self._build(version, operations, describe, describe_partition)
 
     async def some(
         self,
         version: int,
-        operations: bool,
+        operations: Operations | None,
         topics: Sequence[TopicImage | MetadataResponseTopic],
         describe: Describe,
         describe_partition: DescribePartition,
     ) -> EncodedRows:
-        """These, in their order; those that do not exist are described already."""
-        key = (version, operations)
+        """These, in their order; those that do not exist are described already. `operations`: what the client
+        may do with a topic, if it asks for that."""
+        turns = self._runtime.turns
         encoded: list[bytes] = []
         for topic in topics:
+            if turns.is_over:
+                await turns.next()
             if isinstance(topic, Structure):
                 writer = Writer()
                 topic.encode(writer, version)
                 encoded.append(writer.getvalue())
                 continue
-            kept = self._form(key).get(topic.name)
-            encoded.append(kept or await self._encode(key, topic, describe, describe_partition))
+            row = self._form(version).get(topic.name)
+            row = row or await self._encode(version, topic, describe, describe_partition)
+            if operations is not None:
+                row = with_operations(row, version, operations(topic.name))
+            encoded.append(row)
         return EncodedRows(len(encoded), b"".join(encoded))
 
     async def _build(
-        self, key: tuple[int, bool], describe: Describe, describe_partition: DescribePartition
+        self, version: int, operations: int, describe: Describe, describe_partition: DescribePartition
     ) -> EncodedRows:
         changes, turns, image = self._changes, self._runtime.turns, self._metadata.image
         encoded: list[bytes] = []
@@ -106,25 +122,21 @@ class MetadataRows:
             topic = self._metadata.image.topic(name)
             if topic is None:
                 continue  # deleted meanwhile
-            kept = self._form(key).get(name)
-            if kept is None:
-                kept = await self._encode(key, topic, describe, describe_partition)
-            encoded.append(kept)
+            row = self._form(version).get(name)
+            if row is None:
+                row = await self._encode(version, topic, describe, describe_partition)
+            encoded.append(row if operations == NOT_ASKED else with_operations(row, version, operations))
         rows = EncodedRows(len(encoded), b"".join(encoded))
         if changes == self._changes:
-            self._whole[key] = rows
+            self._whole[version, operations] = rows
         return rows
 
     async def _encode(
-        self,
-        key: tuple[int, bool],
-        topic: TopicImage,
-        describe: Describe,
-        describe_partition: DescribePartition,
+        self, version: int, topic: TopicImage, describe: Describe, describe_partition: DescribePartition
     ) -> bytes:
         changes, turns = self._changes, self._runtime.turns
         row = describe(topic)
-        rows = Rows(_FIELDS, key[0])
+        rows = Rows(_FIELDS, version)
         for _ in rows.add([row]):
             pass
         for index in range(len(topic)):
@@ -134,13 +146,19 @@ class MetadataRows:
                 await turns.next()
         written = rows.take().written
         if changes == self._changes:
-            self._form(key)[topic.name] = written
+            self._form(version)[topic.name] = written
         return written
 
-    def _form(self, key: tuple[int, bool]) -> dict[str, bytes]:
-        form = self._forms.get(key)
+    def _form(self, version: int) -> dict[str, bytes]:
+        form = self._forms.get(version)
         if form is None:
             if len(self._forms) >= KEPT_FORMS:
                 self._forms.pop(next(iter(self._forms)))
-            form = self._forms[key] = {}
+            form = self._forms[version] = {}
         return form
+
+
+def with_operations(row: bytes, version: int, operations: int) -> bytes:
+    """The same topic with other operations, which are its last field, before the tags. It has no tags."""
+    end = len(row) - (version >= _FIRST_WITH_TAGS)
+    return b"".join((memoryview(row)[: end - _OPERATIONS.size], _OPERATIONS.pack(operations), row[end:]))

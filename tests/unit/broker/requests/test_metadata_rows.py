@@ -10,6 +10,7 @@ from uuid import UUID
 
 import pytest
 
+from headrace.broker.requests.allowed_operations import NOT_ASKED
 from headrace.broker.requests.metadata_rows import MetadataRows
 from headrace.broker.runtime.turns import SLICE_SECONDS, Turns
 from headrace.controller.delta import MetadataDelta, RemovedTopic
@@ -66,7 +67,7 @@ class World:
         return MetadataResponsePartition(partition_index=index, leader_id=1, replica_nodes=[1], isr_nodes=[1])
 
     async def ask(self) -> bytes:
-        rows: Any = await self.rows.all(VERSION, False, self.topic, self.partition)
+        rows: Any = await self.rows.all(VERSION, NOT_ASKED, self.topic, self.partition)
         return MetadataResponse(topics=rows).to_bytes(VERSION)
 
     def plain(self) -> bytes:

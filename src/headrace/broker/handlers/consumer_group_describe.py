@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.requests.allowed_operations import ON_GROUP
+from headrace.broker.requests.allowed_operations import on_group
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import text_of
 from headrace.core.errors import HeadraceError
@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 
 async def handle(
-    context: RequestContext,
-    request: ConsumerGroupDescribeRequest,
-    call: Call,  # noqa: ARG001 - every handler has this shape
+    context: RequestContext, request: ConsumerGroupDescribeRequest, call: Call
 ) -> ConsumerGroupDescribeResponse:
     groups = [
         DescribedGroup(group_id=group_id, error_code=ErrorCode.INVALID_GROUP_ID)
@@ -38,7 +36,7 @@ async def handle(
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:
-                group.authorized_operations = ON_GROUP
+                group.authorized_operations = on_group(call.rights, group.group_id)
     return ConsumerGroupDescribeResponse(groups=groups)
 
 

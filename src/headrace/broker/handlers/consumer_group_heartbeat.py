@@ -1,6 +1,7 @@
 """ConsumerGroupHeartbeat: the whole of the server-side group protocol (KIP-848) in one request.
 
-Versions 0-1. 1: subscriptions by pattern, and member ids that the client makes itself (KIP-1082).
+Versions 0-1. 1: subscriptions by pattern, and member ids that the client makes itself (KIP-1082). A pattern
+never matches a topic that the client may not describe.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.allowed_operations import topics_seen_by
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import text_of
 from headrace.core.completion import Completion
@@ -38,7 +40,9 @@ def handle(
         return _refused(InvalidRequest("a member subscribes to more topics by name than there can be"))
     if request.member_epoch == 0 and not context.coordinators.group_state.admits(_size(request, call)):
         return _refused(CoordinatorNotAvailable("the coordinator has no memory for more members"))
-    client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
+    client = Client(
+        call.version, call.client_id or "", f"/{call.connection.peer_host}", topics_seen_by(call.rights)
+    )
     return _Heartbeat(context, request, client).answer
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.refusals import refusal_code
-from headrace.broker.requests.allowed_operations import ON_GROUP
+from headrace.broker.requests.allowed_operations import on_group
 from headrace.broker.requests.api import Api, Call
 from headrace.core.errors import HeadraceError
 from headrace.protocol.api_keys import ApiKey
@@ -27,7 +27,7 @@ async def handle(
     if request.include_authorized_operations:
         for group in groups:
             if group.error_code == 0:
-                group.authorized_operations = ON_GROUP
+                group.authorized_operations = on_group(call.rights, group.group_id)
     return DescribeGroupsResponse(groups=groups)
 
 

@@ -23,7 +23,7 @@ from headrace.protocol.messages.find_coordinator_response import Coordinator, Fi
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
 
-_BATCHED: Final = 4
+BATCHED: Final = 4
 _MESSAGES: Final[dict[int, str]] = {
     ErrorCode.NONE: "NONE",
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "The coordinator is not available.",
@@ -60,11 +60,15 @@ async def _create_first(
 def _answer(
     context: RequestContext, request: FindCoordinatorRequest, call: Call, topic: str | None
 ) -> FindCoordinatorResponse:
-    if call.version >= _BATCHED:
+    if call.version >= BATCHED:
         return FindCoordinatorResponse(
             coordinators=[_find(context, key, call, topic) for key in request.coordinator_keys]
         )
-    found = _find(context, request.key, call, topic)
+    return of_one_key(_find(context, request.key, call, topic))
+
+
+def of_one_key(found: Coordinator) -> FindCoordinatorResponse:
+    """As versions before 4 say it."""
     return FindCoordinatorResponse(
         error_code=found.error_code,
         error_message=_MESSAGES.get(found.error_code, ""),
@@ -76,18 +80,18 @@ def _answer(
 
 def _find(context: RequestContext, key: str, call: Call, name: str | None) -> Coordinator:
     if name is None:
-        return _none(key, ErrorCode.INVALID_REQUEST)
+        return not_found(key, ErrorCode.INVALID_REQUEST)
     topic = context.metadata.image.topic(name)
     if topic is None:
-        return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        return not_found(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
     leader = topic.leader(partition_for(key, len(topic)))
     for node in context.metadata.nodes(call.connection.listener):
         if node.broker_id == leader:
             return Coordinator(key=key, node_id=node.broker_id, host=node.host, port=node.port)
-    return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return not_found(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
 
-def _none(key: str, code: ErrorCode) -> Coordinator:
+def not_found(key: str, code: ErrorCode) -> Coordinator:
     return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=code)
 
 

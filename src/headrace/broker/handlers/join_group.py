@@ -7,9 +7,11 @@ be told to skip the assignment (KIP-814).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.refusals import refusal_code
+from headrace.broker.requests.allowed_operations import topics_seen_by
 from headrace.broker.requests.api import Api, Call
 from headrace.core.completion import Completion
 from headrace.groups.classic.answers import join_refused
@@ -30,7 +32,7 @@ ALWAYS_ADMITTED_BYTES: Final = 16 * 1024
 def handle(
     context: RequestContext, request: JoinGroupRequest, call: Call
 ) -> JoinGroupResponse | Completion[JoinGroupResponse]:
-    finish = _as_it_is if call.version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name
+    finish = _finisher(call.version)
     refusal = _refusal(context, request) or _no_room(context, request, call)
     if refusal is not None:
         return finish(join_refused(refusal, request.member_id))
@@ -40,7 +42,9 @@ def handle(
         )
     if call.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    client = Client(call.version, call.client_id or "", f"/{call.connection.peer_host}")
+    client = Client(
+        call.version, call.client_id or "", f"/{call.connection.peer_host}", topics_seen_by(call.rights)
+    )
     asked = context.coordinators.groups.ask(
         request.group_id, lambda shard, completion, now_ms: shard.join(request, client, completion, now_ms)
     )
@@ -64,6 +68,14 @@ def _no_room(context: RequestContext, request: JoinGroupRequest, call: Call) -> 
         return None
     size += MEMBER_BYTES + 2 * len(call.client_id or "") + len(request.group_instance_id or "")
     return None if context.coordinators.group_state.admits(size) else ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+
+def refused_in(version: int, code: ErrorCode) -> JoinGroupResponse:
+    return _finisher(version)(join_refused(code))
+
+
+def _finisher(version: int) -> Callable[[JoinGroupResponse], JoinGroupResponse]:
+    return _as_it_is if version >= NULLABLE_PROTOCOL_FROM else _with_protocol_name
 
 
 def _as_it_is(response: JoinGroupResponse) -> JoinGroupResponse:

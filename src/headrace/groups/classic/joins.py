@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -34,6 +35,8 @@ class Client(NamedTuple):
     client_id: str
     host: str
     """As Kafka stores it: with a slash in front of the address."""
+    sees: Callable[[str], bool] | None = None
+    """Whether the client may know of a topic; None: of every one."""
 
 
 class Join(NamedTuple):

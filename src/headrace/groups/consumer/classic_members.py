@@ -69,7 +69,9 @@ class ClassicMembers:
             if downgraded is not None:
                 return downgraded
         owned = owned_of(subscription, self._context.topics)
-        moved = update_member(self._context, group, Update(member, wanted, owned, now_ms), written)
+        moved = update_member(
+            self._context, group, Update(member, wanted, owned, now_ms, client.sees), written
+        )
         deadlines = self._leaving.deadlines
         deadlines.session(group.group_id, member_id, request.session_timeout_ms, now_ms)
         deadlines.joined(group.group_id, moved, now_ms)

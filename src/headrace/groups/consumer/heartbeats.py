@@ -46,7 +46,9 @@ class Heartbeats:
         owned = owned_of(request)
         member = self._member(group, request, member_id, owned, written)
         wanted = _as_wanted(member, request, client)
-        moved = update_member(self._context, group, Update(member, wanted, owned, now_ms), written)
+        moved = update_member(
+            self._context, group, Update(member, wanted, owned, now_ms, client.sees), written
+        )
         self._leaving.deadlines.session(
             group.group_id, member_id, config.group_consumer_session_timeout_ms, now_ms
         )

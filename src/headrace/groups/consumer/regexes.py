@@ -6,11 +6,14 @@ topics may have changed, but not more often than every ten seconds, and now and 
 In a broker names are matched elsewhere, not on the loop (broker/coordinators/pattern_resolver.py): the
 operation stops with `Unresolved`, and is asked for again when the answer is known. What is looked up again
 stays as it is until then.
+
+What is remembered is what a pattern matches. Topics that the client may not know of are left out when the
+group is given the answer: those of the client whose heartbeat brings the look-up, as in Kafka.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from headrace.coordinators.decision import CoordinatorRecord
@@ -24,6 +27,9 @@ from headrace.groups.topics_view import TopicsView
 
 _LEAST_INTERVAL_MS: Final = 10_000
 _KEPT_LOOKUPS: Final = 256
+
+Sees = Callable[[str], bool] | None
+"""Whether a client may know of a topic; None: of every one."""
 
 
 class RegexUpdate(NamedTuple):
@@ -92,6 +98,7 @@ class TopicPatterns:
         new: ConsumerMember,
         refresh_interval_ms: int,
         now_ms: int,
+        sees: Sees = None,
     ) -> RegexUpdate:
         """For a heartbeat by which a member changes from `old` to `new`."""
         before, after = old.subscribed_regex, new.subscribed_regex
@@ -105,10 +112,12 @@ class TopicPatterns:
             written.append(records.without_regex(group.group_id, before))
         if after and after not in resolved:
             changed = True
-            self._look_up(group, after, resolved, written, now_ms)
+            self._look_up(group, after, resolved, written, now_ms, sees)
         if self._is_due(group, refresh_interval_ms, now_ms):
             # Set by what finds nothing to write, so that nothing is missed if the records are refused.
-            refreshed = [self._look_up(group, regex, resolved, written, now_ms) for regex in list(resolved)]
+            refreshed = [
+                self._look_up(group, regex, resolved, written, now_ms, sees) for regex in list(resolved)
+            ]
             if any(refreshed):
                 changed = True
             elif None not in refreshed:
@@ -123,6 +132,7 @@ class TopicPatterns:
         resolved: dict[str, ResolvedRegex],
         written: list[CoordinatorRecord],
         now_ms: int,
+        sees: Sees,
     ) -> bool | None:
         """Whether the topics are others than before. Only then they are written down. None: not known yet."""
         before = resolved.get(regex)
@@ -138,9 +148,10 @@ class TopicPatterns:
                 raise Unresolved(regex)
             self.wanted[regex] = None
             return None
-        if before is not None and before.topics == matched.topics:
+        topics = matched.topics if sees is None else frozenset(filter(sees, matched.topics))
+        if before is not None and before.topics == topics:
             return False
-        resolved[regex] = ResolvedRegex(matched.topics, matched.version, now_ms)
+        resolved[regex] = ResolvedRegex(topics, matched.version, now_ms)
         written.append(records.resolved(group.group_id, regex, resolved[regex]))
         return True
 

@@ -3,7 +3,7 @@ follows from it for the epoch, the target and the member itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from headrace.coordinators.decision import CoordinatorRecord
@@ -25,17 +25,19 @@ class Update(NamedTuple):
     """As the request wants it."""
     owned: Owned | None
     now_ms: int
+    sees: Callable[[str], bool] | None
+    """Whether the client that asks may know of a topic; None: of every one."""
 
 
 def update_member(
     context: Context, group: ConsumerGroup, update: Update, written: list[CoordinatorRecord]
 ) -> ConsumerMember:
     """The member after its next step. Everything that changes is added to `written`."""
-    old, new, owned, now_ms = update
+    old, new, owned, now_ms, sees = update
     if new is not old:
         written.append(records.subscription(group.group_id, new))
     regexes = context.patterns.update(
-        group, old, new, context.config.group_consumer_regex_refresh_interval_ms, now_ms
+        group, old, new, context.config.group_consumer_regex_refresh_interval_ms, now_ms, sees
     )
     written.extend(regexes.records)
     resubscribed = new.subscribed_names != old.subscribed_names or regexes.changed

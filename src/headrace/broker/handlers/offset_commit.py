@@ -62,7 +62,7 @@ def resolve_topics(
         known = image.topic_by_id(topic.topic_id) if by_id else image.topic(topic.name)
         if known is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            refused.append(_answer(topic, topic.partitions, code))
+            refused.append(answer_of(topic, topic.partitions, code))
             continue
         topic.name, topic.topic_id = known.name, known.topic_id
         count = len(known)
@@ -79,7 +79,7 @@ def resolve_topics(
 def _take_missing(topic: OffsetCommitRequestTopic, count: int) -> OffsetCommitResponseTopic:
     missing = [each for each in topic.partitions if not 0 <= each.partition_index < count]
     topic.partitions = [each for each in topic.partitions if 0 <= each.partition_index < count]
-    return _answer(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return answer_of(topic, missing, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def _finisher(
@@ -101,11 +101,11 @@ def _by_name_and_id(topic: OffsetCommitResponseTopic) -> tuple[str, UUID]:
 def _refusal(
     refused: list[OffsetCommitResponseTopic], request: OffsetCommitRequest, code: ErrorCode
 ) -> OffsetCommitResponse:
-    answered = [_answer(topic, topic.partitions, code) for topic in request.topics]
+    answered = [answer_of(topic, topic.partitions, code) for topic in request.topics]
     return OffsetCommitResponse(topics=merged(refused, answered, _by_name_and_id))
 
 
-def _answer(
+def answer_of(
     topic: OffsetCommitRequestTopic, partitions: list[OffsetCommitRequestPartition], code: ErrorCode
 ) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(

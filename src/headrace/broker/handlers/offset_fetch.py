@@ -47,7 +47,7 @@ def handle(
     context: RequestContext, request: OffsetFetchRequest, call: Call
 ) -> Awaitable[OffsetFetchResponse]:
     if call.version < FIRST_WITH_SEVERAL_GROUPS:
-        return _fetch(context, _only_group(request), call.version, request.require_stable).then(_of_one_group)
+        return _fetch(context, only_group(request), call.version, request.require_stable).then(of_one_group)
     if len(request.groups) > FEW_GROUPS:
         return _in_turns(context, request, call.version)
     answers = [_fetch(context, group, call.version, request.require_stable) for group in request.groups]
@@ -66,7 +66,7 @@ async def _in_turns(
     return OffsetFetchResponse(groups=[await answer for answer in answers])
 
 
-def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
+def only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
     topics = None
     if request.topics is not None:
         topics = [
@@ -76,7 +76,7 @@ def _only_group(request: OffsetFetchRequest) -> OffsetFetchRequestGroup:
     return OffsetFetchRequestGroup(group_id=request.group_id, topics=topics)
 
 
-def _of_one_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
+def of_one_group(group: OffsetFetchResponseGroup) -> OffsetFetchResponse:
     topics = [
         OffsetFetchResponseTopic(
             name=topic.name,
@@ -114,7 +114,7 @@ def _fetch(
         lambda shard, _, _now_ms: shard.offsets.fetch(group, require_stable=require_stable),
         writes=False,
     )
-    return asked.then(finish, lambda error: _refusal(group, version, refusal_code(error)))
+    return asked.then(finish, lambda error: refused_group(group, version, refusal_code(error)))
 
 
 def _take_unknown(image: MetadataImage, group: OffsetFetchRequestGroup) -> list[OffsetFetchResponseTopics]:
@@ -148,7 +148,7 @@ def _with_ids(
     return told
 
 
-def _refusal(group: OffsetFetchRequestGroup, version: int, code: ErrorCode) -> OffsetFetchResponseGroup:
+def refused_group(group: OffsetFetchRequestGroup, version: int, code: ErrorCode) -> OffsetFetchResponseGroup:
     code = _ANSWER_OF_READERS.get(code, code)
     if version >= FIRST_WITH_GROUP_ERROR:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=code)

@@ -110,16 +110,16 @@ class _Commit:
     def _refuse(self, code: ErrorCode) -> Completion[TxnOffsetCommitResponse]:
         if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and self._version < FIRST_THAT_KNOWS_LOADING:
             code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        answered = [_answer(topic.name, topic.partitions, code) for topic in self._request.topics]
+        answered = [answer_of(topic.name, topic.partitions, code) for topic in self._request.topics]
         self._completion.complete(TxnOffsetCommitResponse(topics=merged(self._unknown, answered)))
         return self._completion
 
 
 def _unknown(name: str, partitions: list[TxnOffsetCommitRequestPartition]) -> TxnOffsetCommitResponseTopic:
-    return _answer(name, partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return answer_of(name, partitions, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-def _answer(
+def answer_of(
     name: str, partitions: list[TxnOffsetCommitRequestPartition], code: ErrorCode
 ) -> TxnOffsetCommitResponseTopic:
     return TxnOffsetCommitResponseTopic(

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from headrace.core.memory import MemoryShare
 from headrace.core.ports_coordination import SessionState
+from headrace.metrics.authorizer import AuthorizerMetrics
 from headrace.metrics.cleaner import CleanerMetrics
 from headrace.metrics.coordinators import CoordinatorMetrics
 from headrace.metrics.histogram import LatencyHistogram
@@ -179,7 +180,7 @@ class BrokerMetrics:
         "_request_times",
         "_requests",
         "_topics",
-        "authentication",
+        "authorizer",
         "cleaner",
         "coordinators",
         "log_flushes",
@@ -204,6 +205,7 @@ class BrokerMetrics:
         self._request_errors: dict[str, dict[str, int]] = {}
         self._listeners: dict[str, ListenerMetrics] = {}
         self.replication = ReplicationMetrics()
+        self.authorizer = AuthorizerMetrics()
         self.cleaner = CleanerMetrics()
         self.scrub = ScrubMetrics()
         self.coordinators = CoordinatorMetrics()

@@ -1,7 +1,7 @@
 """Which right each API needs, and what is answered without it, as a list to be read and to be tested by.
 
-The guards do not read it: tests walk it and show that the guards do what it says. Produce and Fetch are not in
-it; they ask for rights where their frames are read.
+The guards do not read it: tests walk it and show that the guards do what it says. Produce and Fetch are not
+in it; they ask for rights where their frames are read.
 """
 
 from __future__ import annotations

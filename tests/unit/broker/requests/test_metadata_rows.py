@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from headrace.broker.requests.allowed_operations import NOT_ASKED
-from headrace.broker.requests.metadata_rows import MetadataRows
+from headrace.broker.requests.metadata_rows import MetadataRows, with_operations
 from headrace.broker.runtime.turns import SLICE_SECONDS, Turns
 from headrace.controller.delta import MetadataDelta, RemovedTopic
 from headrace.protocol.messages.metadata_response import (
@@ -19,6 +19,7 @@ from headrace.protocol.messages.metadata_response import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from headrace.protocol.primitives import Writer
 
 VERSION = 12
 IN_A_SLICE = 10
@@ -143,3 +144,39 @@ def _all_brokers() -> MetadataDelta:
     delta = MetadataDelta()
     delta.brokers.add(1)
     return delta
+
+
+@pytest.mark.parametrize("version", range(8, 13))
+def test_operations_are_put_into_a_row_that_is_kept(version: int) -> None:
+    """As if it had been encoded with them."""
+    parts = [MetadataResponsePartition(partition_index=index) for index in range(3)]
+
+    def encoded(operations: int) -> bytes:
+        writer = Writer()
+        MetadataResponseTopic(name="t", partitions=parts, topic_authorized_operations=operations).encode(
+            writer, version
+        )
+        return writer.getvalue()
+
+    for operations in (0, 1 << 8, 3576, NOT_ASKED):
+        assert with_operations(encoded(NOT_ASKED), version, operations) == encoded(operations)
+
+
+async def test_clients_share_rows_but_not_what_they_may_do() -> None:
+    world = World(3, 2)
+    topics: Any = list(world.topics.values())
+
+    async def ask(operations: Any) -> bytes:
+        rows: Any = await world.rows.some(VERSION, operations, topics, world.topic, world.partition)
+        return MetadataResponse(topics=rows).to_bytes(VERSION)
+
+    plain = await ask(None)
+    described = world.clock.described
+    for mask in (256, 0, 3576):
+        answer = MetadataResponse.from_bytes(await ask(lambda _, mask=mask: mask), VERSION)
+        assert [topic.topic_authorized_operations for topic in answer.topics] == [mask] * 3
+        assert await ask(None) == plain
+    assert world.clock.described == described, "nothing was described again"
+    everything: Any = await world.rows.all(VERSION, 3576, world.topic, world.partition)
+    assert MetadataResponse(topics=everything).to_bytes(VERSION) == await ask(lambda _: 3576)
+    assert await world.ask() == plain

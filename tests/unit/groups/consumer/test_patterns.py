@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from headrace.core.errors import InvalidRegularExpression
+from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from headrace.protocol.stored.consumer_group_regular_expression_key import ConsumerGroupRegularExpressionKey
 from tests.unit.groups.classic.coordinator import GROUP
-from tests.unit.groups.consumer.coordinator import Consumer, ConsumerCoordinator, Topics, settle
+from tests.unit.groups.consumer.coordinator import CLIENT, Consumer, ConsumerCoordinator, Topics, settle
 
 
 def test_a_pattern_is_resolved_with_the_heartbeat_that_brings_it() -> None:
@@ -152,3 +153,47 @@ def test_patterns_outlive_a_coordinator() -> None:
     one.beat()
     assert one.partitions == {"aa": {0}, "ab": {0}}
     assert loaded.consumers.epoch == 2
+
+
+def test_topics_that_the_client_may_not_know_of_are_left_out() -> None:
+    """Also when the pattern is looked up again: by the rights of whoever's heartbeat brings that about."""
+    topics = Topics(aa=1, ab=1)
+    coordinator = ConsumerCoordinator(topics=topics)
+    request = ConsumerGroupHeartbeatRequest(
+        group_id=GROUP,
+        member_id="m1",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_regex="a.*",
+        topic_partitions=[],
+    )
+    hidden = {"ab", "ad"}
+    client = CLIENT._replace(sees=lambda name: name not in hidden)
+    answer = coordinator.beat(request, client)
+    assert answer.assignment is not None
+    assert topics.by_name(answer.assignment.topic_partitions) == {"aa": {0}}
+    assert coordinator.consumers.resolved["a.*"].topics == {"aa"}
+    topics.put("ac", 1)
+    topics.put("ad", 1)
+    coordinator.advance(60_000 - 20_000)
+    again = ConsumerGroupHeartbeatRequest(group_id=GROUP, member_id="m1", member_epoch=answer.member_epoch)
+    coordinator.beat(again, client)
+    assert coordinator.consumers.resolved["a.*"].topics == {"aa", "ac"}
+
+
+def test_what_is_remembered_of_a_pattern_knows_no_rights() -> None:
+    coordinator = ConsumerCoordinator(topics=Topics(aa=1, ab=1))
+    for member, group, sees, found in (
+        ("m1", "g1", lambda name: name == "aa", {"aa"}),
+        ("m2", "g2", None, {"aa", "ab"}),
+        ("m3", "g3", lambda name: name == "ab", {"ab"}),
+    ):
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id=member,
+            rebalance_timeout_ms=60_000,
+            subscribed_topic_regex="a.*",
+            topic_partitions=[],
+        )
+        answer = coordinator.beat(request, CLIENT._replace(sees=sees))
+        assert answer.assignment is not None
+        assert set(coordinator.topics.by_name(answer.assignment.topic_partitions)) == found

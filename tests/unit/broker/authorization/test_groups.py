@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from headrace.broker.requests.allowed_operations import NOT_ASKED, ON_GROUP
+from headrace.broker.requests.api import Api
+from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
+from headrace.protocol.messages.consumer_group_describe_response import (
+    Assignment,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
 from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from headrace.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from headrace.protocol.messages.list_groups_request import ListGroupsRequest
 from headrace.security.acl import AclRule, Operation
+from tests.unit.broker.authorization import unwritten_handlers
 from tests.unit.broker.authorization.realm import (
     EVERYTHING,
     OPEN,
@@ -77,3 +89,24 @@ def test_operations_on_a_consumer_group(realm: Realm) -> None:
     request = ConsumerGroupDescribeRequest(group_ids=["ops"], include_authorized_operations=True)
     hidden = realm.ask(request, 1, rights_by(on_group(Operation.DESCRIBE, "ops"))).groups[0]
     assert (hidden.error_code, hidden.members, hidden.authorized_operations) == (29, [], NOT_ASKED)
+
+
+@pytest.mark.parametrize("field", ["assignment", "target_assignment"])
+def test_what_a_member_has_counts_as_much_as_what_it_should_have(
+    realm: Realm, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: Any = {field: Assignment(topic_partitions=[TopicPartitions(topic_name=SHUT, partitions=[0])])}
+    described = ConsumerGroupDescribeResponse(
+        groups=[
+            DescribedGroup(group_id="hidden", members=[Member(member_id="m", **held)]),
+            DescribedGroup(group_id="shown", members=[Member(subscribed_topic_names=[SHUT])]),
+        ]
+    )
+    request = ConsumerGroupDescribeRequest(group_ids=["hidden", "shown"])
+    key = ApiKey.CONSUMER_GROUP_DESCRIBE
+    api = Api(key, 0, 1, ConsumerGroupDescribeRequest, lambda *_: described)
+    monkeypatch.setitem(unwritten_handlers.APIS, key, api)
+    rights = rights_by(on_group(Operation.DESCRIBE, "hidden", "shown"))
+    rows = {row.group_id: row for row in realm.ask(request, 1, rights).groups}
+    assert (rows["hidden"].error_code, rows["hidden"].members) == (29, [])
+    assert (rows["shown"].error_code, len(rows["shown"].members)) == (0, 1)

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 
+from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from headrace.protocol.messages.offset_commit_request import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
@@ -83,6 +84,26 @@ def test_before_groups_were_several(realm: Realm) -> None:
     assert (refused.error_code, refused.topics) == (30, [])
     oldest = realm.ask(OffsetFetchRequest(group_id=SHUT, topics=[*topics]), 1, rights_by(rules))
     assert [topic.partitions[0].error_code for topic in oldest.topics] == [30, 30]
+
+
+@pytest.mark.parametrize("everything", [False, True])
+def test_a_group_that_refuses_the_member_says_only_that(realm: Realm, everything: bool) -> None:
+    """Whatever topics of it are denied."""
+    joins = ConsumerGroupHeartbeatRequest(
+        group_id="fenced",
+        member_id="m",
+        rebalance_timeout_ms=60_000,
+        subscribed_topic_names=[OPEN],
+        topic_partitions=[],
+    )
+    realm.ask(joins, 1, None)
+    topics = [OffsetFetchRequestTopics(name=name, partition_indexes=[0]) for name in BOTH]
+    group = OffsetFetchRequestGroup(
+        group_id="fenced", member_id="stranger", member_epoch=1, topics=None if everything else topics
+    )
+    rules = [*on_group(Operation.DESCRIBE, "fenced"), *on_topic(Operation.DESCRIBE, OPEN)]
+    answer = realm.ask(OffsetFetchRequest(groups=[group]), 9, rights_by(rules))
+    assert [(each.error_code, each.topics) for each in answer.groups] == [(25, [])]
 
 
 def test_a_group_that_cannot_be_asked_says_only_that(realm: Realm) -> None:

@@ -73,6 +73,18 @@ def test_by_name_a_denied_topic_looks_like_one_that_is_not_there(realm: Realm, v
         assert answer.brokers, "where the brokers are may be known to all"
 
 
+def test_in_version_0_the_denied_do_not_become_all(realm: Realm) -> None:
+    """There an empty list asks for all topics, and this client may see one that it did not ask for."""
+    request = MetadataRequest(topics=named(SHUT), allow_auto_topic_creation=False)
+    assert told(ask(realm, request, 0, SEES_OPEN)) == {SHUT: 29}
+
+
+def test_who_names_a_topic_hears_no_id_even_if_it_gives_one(realm: Realm) -> None:
+    given = MetadataRequestTopic(name=SHUT, topic_id=id_of(realm, SHUT))
+    answer = ask(realm, MetadataRequest(topics=[given]), 12, SEES_OPEN)
+    assert [(topic.name, topic.topic_id) for topic in answer.topics] == [(SHUT, NO_TOPIC_ID)]
+
+
 def test_by_id_a_denied_topic_has_no_name(realm: Realm) -> None:
     ids = [id_of(realm, OPEN), id_of(realm, SHUT), UUID(int=99)]
     request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=each, name=None) for each in ids])

@@ -17,6 +17,7 @@ from prometheus_client.core import (
 )
 
 from headrace.core.ports_coordination import SessionState
+from headrace.metrics.authentication_families import authentication_families
 from headrace.metrics.authorizer_families import authorizer_families
 from headrace.metrics.cleaner_families import cleaner_families
 from headrace.metrics.coordinator_families import coordinator_families
@@ -160,6 +161,7 @@ class BrokerCollector:
         yield from host_families(self._metrics)
         yield from cleaner_families(self._metrics.cleaner, self._now())
         yield from scrub_families(self._metrics.scrub)
+        yield from authentication_families(self._metrics)
         yield from authorizer_families(self._metrics.authorizer)
         counts = yield from self._metrics.coordinators.count(size)
         yield from coordinator_families(self._metrics.coordinators, counts)

@@ -180,6 +180,7 @@ class BrokerMetrics:
         "_request_times",
         "_requests",
         "_topics",
+        "authentication",
         "authorizer",
         "cleaner",
         "coordinators",

@@ -14,6 +14,7 @@ def test_the_page_lists_what_is_exported_and_nothing_else() -> None:
     metrics = BrokerMetrics()
     metrics.read_partitions = lambda: [PartitionGauges("t", 0, 1, 2, 3, 4)]
     metrics.read_zookeeper = lambda: ZooKeeperGauges(SessionState.CONNECTED, 0.0)
+    metrics.read_certificates = lambda: [("SSL", 60.0)]
     exported = {
         f"{family.name}_total" if family.type == "counter" else family.name
         for family in BrokerCollector(metrics, lambda: 0.0).collect()

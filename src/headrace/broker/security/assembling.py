@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.broker.authorization.denials import Denials
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.runtime.runtime import Runtime
@@ -19,7 +20,8 @@ def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, 
     config = runtime.config
     follower = None
     if config.authorizer_class_name:
-        follower = AclFollower(metadata, config, _on_denial, _on_denial)
+        denials = Denials(runtime.log, runtime.metrics.authorizer, runtime.clock)
+        follower = AclFollower(metadata, config, denials.on_denial, denials.on_shadow_denial)
     name = config.inter_broker_listener.name
     security = Security(
         name,
@@ -28,10 +30,6 @@ def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, 
         broker_principals=super_users(config.super_users),
     )
     return security, follower
-
-
-def _on_denial(*_: object) -> None:
-    pass
 
 
 def guard_connections(

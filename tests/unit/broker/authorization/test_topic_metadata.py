@@ -10,7 +10,6 @@ import pytest
 
 from headrace.broker.handlers import metadata as handler
 from headrace.broker.requests.allowed_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
-from headrace.broker.requests.answer_cache import Question
 from headrace.broker.requests.long_answers import EncodedRows
 from headrace.core.ids import NO_TOPIC_ID
 from headrace.protocol.messages.describe_cluster_request import DescribeClusterRequest
@@ -185,16 +184,6 @@ def test_a_question_creates_only_what_the_client_may_create(realm: Realm) -> Non
     hidden = MetadataRequest(topics=named("unborn"))
     assert told(realm.ask(hidden, 12, rights_by(on_cluster(Operation.CREATE)))) == {"unborn": 29}
     assert realm.context.metadata.image.topic("unborn") is None
-
-
-def test_answers_are_kept_by_the_class_of_rights() -> None:
-    """The dispatcher keeps whole answers. Its key is another for every client, and after every change."""
-    one = rights_by(SEES_OPEN)
-    kept = {Question(12, "L", one.class_id, b""): b""}
-    one._authorizer.add(on_topic(Operation.READ, SHUT)[0])
-    assert Question(12, "L", one.class_id, b"") not in kept
-    bob = one._authorizer.rights_of("User:bob", "10.0.0.1")
-    assert bob.class_id != one.class_id
 
 
 def pages(realm: Realm, rules: Iterable[AclRule], **fields: Any) -> Any:

@@ -27,14 +27,12 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from headrace.broker import assembly
-from headrace.broker.security.security import DelegationTokens, Identity, Security
 from headrace.security.principal import ANONYMOUS, Principal, user
 from headrace.security.scram_credential import ScramCredential
 from headrace.security.scram_credential import ScramMechanism as Mechanism
-from headrace.security.token_secret import TokenSecret
 from headrace.testing.cluster import Cluster
 from tests.apache_kafka import KafkaTools
+from tests.claimed_principals import believe
 from tests.compatibility.log_dump import complaints
 
 SECONDS = 30
@@ -52,13 +50,8 @@ def asking() -> Asking:
 
 @pytest.fixture(scope="module")
 def cluster(asking: Asking) -> Iterator[Cluster]:
-    security = Security(
-        has_authorizer=True,
-        tokens=DelegationTokens(TokenSecret(b"a key of all brokers")),
-        identify=lambda _: Identity(asking.principal),
-    )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assembly, "security_of", lambda _: security)
+        believe(patch, lambda: asking.principal)
         with Cluster() as secured:
             yield secured
 
@@ -260,12 +253,7 @@ def test_credentials_of_librdkafka(admin: AdminClient) -> None:
 def test_kafka_decodes_the_records(
     tools_431: KafkaTools, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    security = Security(
-        has_authorizer=True,
-        tokens=DelegationTokens(TokenSecret(b"a key of all brokers")),
-        identify=lambda _: Identity(user("alice")),
-    )
-    monkeypatch.setattr(assembly, "security_of", lambda _: security)
+    believe(monkeypatch)
     with Cluster(directory=tmp_path) as cluster:
 
         def run(tool: str, *arguments: str) -> None:

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker import assembly
-from headrace.broker.security.security import Security
 from headrace.protocol.messages import alter_client_quotas_request as alter_quotas
 from headrace.protocol.messages import alter_user_scram_credentials_request as alter_scram
 from headrace.protocol.messages.alter_client_quotas_response import AlterClientQuotasResponse
@@ -28,6 +26,7 @@ from headrace.protocol.messages.describe_user_scram_credentials_response import 
     DescribeUserScramCredentialsResponse,
 )
 from headrace.testing.cluster import Cluster
+from tests.claimed_principals import believe
 from tests.loop_turns import turns_of
 from tests.wire import Wire
 
@@ -88,7 +87,7 @@ def quotas(count: int) -> alter_quotas.AlterClientQuotasRequest:
 
 @pytest.fixture
 def secured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assembly, "security_of", lambda _: Security(has_authorizer=True))
+    believe(monkeypatch)
 
 
 def connect(cluster: Cluster) -> Wire:

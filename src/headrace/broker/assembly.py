@@ -48,7 +48,7 @@ from headrace.broker.requests.listening import bind, follow_config, make_network
 from headrace.broker.requests.metadata_answers import MetadataAnswers
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.security.assembling import guard_connections, make_security, tell_sessions
+from headrace.broker.security.assembling import guard_connections, make_security, wake_fetches
 from headrace.broker.security.token_expiry import TokenExpiry
 from headrace.broker.security.transport import protect
 from headrace.broker.storage.cleaning import Cleaning
@@ -281,7 +281,7 @@ class _Assembly:
         )
         self.dispatcher = Dispatcher(self.context, BY_KEY, GUARDS)
         guard_connections(runtime, self.metadata, self.network, self.security, self.dispatcher)
-        tell_sessions(self.acls, self.context.fetches.sessions)
+        wake_fetches(self.acls, self.context.fetches.purgatory)
         fetches, produces = self.context.fetches.purgatory, self.context.produces.purgatory
         runtime.memory.count_held_by(partial(held_bytes, self.coordinators, fetches, produces))
 

@@ -26,6 +26,11 @@ class FetchPurgatory(TimerQueue):
         super().__init__(loop, SLOTS_PER_SECOND)
         self.defer = deferrer_of(loop)
 
+    def wake(self) -> None:
+        """What clients may read has changed: whoever waits reads again, and is told."""
+        for delayed in self:
+            delayed.on_time()
+
 
 class DelayedFetch(Timed):
     """Told when its partitions move. Answers once, and not at once but soon, so that appends that arrive

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from typing import Final, NamedTuple
 
-from headrace.broker.fetch.watched_partition import AT_ONCE, FetchKey, FetchWatcher, WatchedPartition
+from headrace.broker.fetch.watched_partition import FetchKey, FetchWatcher, WatchedPartition
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 from headrace.core.memory import MemoryShare, unlimited
 
@@ -129,12 +129,6 @@ class SessionCache:
 
     def __len__(self) -> int:
         return len(self._sessions)
-
-    def wake(self) -> None:
-        """What the peers may read has changed: whoever waits reads again, and is told."""
-        for session in self._sessions.values():
-            if session.waiting is not None and not session.as_replica:
-                session.waiting.on_more(AT_ONCE)
 
     @property
     def partition_count(self) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.broker.authorization.denials import Denials
 from headrace.broker.cluster.metadata_cache import MetadataCache
-from headrace.broker.fetch.sessions import SessionCache
+from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.acl_follower import AclFollower
 from headrace.broker.security.authentication import SaslListener
@@ -43,7 +43,7 @@ def guard_connections(
     network.on_connected = security.on_connected
 
 
-def tell_sessions(follower: AclFollower | None, sessions: SessionCache) -> None:
+def wake_fetches(follower: AclFollower | None, purgatory: FetchPurgatory) -> None:
     """Consumers that wait are told at once if they may not read any more."""
     if follower is not None:
-        follower.on_change = sessions.wake
+        follower.on_change = purgatory.wake

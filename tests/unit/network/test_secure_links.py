@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
+import socket
 import ssl
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
@@ -302,6 +305,48 @@ def test_what_waits_in_openssl_is_read_without_the_poller(bench: Bench) -> None:
         link.close()
 
     bench.run(scenario)
+
+
+def test_ciphertext_that_the_socket_did_not_take_leaves_later(bench: Bench) -> None:
+    """All of the request is encrypted at once, and most of it waits until the peer reads."""
+    frame = b"\0" * 250_000
+    may_read = threading.Event()
+    given = bench.properties(bench.broker)
+    context = server_context(given, read_identity(given.key_store), None)
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(1)
+
+    def serve() -> int:
+        raw, _ = listening.accept()
+        raw.settimeout(10)  # a link that forgets its ciphertext fails the test and does not hang it
+        with context.wrap_socket(raw, server_side=True) as sock:
+            assert may_read.wait(10)
+            received = 0
+            while received < len(frame) + 4:
+                received += len(sock.recv(65_536))
+            sock.sendall(b"\0\0\0\x02ok")
+            sock.recv(1)
+        return received
+
+    async def scenario(_port: int) -> None:
+        served = asyncio.get_running_loop().run_in_executor(None, serve)
+        dialer = DirectDialer(security=bench.client())
+        link = await dialer.dial("127.0.0.1", listening.getsockname()[1], timeout=10)
+        with socket.socket(fileno=os.dup(link._descriptor)) as same:
+            same.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        answered = link.send(frame)
+        states = [(link._unsent, link._is_writing)]
+        may_read.set()
+        assert bytes(await answered) == b"ok"
+        states.append((link._unsent, link._is_writing))
+        assert states == [(b"", True), (b"", False)], "encrypted and waiting; gone"
+        link.close()
+        assert await served == len(frame) + 4
+
+    with listening:
+        bench.run(scenario)
 
 
 def test_a_follow_up_asks_again_over_tls(bench: Bench) -> None:

@@ -38,7 +38,7 @@ _FEATURES_TO_COME = (
     Difference(
         "ApiVersions",
         "fewer APIs",
-        "Security, quotas, share groups, groups of Kafka Streams, telemetry, and moves between the "
+        "Share groups, groups of Kafka Streams, telemetry, and moves between the "
         "directories of a broker are not there yet. An API is advertised when it works. What belongs to a "
         "KRaft quorum is never advertised.",
         r"versions v\d",
@@ -264,7 +264,7 @@ _CONFIGURATION = (
         "another set of broker properties",
         "Headrace has the properties of what it does, and some names of older Kafka releases that it "
         "still takes. "
-        "Properties of KRaft, of share groups, of security, quotas and tiered storage are not there yet or "
+        "Properties of KRaft, of share groups, of OAuth, Kerberos and tiered storage are not there yet or "
         "never will be.",
         r"describe the broker v\d+",
         r"results\[4/1\]\.configs\[.*\]\..*",

@@ -13,7 +13,6 @@ from headrace.broker.security.authentication import SaslListener
 from headrace.broker.security.sasl_mechanisms import mechanisms_of
 from headrace.broker.security.security import Security
 from headrace.network.connection import FrameHandler
-from headrace.security.principal import super_users
 
 
 def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, AclFollower | None]:
@@ -22,13 +21,8 @@ def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, 
     if config.authorizer_class_name:
         denials = Denials(runtime.log, runtime.metrics.authorizer, runtime.clock)
         follower = AclFollower(metadata, config, denials.on_denial, denials.on_shadow_denial)
-    name = config.inter_broker_listener.name
-    security = Security(
-        name,
-        authorizer=None if follower is None else follower.authorizer,
-        is_authenticated=config.security_of(name).is_authenticated,
-        broker_principals=super_users(config.super_users),
-    )
+    authorizer = None if follower is None else follower.authorizer
+    security = Security(config.inter_broker_listener.name, authorizer=authorizer)
     return security, follower
 
 

@@ -13,7 +13,7 @@ from headrace.broker.security.delegation_tokens import (
 from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
 from headrace.security.errors import SecurityDisabled
 from headrace.security.hosts import java_host
-from headrace.security.principal import ANONYMOUS, Principal
+from headrace.security.principal import Principal
 
 if TYPE_CHECKING:
     from headrace.network.connection import Connection
@@ -27,18 +27,12 @@ class Security:
         broker_listener: str,
         *,
         authorizer: Authorizer | None = None,
-        is_authenticated: bool = False,
-        broker_principals: frozenset[Principal] = frozenset(),
         tokens: DelegationTokens | None = None,
     ) -> None:
-        """`is_authenticated`: the listener between brokers proves who connects to it."""
         self._broker_listener = broker_listener
         self.authorizer = authorizer
         self.tokens = tokens
         """None without `delegation.token.secret.key`."""
-        self._is_authenticated = is_authenticated
-        self._broker_principals = broker_principals
-        """This broker's own, which the others share or are super users beside."""
         self.authenticate: dict[str, Callable[[Connection], None]] = {}
         """By the names of the listeners with SASL: begins it on a new connection."""
 
@@ -75,15 +69,11 @@ class Security:
 
     def is_broker(self, connection: Connection) -> bool:
         """Whether the peer may do what only brokers do: fetch as a replica, read the metadata log, forward
-        requests in somebody's name."""
+        requests in somebody's name. Without an authorizer all who reach the listener between brokers may."""
         if connection.listener != self._broker_listener:
             return False
         rights = connection.rights
-        if rights is not None:
-            return rights.allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
-        return not self._is_authenticated or (
-            connection.principal != ANONYMOUS and connection.principal in self._broker_principals
-        )
+        return rights is None or rights.allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
 
 
 def _as_java_writes(host: str) -> str:

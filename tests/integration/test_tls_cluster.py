@@ -101,7 +101,7 @@ def test_replicas_are_fetched_and_requests_forwarded_over_tls(cluster: SecuredCl
     ]
     assert copies == [30] * BROKERS, "the records went from broker to broker"
     for tap in cluster.taps:
-        assert len(tap.seen) > 10_000
+        assert len(tap.seen) > 1_000, "also a broker that leads nothing shakes hands and fetches"
         assert RECORD not in tap.seen
 
     cluster.brokers[0].kill()

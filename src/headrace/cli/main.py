@@ -16,6 +16,7 @@ _COMMANDS = {
     "group": ("headrace.cli.group:group", "Look at consumer groups, find and fix their lag, delete them."),
     "txn": ("headrace.cli.txn:txn", "Look at transactions; find and abort those that hold consumers up."),
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
+    "user": ("headrace.cli.user:user", "Create, list and delete users; change their passwords."),
     "cert": ("headrace.cli.cert:cert", "Make, renew and show certificates for brokers and clients."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 if TYPE_CHECKING:
     # A broker uses these options, but not the client.
@@ -18,6 +19,8 @@ T = TypeVar("T")
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 COMMAND_CONFIG = "HEADRACE_COMMAND_CONFIG"
 _SECURITY = "headrace.client.security"
+_BOOTSTRAP = "headrace.client.bootstrap"
+_OUTPUT = "headrace.output"
 
 
 def bootstrap_option(command: F) -> F:
@@ -34,7 +37,8 @@ def _command_config(command: F) -> F:
         metavar="FILE",
         expose_value=False,
         callback=_keep_security,
-        help="Kafka's client properties: security.protocol, ssl.*, sasl.*",
+        help="Kafka's client properties: security.protocol, ssl.*, sasl.*; bootstrap.servers counts if"
+        " --bootstrap is not given.",
     )(command)
 
 
@@ -42,8 +46,10 @@ def _keep_security(context: click.Context, _parameter: click.Parameter, path: st
     """In the context, where `security` finds it: commands need not pass it on."""
     if path is not None:
         from headrace.client.security import ClientSecurity
+        from headrace.config.properties_file import read_properties
 
         context.meta[_SECURITY] = ClientSecurity.read(path)
+        context.meta[_BOOTSTRAP] = read_properties(path).get("bootstrap.servers", "").strip()
 
 
 def security(context: click.Context | None = None) -> ClientSecurity:
@@ -56,11 +62,19 @@ def security(context: click.Context | None = None) -> ClientSecurity:
     return found
 
 
+def bootstrap_of(bootstrap: str, context: click.Context | None = None) -> str:
+    """What was given; else what the file of --command-config says; else the default."""
+    context = context or click.get_current_context(silent=True)
+    if context is None or context.get_parameter_source("bootstrap") not in (None, ParameterSource.DEFAULT):
+        return bootstrap
+    return context.meta.get(_BOOTSTRAP) or bootstrap
+
+
 def connect(bootstrap: str, context: click.Context | None = None) -> Cluster:
     """The one place where commands make a client."""
     from headrace.client.cluster import Cluster
 
-    return Cluster(bootstrap, client_id="headrace-cli", security=security(context))
+    return Cluster(bootstrap_of(bootstrap, context), client_id="headrace-cli", security=security(context))
 
 
 def _bootstrap(command: F) -> F:
@@ -78,6 +92,29 @@ def _bootstrap(command: F) -> F:
 
 def json_option(command: F) -> F:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def output_option(command: F) -> F:
+    """`-o json` as kubectl and rpk have it, and `--json` as everywhere here: both are `as_json`."""
+
+    def keep(context: click.Context, _parameter: click.Parameter, form: str) -> None:
+        context.meta[_OUTPUT] = form
+
+    def is_json(context: click.Context, _parameter: click.Parameter, flag: bool) -> bool:
+        return flag or context.meta.get(_OUTPUT) == "json"
+
+    output = click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        is_eager=True,
+        expose_value=False,
+        callback=keep,
+    )
+    flag = click.option("--json", "as_json", is_flag=True, callback=is_json, help="The same as -o json.")
+    return output(flag(command))
 
 
 def watch_options(command: F) -> F:

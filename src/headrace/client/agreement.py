@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 from uuid import UUID
 
@@ -44,6 +44,30 @@ async def until_all_agree(
                 await asyncio.sleep(_PAUSE)
     except (TimeoutError, ClientFailure):
         return
+
+
+async def until_all_know(
+    cluster: Cluster, knows: Callable[[int], Awaitable[bool]], *, timeout: float = AGREEMENT_SECONDS
+) -> None:
+    """Returns when `knows` is true of every broker that can be asked, or when the time is over."""
+    try:
+        async with asyncio.timeout(timeout):
+            waiting = [node.node_id for node in (await cluster.metadata([])).brokers]
+            while waiting:
+                answers = await asyncio.gather(*(_or_lost(knows(broker_id)) for broker_id in waiting))
+                waiting = [broker_id for broker_id, known in zip(waiting, answers, strict=True) if not known]
+                if waiting:
+                    await asyncio.sleep(_PAUSE)
+    except (TimeoutError, ClientFailure):
+        return
+
+
+async def _or_lost(known: Awaitable[bool]) -> bool:
+    """A broker that cannot be asked is not waited for."""
+    try:
+        return await known
+    except ClientFailure:
+        return True
 
 
 def _lacks_some(heard: Sequence[_Told]) -> bool:

@@ -7,7 +7,6 @@ Nothing is overwritten unless it is to be renewed.
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from headrace.client.errors import ClientFailure
+from headrace.client.private_files import PRIVATE, write_file
 
 CA_DAYS: Final = 3650
 DAYS: Final = 90
@@ -26,7 +26,6 @@ EARLIER: Final = timedelta(minutes=5)
 """Clocks differ: a certificate is valid a little before it is made."""
 CA_CERTIFICATE: Final = "ca.pem"
 CA_KEY: Final = "ca-key.pem"
-KEY_MODE: Final = 0o600
 
 
 class Made(NamedTuple):
@@ -76,7 +75,7 @@ class Authority:
             .sign(key, hashes.SHA256())
         )
         _write_key(directory / CA_KEY, key)
-        _write(directory / CA_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+        write_file(directory / CA_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
         return cls(certificate, key, directory)
 
     @classmethod
@@ -136,7 +135,7 @@ class Authority:
         certificate = builder.sign(self._key, hashes.SHA256())
         _write_key(made.key, key)
         chain = certificate.public_bytes(serialization.Encoding.PEM)
-        _write(made.certificate, chain, 0o644)
+        write_file(made.certificate, chain, 0o644)
         return made
 
 
@@ -165,19 +164,7 @@ def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
     data = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    _write(path, data, KEY_MODE)
-
-
-def _write(path: Path, data: bytes, mode: int) -> None:
-    """All of it or nothing, and never readable by others in between: a broker may be reloading it."""
-    beside = path.with_name(path.name + ".new")
-    beside.unlink(missing_ok=True)
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    write_file(path, data, PRIVATE)
 
 
 class Shown(NamedTuple):

@@ -9,12 +9,12 @@ from headrace.config.secret import Secret
 from headrace.core.errors import ConfigError
 from headrace.security.jaas import parse_login_module
 
-_MODULES: Final = {
+LOGIN_MODULES: Final = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-MECHANISMS: Final = tuple(_MODULES)
+MECHANISMS: Final = tuple(LOGIN_MODULES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Credentials:
 def credentials_of(mechanism: str, jaas: Secret) -> Credentials:
     """Raises ConfigError, which repeats nothing of the text."""
     login = parse_login_module(jaas.reveal())
-    expected = _MODULES[mechanism]
+    expected = LOGIN_MODULES[mechanism]
     if login.class_name != expected:
         raise ConfigError(f"sasl.jaas.config: the login module of {mechanism} is {expected}")
     username, password = login.options.get("username"), login.options.get("password")

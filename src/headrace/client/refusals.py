@@ -140,6 +140,28 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
         "{subject}: a newer coordinator has written there",
         "look again with `headrace txn find-hanging`",
     ),
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: (
+        "{subject}: this user has no right to do that",
+        "`headrace acl explain USER OPERATION TOPIC` says why, and what would allow it",
+    ),
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: (
+        "{subject}: this user has no right to do that",
+        "`headrace acl explain USER OPERATION group:NAME` says why, and what would allow it",
+    ),
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: (
+        "{subject}: this user has no right to do that",
+        "name an administrator's properties with --command-config; `headrace acl explain USER OPERATION"
+        " cluster` says what is missing",
+    ),
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
+        "{subject}: this user has no right to do that",
+        "`headrace acl explain USER write txn:ID` says why, and what would allow it",
+    ),
+    ErrorCode.SECURITY_DISABLED: (
+        "{subject}: the cluster has no authorizer, so everybody may do everything",
+        "set authorizer.class.name in the properties of the brokers, or try `headrace up --secure`",
+    ),
+    ErrorCode.RESOURCE_NOT_FOUND: ("{subject} does not exist", ""),
     ErrorCode.KAFKA_STORAGE_ERROR: (
         "{subject}: the disk failed, or what was asked for is damaged there",
         "`headrace cluster status` says which, and what to do next",

@@ -83,6 +83,15 @@ def test_a_wrong_file_is_a_sentence(tmp_path: Path) -> None:
     assert CANARY not in result.stderr
 
 
+def test_its_brokers_count_unless_others_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("bootstrap.servers=127.0.0.1:1\n")
+    assert "127.0.0.1:1:" in run("topic", "list", "--command-config", str(path)).stderr
+    assert "127.0.0.1:2:" in run("topic", "list", "-b", "127.0.0.1:2", "--command-config", str(path)).stderr
+    named = {"HEADRACE_BOOTSTRAP": "127.0.0.1:3"}
+    assert "127.0.0.1:3:" in run("topic", "list", "--command-config", str(path), env=named).stderr
+
+
 def test_every_command_with_a_bootstrap_takes_it() -> None:
     def commands(group: click.Group, path: tuple[str, ...]) -> list[tuple[tuple[str, ...], set[str]]]:
         found = []

@@ -1,0 +1,278 @@
+"""`headrace user`: users that log in with a password, by SCRAM."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from headrace.cli.options import bootstrap_of, bootstrap_option, output_option, security, with_cluster
+from headrace.cli.render import print_json, print_table
+from headrace.client import acls, users
+from headrace.client.client_files import Access, ClientFiles, trusted_authority
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure, Refused
+from headrace.config.secret import Secret
+from headrace.security.acl_filter import AclFilter
+from headrace.security.scram_credential import (
+    DEFAULT_ITERATIONS,
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramMechanism,
+)
+
+_LONGEST_PASSWORD = 4096
+_NAMES = [each.value for each in ScramMechanism]
+_mechanism_option = click.option("--mechanism", type=click.Choice(_NAMES, case_sensitive=False))
+_iterations_option = click.option(
+    "--iterations",
+    type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS),
+    default=DEFAULT_ITERATIONS,
+    show_default=True,
+)
+_stdin_option = click.option(
+    "--password-stdin", is_flag=True, help="Take the password from standard input instead of making one."
+)
+_client_options = (
+    click.option(
+        "--client-config",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Write client properties here, and beside it those for librdkafka and Spark.",
+    ),
+    click.option(
+        "--client-bootstrap",
+        metavar="HOST:PORT",
+        help="For those files, where the users' listener is not the one of this command.",
+    ),
+)
+
+
+@click.group()
+def user() -> None:
+    """Create, list and delete users; change their passwords."""
+
+
+@user.command()
+@click.argument("name")
+@_mechanism_option
+@_iterations_option
+@_stdin_option
+@_client_options[0]
+@_client_options[1]
+@bootstrap_option
+@output_option
+def create(
+    name: str,
+    mechanism: str | None,
+    iterations: int,
+    password_stdin: bool,
+    client_config: Path | None,
+    client_bootstrap: str | None,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Create the user NAME, with a new password that is printed this once.
+
+    The user may do nothing yet: `headrace acl grant NAME produce TOPIC` is the next step.
+    """
+    chosen = ScramMechanism(mechanism or ScramMechanism.SHA_512.value)
+    password = _given_password() if password_stdin else users.new_password()
+    access = _access(name, chosen, password, bootstrap, client_bootstrap) if client_config else None
+
+    async def operation(cluster: Cluster) -> None:
+        if await users.find_user(cluster, name) is not None:
+            raise ClientFailure(
+                f"user {name} exists already", f"`headrace user passwd {name}` changes the password"
+            )
+        await users.set_password(cluster, name, chosen, password, iterations=iterations)
+
+    _warn_of_plaintext()
+    with_cluster(bootstrap, operation)
+    files = _written(client_config, access)
+    _print_password("created", name, [chosen], None if password_stdin else password, files, as_json)
+
+
+@user.command("list")
+@bootstrap_option
+@output_option
+def list_(bootstrap: str, as_json: bool) -> None:
+    """List users. Those that come with certificates or tokens are not among them."""
+    found = with_cluster(bootstrap, users.list_users)
+    if as_json:
+        print_json(
+            [
+                {
+                    "name": each.name,
+                    "mechanisms": {key.value: count for key, count in each.iterations.items()},
+                }
+                for each in found
+            ]
+        )
+        return
+    print_table(
+        ("NAME", "MECHANISMS", "ITERATIONS"),
+        [
+            (each.name, [key.value for key in each.iterations], list(each.iterations.values()))
+            for each in found
+        ],
+        empty="no users yet: `headrace user create NAME` makes one",
+    )
+
+
+@user.command()
+@click.argument("name")
+@_mechanism_option
+@_iterations_option
+@_stdin_option
+@_client_options[0]
+@_client_options[1]
+@bootstrap_option
+@output_option
+def passwd(
+    name: str,
+    mechanism: str | None,
+    iterations: int,
+    password_stdin: bool,
+    client_config: Path | None,
+    client_bootstrap: str | None,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Change the password of NAME, for each mechanism that the user has, or for --mechanism alone.
+
+    Connections that are open stay open. New ones need the new password at once.
+    """
+    password = _given_password() if password_stdin else users.new_password()
+
+    async def operation(cluster: Cluster) -> list[ScramMechanism]:
+        known = await users.find_user(cluster, name)
+        if known is None:
+            raise _unknown(name)
+        chosen = [ScramMechanism(mechanism)] if mechanism else list(known.iterations)
+        for each in chosen:
+            await users.set_password(cluster, name, each, password, iterations=iterations)
+        return chosen
+
+    if client_config is not None:  # what is wrong with the files is said before anything changes
+        _access(name, ScramMechanism.SHA_512, password, bootstrap, client_bootstrap)
+    _warn_of_plaintext()
+    changed = with_cluster(bootstrap, operation)
+    access = _access(name, changed[-1], password, bootstrap, client_bootstrap) if client_config else None
+    files = _written(client_config, access)
+    _print_password("changed", name, changed, None if password_stdin else password, files, as_json)
+
+
+@user.command()
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--if-exists", is_flag=True, help="Be content if the user is not there.")
+@_mechanism_option
+@bootstrap_option
+@output_option
+def delete(
+    names: tuple[str, ...], if_exists: bool, mechanism: str | None, bootstrap: str, as_json: bool
+) -> None:
+    """Delete users, or only their password for --mechanism. Their rules stay, and are told of."""
+
+    async def operation(cluster: Cluster) -> dict[str, int]:
+        gone: dict[str, int] = {}
+        for name in names:
+            known = await users.find_user(cluster, name)
+            chosen = [] if known is None else list(known.iterations)
+            if mechanism:
+                chosen = [each for each in chosen if each.value == mechanism]
+            if not chosen and not if_exists:
+                raise _unknown(name)
+            if chosen:
+                await users.delete_credentials(cluster, name, chosen)
+                gone[name] = await _rules_of(cluster, f"User:{name}")
+        return gone
+
+    deleted = with_cluster(bootstrap, operation)
+    if as_json:
+        print_json([{"name": name, "rules_left": rules} for name, rules in deleted.items()])
+        return
+    for name, rules in deleted.items():
+        click.echo(f"deleted {name}")
+        if rules:
+            click.echo(
+                f"note: {rules} rules for User:{name} are left: `headrace acl remove --principal {name}`",
+                err=True,
+            )
+
+
+async def _rules_of(cluster: Cluster, principal: str) -> int:
+    try:
+        return len(await acls.describe_acls(cluster, AclFilter(principal=principal)))
+    except Refused:
+        return 0  # without an authorizer there are no rules
+
+
+def _unknown(name: str) -> ClientFailure:
+    return ClientFailure(f"user {name} does not exist", "`headrace user list` shows who does")
+
+
+def _given_password() -> Secret:
+    """Of one line; its end does not belong to it."""
+    text = sys.stdin.readline(_LONGEST_PASSWORD + 2).rstrip("\r\n")
+    if not text or len(text) > _LONGEST_PASSWORD:
+        raise ClientFailure(
+            "no password came from standard input" if not text else "this password is too long",
+            f"give one line of at most {_LONGEST_PASSWORD} characters",
+        )
+    return Secret(text)
+
+
+def _access(
+    name: str, mechanism: ScramMechanism, password: Secret, bootstrap: str, client_bootstrap: str | None
+) -> Access:
+    own = security()
+    if own.credentials is None and client_bootstrap is None:
+        raise ClientFailure(
+            "this command does not come through a listener for users, so the files lack an address",
+            "name the SASL listener with --client-bootstrap HOST:PORT",
+        )
+    protocol = "SASL_SSL" if own.protocol.endswith("SSL") else "SASL_PLAINTEXT"
+    address = client_bootstrap or bootstrap_of(bootstrap)
+    return Access(address, protocol, mechanism.value, name, password, trusted_authority(own))
+
+
+def _written(path: Path | None, access: Access | None) -> ClientFiles | None:
+    if path is None or access is None:
+        return None
+    files = ClientFiles.beside(path)
+    files.write(access)
+    return files
+
+
+def _warn_of_plaintext() -> None:
+    if not security().protocol.endswith("SSL"):
+        click.echo(
+            "warning: the connection is not encrypted; whoever listens can log in as the user", err=True
+        )
+
+
+def _print_password(
+    what: str,
+    name: str,
+    mechanisms: list[ScramMechanism],
+    password: Secret | None,
+    files: ClientFiles | None,
+    as_json: bool,
+) -> None:
+    """The one place where a password is printed: nobody can ask for it again."""
+    names = [each.value for each in mechanisms]
+    paths = {} if files is None else {kind: str(path) for kind, path in files._asdict().items()}
+    if as_json:
+        document: dict[str, object] = {"name": name, "mechanisms": names, "files": paths}
+        if password is not None:
+            document["password"] = password.reveal()
+        print_json(document)
+        return
+    click.echo(f"{what} {name} mechanism={','.join(names)}")
+    if password is not None:
+        click.echo(f"password {password.reveal()}")
+        click.echo("note: it is not shown again", err=True)
+    for kind, path in paths.items():
+        click.echo(f"{kind} {path}")

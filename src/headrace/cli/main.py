@@ -17,6 +17,7 @@ _COMMANDS = {
     "txn": ("headrace.cli.txn:txn", "Look at transactions; find and abort those that hold consumers up."),
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "user": ("headrace.cli.user:user", "Create, list and delete users; change their passwords."),
+    "acl": ("headrace.cli.acl:acl", "Grant and revoke rights, explain and check them."),
     "cert": ("headrace.cli.cert:cert", "Make, renew and show certificates for brokers and clients."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),

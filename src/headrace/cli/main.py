@@ -18,6 +18,7 @@ _COMMANDS = {
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "user": ("headrace.cli.user:user", "Create, list and delete users; change their passwords."),
     "acl": ("headrace.cli.acl:acl", "Grant and revoke rights, explain and check them."),
+    "quota": ("headrace.cli.quota:quota", "Show and change quotas of users, client ids and addresses."),
     "cert": ("headrace.cli.cert:cert", "Make, renew and show certificates for brokers and clients."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),

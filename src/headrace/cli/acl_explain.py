@@ -20,7 +20,7 @@ from headrace.client.acls import AuthorizerSettings
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.security.acl import WILDCARD, AclRule, Operation
-from headrace.security.acl_advice import Cure, Explanation, Finding
+from headrace.security.acl_advice import Cure, Explanation, Finding, Problem
 from headrace.security.acl_advice import explain as explained
 from headrace.security.acl_advice import lint as linted
 from headrace.security.acl_index import AclIndex, Reason
@@ -36,12 +36,12 @@ _REASONS = {
 @click.command()
 @click.argument("principal")
 @click.argument("operation")
-@click.argument("resource")
+@click.argument("resource", nargs=-1, required=True)
 @click.option("--host", metavar="ADDRESS", help="From where; rules for single addresses count only with it.")
 @bootstrap_option
 @output_option
 def explain(
-    principal: str, operation: str, resource: str, host: str | None, bootstrap: str, as_json: bool
+    principal: str, operation: str, resource: tuple[str, ...], host: str | None, bootstrap: str, as_json: bool
 ) -> int:
     """Say whether PRINCIPAL may do OPERATION on RESOURCE, which rule decides, and the smallest cure.
 
@@ -49,11 +49,12 @@ def explain(
     headrace acl explain alice read orders
     headrace acl explain alice consume topic:orders --host 10.0.0.7
     headrace acl explain alice read group:readers
+    headrace acl explain User:alice READ TOPIC orders       (as a broker's log writes it)
     headrace acl explain alice create cluster
 
     The exit code is 0 for yes and 1 for no.
     """
-    who, what, where = principal_of(principal), operation_of(operation), resource_of(resource)
+    who, what, where = principal_of(principal), operation_of(operation), resource_of(":".join(resource))
     address = WILDCARD if host is None else _address(host)
 
     async def ask(cluster: Cluster) -> tuple[list[AclRule], AuthorizerSettings]:
@@ -76,7 +77,7 @@ def lint(bootstrap: str, as_json: bool) -> int:
     """Find rules that do not do what they seem to: for hosts that no client has, open to everyone, without
     effect beside others. The exit code is 1 if there are any."""
     rules = with_cluster(bootstrap, acls.describe_acls)
-    findings = linted(rules)
+    findings = [each for each in linted(rules) if not _belongs_to_a_set(each)]
     if as_json:
         print_json([_finding(each) for each in findings])
     else:
@@ -86,6 +87,17 @@ def lint(bootstrap: str, as_json: bool) -> int:
             empty=f"nothing to say about {len(rules)} rules",
         )
     return FAILED if findings else 0
+
+
+def _belongs_to_a_set(found: Finding) -> bool:
+    """READ or WRITE with the DESCRIBE that it implies: so `acl grant` and kafka-acls write them."""
+    return (
+        found.problem == Problem.COVERED
+        and found.other is not None
+        and found.rule.operation == Operation.DESCRIBE
+        and found.other.operation in (Operation.READ, Operation.WRITE)
+        and found.rule == found.other._replace(operation=Operation.DESCRIBE)
+    )
 
 
 def _address(text: str) -> str:

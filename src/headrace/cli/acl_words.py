@@ -62,9 +62,9 @@ def principal_of(text: str) -> str:
 
 
 def resource_of(text: str) -> ResourceName:
-    """orders, topic:orders, group:readers, txn:id, user:User:alice, cluster."""
+    """orders, topic:orders, TOPIC:orders, group:readers, txn:id, user:User:alice, cluster."""
     kind, colon, name = text.partition(":")
-    resource_type = _RESOURCES.get(kind.lower())
+    resource_type = _RESOURCES.get(kind.lower().replace("_", "-"))
     if resource_type == ResourceType.CLUSTER and name in ("", CLUSTER_NAME):
         return ResourceName(resource_type, CLUSTER_NAME)
     if not colon:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import click
 
 from headrace.cli.options import pairs
@@ -32,7 +34,11 @@ def broker(path: str, override: dict[str, str]) -> int:
     return serve({**read_properties(path), **override})
 
 
-def serve(properties: dict[str, str]) -> int:
+def say_ready(bootstrap: str) -> None:
+    click.echo(f"ready bootstrap={bootstrap}")
+
+
+def serve(properties: dict[str, str], on_ready: Callable[[str], None] = say_ready) -> int:
     from headrace.broker.process.main import ReadyInfo, run_broker
     from headrace.broker.process.supervisor import die_with_parent
     from headrace.config.broker import BrokerConfig
@@ -43,6 +49,6 @@ def serve(properties: dict[str, str]) -> int:
         click.echo(f"warning: {warning}", err=True)
 
     def ready(info: ReadyInfo) -> None:
-        click.echo(f"ready bootstrap={info.bootstrap}")
+        on_ready(info.bootstrap)
 
     return run_broker(config, on_ready=ready)

@@ -93,11 +93,18 @@ def show_command(files: tuple[Path, ...], output: str) -> None:
 
 
 def _check_name(name: str) -> None:
-    if not name or "/" in name or name.startswith(".") or name in ("ca", "ca-key"):
+    if (
+        not name
+        or "/" in name
+        or name.startswith(".")
+        or name == "ca"
+        or name.endswith(("-key", "-keystore"))
+    ):
         raise ClientFailure(f"{name!r} cannot be the name of a certificate's file", "use letters and digits")
 
 
 def _say(authority: Authority, made: Made) -> None:
     click.echo(f"certificate  {made.certificate}")
     click.echo(f"key          {made.key}")
+    click.echo(f"keystore     {made.keystore}")
     click.echo(f"trust        {authority.path}")

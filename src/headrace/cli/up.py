@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from headrace.cli.broker import serve
+from headrace.cli.broker import say_ready, serve
+from headrace.cli.up_secure import protection
 from headrace.client.errors import ClientFailure
 
 if TYPE_CHECKING:
@@ -35,7 +37,14 @@ if TYPE_CHECKING:
     metavar="A,B,C",
     help="Racks that the brokers are dealt to in turn; replicas keep to different ones.",
 )
-def up(directory: str | None, port: int, brokers: int, zookeeper: str | None, racks: str | None) -> int:
+@click.option(
+    "--secure",
+    is_flag=True,
+    help="TLS, users with passwords (SCRAM) and ACLs, with certificates and an administrator of its own.",
+)
+def up(
+    directory: str | None, port: int, brokers: int, zookeeper: str | None, racks: str | None, secure: bool
+) -> int:
     """Run a local broker, or a cluster of --brokers processes, until Ctrl-C.
 
     When all serve, it prints one line on standard output: `ready bootstrap=HOST:PORT,...`.
@@ -43,6 +52,9 @@ def up(directory: str | None, port: int, brokers: int, zookeeper: str | None, ra
 
     In a cluster topics have three replicas by default, of which two must be in sync. A broker that dies is
     started again. Ctrl-C stops one broker after the other; a second Ctrl-C stops all at once.
+
+    With --secure clients need client.properties, librdkafka.properties or spark.properties from the
+    directory. Brokers speak among themselves on ports that follow those for clients.
     """
     with contextlib.ExitStack() as stack:
         if directory is None:
@@ -55,8 +67,16 @@ def up(directory: str | None, port: int, brokers: int, zookeeper: str | None, ra
         if brokers == 1 and zookeeper is None:
             if racks:
                 raise click.UsageError("--racks is for more than one broker")
-            return serve(_properties(directory, port))
-        return _cluster(Path(directory), port, brokers, zookeeper, racks, stack)
+            return _one(Path(directory), port, secure)
+        return _cluster(Path(directory), port, brokers, zookeeper, racks, secure, stack)
+
+
+def _one(directory: Path, port: int, secure: bool) -> int:
+    properties = _properties(str(directory), port)
+    security = protection(directory, [1], port, secure)
+    if security is None:
+        return serve(properties)
+    return security.serve(lambda on_ready: serve({**properties, **security.properties[0]}, on_ready))
 
 
 def _properties(directory: str, port: int) -> dict[str, str]:
@@ -73,6 +93,7 @@ def _cluster(
     brokers: int,
     zookeeper: str | None,
     racks: str | None,
+    secure: bool,
     stack: contextlib.ExitStack,
 ) -> int:
     from headrace.broker.process.local_cluster import local_ports, local_properties
@@ -84,7 +105,8 @@ def _cluster(
             f"{directory} holds the data of a single broker, which cannot become one of several",
             "give another --dir, or leave --brokers out",
         )
-    ports = local_ports(port, brokers)
+    security = protection(directory, range(1, brokers + 1), port, secure)
+    ports = local_ports(port, brokers) if security is None else security.ports
     companion = None
     if zookeeper is None:
         server = _own_zookeeper(directory / "zookeeper", stack)
@@ -92,16 +114,20 @@ def _cluster(
     else:
         parse_zookeeper_connect(zookeeper, "--zookeeper")
     names = [name.strip() for name in racks.split(",")] if racks else []
+    every = local_properties(directory, ports, zookeeper, names)
+    if security is not None:
+        every = [{**each, **more} for each, more in zip(every, security.properties, strict=True)]
     specs = [
         BrokerSpec(number, write_properties(directory / f"broker-{number}.properties", properties))
-        for number, properties in enumerate(local_properties(directory, ports, zookeeper, names), start=1)
+        for number, properties in enumerate(every, start=1)
     ]
-    return run_supervisor(
-        specs,
-        on_ready=lambda bootstrap: click.echo(f"ready bootstrap={bootstrap}"),
-        say=lambda text: click.echo(text, err=True),
-        companion=companion,
-    )
+
+    def run(on_ready: Callable[[str], None]) -> int:
+        return run_supervisor(
+            specs, on_ready=on_ready, say=lambda text: click.echo(text, err=True), companion=companion
+        )
+
+    return run(say_ready) if security is None else security.serve(run)
 
 
 def _own_zookeeper(directory: Path, stack: contextlib.ExitStack) -> ZooKeeper:

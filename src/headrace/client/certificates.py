@@ -31,6 +31,8 @@ CA_KEY: Final = "ca-key.pem"
 class Made(NamedTuple):
     certificate: Path
     key: Path
+    keystore: Path
+    """Both in one file, for `ssl.keystore.location`."""
 
 
 class Authority:
@@ -74,7 +76,7 @@ class Authority:
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
             .sign(key, hashes.SHA256())
         )
-        _write_key(directory / CA_KEY, key)
+        write_file(directory / CA_KEY, _encoded(key), PRIVATE)
         write_file(directory / CA_CERTIFICATE, certificate.public_bytes(serialization.Encoding.PEM), 0o644)
         return cls(certificate, key, directory)
 
@@ -102,7 +104,7 @@ class Authority:
         renew: bool = False,
     ) -> Made:
         """For a server at these hosts, or for a client without any. Both may connect to others."""
-        made = Made(self.directory / f"{name}.pem", self.directory / f"{name}-key.pem")
+        made = Made(*(self.directory / f"{name}{end}.pem" for end in ("", "-key", "-keystore")))
         if made.certificate.exists() and not renew:
             raise ClientFailure(f"{made.certificate} exists", "renew it with `headrace cert renew`")
         key = ec.generate_private_key(ec.SECP256R1())
@@ -133,9 +135,10 @@ class Authority:
         if names:
             builder = builder.add_extension(x509.SubjectAlternativeName(names), critical=False)
         certificate = builder.sign(self._key, hashes.SHA256())
-        _write_key(made.key, key)
         chain = certificate.public_bytes(serialization.Encoding.PEM)
-        write_file(made.certificate, chain, 0o644)
+        write_file(made.keystore, _encoded(key) + chain, PRIVATE)
+        write_file(made.key, _encoded(key), PRIVATE)
+        write_file(made.certificate, chain, 0o644)  # the last: where it is, the others are
         return made
 
 
@@ -160,11 +163,10 @@ def _general_name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
-    data = key.private_bytes(
+def _encoded(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    write_file(path, data, PRIVATE)
 
 
 class Shown(NamedTuple):

@@ -15,14 +15,20 @@ import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from headrace.broker.broker import Broker
+from headrace.broker.process.local_cluster import local_ports
 from headrace.broker.process.main import ReadyInfo, RunningBroker
 from headrace.config.broker import BrokerConfig, require_known
 from headrace.core.errors import HeadraceError
 from headrace.network.event_loop import BrokerEventLoop
 from headrace.testing.process_cluster import ProcessCluster
+
+if TYPE_CHECKING:
+    # A cluster that is not secure does not load `cryptography`.
+    from headrace.broker.process.local_security import LocalSecurity
+    from headrace.client.client_files import ClientFiles
 
 T = TypeVar("T")
 START_SECONDS = 120.0
@@ -41,8 +47,15 @@ class Cluster:
         directory: str | Path | None = None,
         brokers: int = 1,
         racks: Sequence[str] = (),
+        secure: bool = False,
     ) -> None:
-        """`properties` are Kafka's broker properties; those that make it a test broker have defaults."""
+        """`properties` are Kafka's broker properties; those that make it a test broker have defaults.
+
+        `secure`: TLS, users with SCRAM and ACLs, as `headrace up --secure` has them; `client_config` is how
+        the administrator connects.
+        """
+        self._secure = secure
+        self._security: LocalSecurity | None = None
         self._properties = dict(properties or {})
         self._brokers = brokers
         self._racks = racks
@@ -58,6 +71,20 @@ class Cluster:
     def bootstrap(self) -> str:
         """HOST:PORT for any Kafka client; of several brokers, all of them."""
         return self._require_ready().bootstrap
+
+    @property
+    def client_config(self) -> dict[str, str]:
+        """For confluent-kafka and all that is made of librdkafka; of the administrator, if it is secure."""
+        if self._security is None:
+            return {"bootstrap.servers": self.bootstrap}
+        return self._security.client_config()
+
+    @property
+    def client_files(self) -> ClientFiles:
+        """Of a secure cluster: for Java and `headrace --command-config`, for librdkafka and for Spark."""
+        if self._security is None:
+            raise HeadraceError("this cluster is not secure: make it with Cluster(secure=True)")
+        return self._security.files
 
     @property
     def metrics_url(self) -> str | None:
@@ -88,6 +115,10 @@ class Cluster:
         require_known(self._properties)
         if not self._directory:
             self._directory = tempfile.mkdtemp(prefix="headrace-test-")
+        if self._secure:
+            from headrace.broker.process.local_security import LocalSecurity
+
+            self._security = LocalSecurity(Path(self._directory))
         if self._brokers > 1:
             return self._start_processes()
         started = threading.Event()
@@ -102,10 +133,21 @@ class Cluster:
             self._thread.join()
             self._remove_data()
             raise failures[0]
+        return self._ensure_admin()
+
+    def _ensure_admin(self) -> Self:
+        if self._security is not None:
+            try:
+                self._security.ensure_admin(self.bootstrap)
+            except BaseException:
+                self.stop()
+                raise
         return self
 
     def _start_processes(self) -> Self:
-        self._processes = ProcessCluster(Path(self._directory), self._brokers, self._properties, self._racks)
+        self._processes = ProcessCluster(
+            Path(self._directory), self._brokers, self._properties, self._racks, self._security
+        )
         try:
             self._processes.start()
         except BaseException:
@@ -113,7 +155,7 @@ class Cluster:
             self._remove_data()
             raise
         self._ready = ReadyInfo(self._processes.bootstrap, None)
-        return self
+        return self._ensure_admin()
 
     def stop(self) -> None:
         """A clean stop. The data stays if the directory was given."""
@@ -172,11 +214,19 @@ class Cluster:
                 "broker.id": "1",
                 "listeners": "PLAINTEXT://127.0.0.1:0",
                 "log.dirs": self._directory,
+                **self._protection(),
                 **self._properties,
             }
         )
         self._running = RunningBroker(config)
         return await self._running.start()
+
+    def _protection(self) -> dict[str, str]:
+        if self._security is None:
+            return {}
+        port, broker_port = local_ports(0, 2)
+        self._security.prepare([1], [broker_port])
+        return self._security.properties(1, port, broker_port, [1])
 
     def _require_ready(self) -> ReadyInfo:
         if self._ready is None:

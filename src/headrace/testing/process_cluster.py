@@ -12,12 +12,15 @@ import signal
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.broker.process.local_cluster import local_ports, local_properties
 from headrace.broker.process.supervisor import BrokerSpec, Supervisor, write_properties
 from headrace.core.errors import HeadraceError
 from headrace.testing.zookeeper import ZooKeeper
+
+if TYPE_CHECKING:
+    from headrace.broker.process.local_security import LocalSecurity
 
 T = TypeVar("T")
 START_SECONDS = 120.0
@@ -28,13 +31,20 @@ class ProcessCluster:
     """Blocking on the outside; on the inside a supervisor on an event loop of its own in a thread."""
 
     def __init__(
-        self, directory: Path, brokers: int, properties: Mapping[str, str], racks: Sequence[str] = ()
+        self,
+        directory: Path,
+        brokers: int,
+        properties: Mapping[str, str],
+        racks: Sequence[str] = (),
+        security: LocalSecurity | None = None,
     ) -> None:
         self._directory = directory
         self._brokers = brokers
         self._properties = properties
         self._racks = racks
-        self._ports = local_ports(0, brokers)
+        self._security = security
+        ports = local_ports(0, brokers if security is None else 2 * brokers)
+        self._ports, self._broker_ports = ports[:brokers], ports[brokers:]
         self._supervisor: Supervisor | None = None
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -70,11 +80,23 @@ class ProcessCluster:
             self._directory, self._ports, self.zookeeper.connect, self._racks, self._properties
         )
         specs = []
-        for properties in given:
+        for properties, protected in zip(given, self._protection(), strict=True):
             broker_id = int(properties["broker.id"])
+            properties = {**properties, **protected, **self._properties}
             file = write_properties(self._directory / f"broker-{broker_id}.properties", properties)
             specs.append(BrokerSpec(broker_id, file, self.output(broker_id)))
         self._run_supervisor(specs)
+
+    def _protection(self) -> list[dict[str, str]]:
+        """What each broker's file says beside the rest."""
+        ids = range(1, self._brokers + 1)
+        if self._security is None:
+            return [{} for _ in ids]
+        self._security.prepare(ids, self._broker_ports)
+        return [
+            self._security.properties(broker_id, port, broker_port, ids)
+            for broker_id, port, broker_port in zip(ids, self._ports, self._broker_ports, strict=True)
+        ]
 
     def stop_brokers(self) -> None:
         supervisor, self._supervisor = self._supervisor, None

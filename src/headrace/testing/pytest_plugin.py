@@ -33,3 +33,12 @@ def headrace_shared_cluster() -> Iterator[Cluster]:
 
     with Cluster() as cluster:
         yield cluster
+
+
+@pytest.fixture
+def headrace_secure() -> Iterator[Cluster]:
+    """A broker of its own for one test, with TLS, users and ACLs; `client_config` is the administrator's."""
+    from headrace.testing.cluster import Cluster
+
+    with Cluster(secure=True) as cluster:
+        yield cluster

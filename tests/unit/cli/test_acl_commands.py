@@ -257,14 +257,34 @@ def test_explain_counts_rules_for_an_address_only_with_it(run: Run, script: Scri
     assert "not an IP address" in run("acl", "explain", "alice", "read", "t", "--host", "b1", code=1).stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("read", "t"), "READ topic t"),
+        (("READ", "TOPIC", "t"), "READ topic t"),
+        (("WRITE", "TRANSACTIONAL_ID", "x"), "WRITE transactional-id x"),
+        (("write", "txn:x"), "WRITE transactional-id x"),
+        (("CLUSTER_ACTION", "CLUSTER", "kafka-cluster"), "CLUSTER_ACTION cluster"),
+        (("create", "cluster"), "CREATE cluster"),
+        (("create-tokens", "user:bob"), "CREATE_TOKENS user User:bob"),
+        (("read", "topic:group:x"), "READ topic group:x"),
+    ],
+)
+def test_resources_are_written_as_people_and_as_logs_write_them(
+    run: Run, words: tuple[str, ...], told: str
+) -> None:
+    lines = run("acl", "explain", "alice", *words, code=1).stdout.splitlines()
+    assert lines[0] == f"no: User:alice may not {told}"
+
+
 @pytest.mark.parametrize("resource", ["queue:x", "topic:", "group:"])
 def test_what_is_no_resource_is_refused(run: Run, resource: str) -> None:
     assert "is not a resource" in run("acl", "explain", "alice", "read", resource, code=2).stderr
 
 
 def test_lint_is_an_exit_code(run: Run, script: ScriptedSecurity) -> None:
-    script.rules = {READ}
-    assert "nothing to say about 1 rules" in run("acl", "lint").stderr
+    run("acl", "grant", "alice", "consume", "t", "--group", "g")
+    assert "nothing to say about 4 rules" in run("acl", "lint").stderr
     script.rules = {READ, rule(Operation.ALL), rule(Operation.READ, "u", host="10.0.0.0/8")}
     told = json.loads(run("acl", "lint", "--json", code=1).stdout)
     assert {each["problem"] for each in told} == {"covered by another rule", "dead host"}

@@ -58,9 +58,16 @@ def test_another_host_is_not_trusted(made: Path) -> None:
 
 
 def test_keys_are_for_their_owner_alone(made: Path) -> None:
-    for path in made.glob("*-key.pem"):
+    for path in made.glob("*-key*.pem"):
         assert path.stat().st_mode & 0o777 == 0o600, path
     assert len(list(made.glob("*-key.pem"))) == 3
+    assert len(list(made.glob("*-keystore.pem"))) == 2
+
+
+def test_a_keystore_is_the_key_and_the_certificate(made: Path) -> None:
+    run("renew", "alice", "--dir", str(made))
+    key, certificate = (made / "alice-key.pem").read_bytes(), (made / "alice.pem").read_bytes()
+    assert (made / "alice-keystore.pem").read_bytes() == key + certificate
 
 
 def test_what_is_there_is_not_replaced_unless_it_is_renewed(made: Path) -> None:
@@ -80,7 +87,7 @@ def test_it_is_shown_for_whom_and_until_when(made: Path) -> None:
     assert shown["days_left"] == 89
 
 
-@pytest.mark.parametrize("name", ["../x", "ca", ".hidden", ""])
+@pytest.mark.parametrize("name", ["../x", "ca", "ca-key", "alice-key", "alice-keystore", ".hidden", ""])
 def test_a_name_stays_in_its_directory(tmp_path: Path, name: str) -> None:
     assert run("create", name, "--dir", str(tmp_path / "certs")).exit_code != 0
     assert not (tmp_path / "x.pem").exists()

@@ -188,9 +188,9 @@ def test_three_brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (topic,) = json.loads(headrace(data, "topic", "describe", "t", "--json"))
         assert [len(each["isr"]) for each in topic["partitions"]] == [3, 3, 3]  # brokers fetch over TLS
         headrace(data, "acl", "revoke", "alice", "produce", "t")
-        error = produce(alice, "t", b"again")
-        assert error is not None
-        assert error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        denied = produce(alice, "t", b"again")
+        assert denied is not None
+        assert denied.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
 
 
 def test_the_fixture_is_protected(headrace_secure: Cluster) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
+from headrace.client.security import ClientSecurity
 from headrace.testing.cluster import Cluster
 from headrace.testing.zookeeper_jars import CLASSPATH_VARIABLE, ZooKeeperMissing, find_classpath
 from tests.host import Stopwatch
@@ -204,7 +205,11 @@ def test_the_fixture_is_protected(headrace_secure: Cluster) -> None:
     plain = Producer({"bootstrap.servers": headrace_secure.bootstrap, "reconnect.backoff.ms": 5000})
     with pytest.raises(KafkaException):
         plain.list_topics(timeout=3)
-    assert headrace_secure.client_files.java.exists()
+    headrace_secure.restart()
+    assert consume(headrace_secure.client_config, "orders") == b"tea"
+    kept = ClientSecurity.read(str(headrace_secure.client_files.java)).credentials
+    assert kept is not None
+    assert kept.password.reveal() == admin["sasl.password"]
 
 
 def test_a_plain_cluster_has_a_config_and_no_files() -> None:

@@ -197,7 +197,7 @@ def delete(
         click.echo(f"deleted {name}")
         if rules:
             click.echo(
-                f"note: {rules} rules for User:{name} are left: `headrace acl remove --principal {name}`",
+                f"note: rules left for User:{name}: {rules}; `headrace acl remove --principal {name}`",
                 err=True,
             )
 

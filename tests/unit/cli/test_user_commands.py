@@ -93,7 +93,7 @@ def test_delete_takes_every_credential_and_tells_of_rules(run: Run, script: Scri
     }
     result = run("user", "delete", "alice")
     assert result.stdout == "deleted alice\n"
-    assert "1 rules for User:alice are left" in result.stderr
+    assert "rules left for User:alice: 1" in result.stderr
     assert script.users == {}
     assert "user alice does not exist" in run("user", "delete", "alice", code=1).stderr
     assert run("user", "delete", "alice", "--if-exists").stdout == ""

@@ -7,8 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from headrace.client import admin
-from headrace.client.agreement import until_all_agree
+from headrace.client.agreement import until_all_agree, until_all_know
 from headrace.client.cluster import Cluster
+from headrace.client.errors import ConnectionLost
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message
 from headrace.protocol.messages.create_topics_request import CreateTopicsRequest
@@ -118,3 +119,29 @@ async def test_nobody_is_asked_where_nothing_was_changed() -> None:
     async with running(pair) as cluster:
         await until_all_agree(cluster, [])
     assert not pair.asked
+
+
+async def test_each_broker_is_asked_until_it_knows() -> None:
+    async with ScriptedBroker() as broker, Cluster(broker.address) as cluster:
+        answers = [False, False, True]
+        asked: list[int] = []
+
+        async def knows(broker_id: int) -> bool:
+            asked.append(broker_id)
+            return answers.pop(0)
+
+        await until_all_know(cluster, knows)
+        assert asked == [0, 0, 0]
+
+
+async def test_who_never_knows_or_cannot_be_asked_is_not_waited_for() -> None:
+    async with ScriptedBroker() as broker, Cluster(broker.address) as cluster:
+
+        async def never(_broker_id: int) -> bool:
+            return False
+
+        async def lost(_broker_id: int) -> bool:
+            raise ConnectionLost("gone")
+
+        await asyncio.wait_for(until_all_know(cluster, never, timeout=0.1), 5)
+        await asyncio.wait_for(until_all_know(cluster, lost), 5)

@@ -10,8 +10,9 @@ certificates. What is there is used again: only a certificate that ends soon is 
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -144,5 +145,14 @@ def _issued(authority: Authority, name: str, hosts: Sequence[str]) -> bool:
 
 
 def _apart(work: Coroutine[Any, Any, T]) -> T:
-    with ThreadPoolExecutor(1, thread_name_prefix="headrace-admin") as thread:
-        return thread.submit(asyncio.run, work).result()
+    """In a thread that does not keep the process alive: whoever presses Ctrl-C meanwhile need not wait."""
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(asyncio.run(work))
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="headrace-admin", daemon=True).start()
+    return outcome.result()

@@ -21,6 +21,8 @@ from headrace.protocol.replica_fetch_codec import (
     WantedPartition,
     parse_replica_fetch,
 )
+from headrace.security.acl_index import AclIndex
+from headrace.security.rights import Authorizer
 from tests.unit.broker.serving import TOPIC_ID, Server, sent
 from tests.unit.replication.replicas import row
 
@@ -408,6 +410,29 @@ async def test_any_replica_reads_the_metadata_and_is_known_to_live(server: Serve
     data = follower.read(answer)[0]
     assert (bytes(data.records), data.high_watermark) == (batch, 1)
     assert server.metadata_fetches == [(9, 100)]
+
+
+@pytest.mark.parametrize("has_authorizer", [False, True])
+async def test_who_may_not_be_a_broker_gets_nothing_and_is_not_taken_for_alive(
+    server: Server, has_authorizer: bool
+) -> None:
+    """With a forged id anybody could read the metadata log, which holds credentials, keep a dead broker from
+    being fenced, and move the high watermark."""
+    if has_authorizer:
+        server.connection.rights = Authorizer(AclIndex()).rights_of("User:mallory", "10.0.0.1")
+    else:
+        server.connection.listener = "CLIENTS"
+    _append_metadata(server)
+    server.append()
+    follower = Follower(server, 2)
+    for asked in (
+        follower.fetch(at(0, epoch=-1), topic=METADATA_TOPIC_ID.bytes),
+        follower.fetch(at(1, last=1)),
+    ):
+        assert asked[0].error_code == 29
+        assert not asked[0].records
+    assert server.metadata_fetches == []
+    assert server.partition.high_watermark == 0
 
 
 async def test_a_metadata_session_says_with_every_request_that_it_lives(server: Server) -> None:

@@ -70,6 +70,7 @@ class Fetching:
         request: FetchRequestView,
         fetch_context: FetchContext,
         connection: Connection,
+        is_denied: bool = False,
     ) -> None:
         self._context = context
         self._version = version
@@ -102,7 +103,7 @@ class Fetching:
             context.replicas.throttles.leader if replica_id >= 0 else None,
             connection.rights if replica_id < 0 else None,
         )
-        self._reader.is_denied = replica_id >= 0 and not context.security.is_broker(connection)
+        self._reader.is_denied = is_denied
 
     @property
     def max_bytes(self) -> int:

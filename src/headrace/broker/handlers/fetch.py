@@ -71,7 +71,9 @@ def _begin(
     wanted: list[WatchedPartition],
 ) -> Fetching | Parts:
     """What is to be read, or the answer that refuses it."""
-    as_replica = request.replica_id >= 0
+    # Whoever says that it is a broker and may not be one is a broker in nothing: not even alive.
+    is_denied = request.replica_id >= 0 and not context.security.is_broker(connection)
+    as_replica = request.replica_id >= 0 and not is_denied
     try:
         if as_replica:
             _check_incarnation(context, request)
@@ -94,7 +96,7 @@ def _begin(
     session, read_committed = fetch_context.session, request.isolation_level == READ_COMMITTED
     if session is not None and session.read_committed != read_committed:
         session.isolate(read_committed)
-    return Fetching(context, version, correlation_id, request, fetch_context, connection)
+    return Fetching(context, version, correlation_id, request, fetch_context, connection, is_denied)
 
 
 async def _serve_large(

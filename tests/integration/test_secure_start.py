@@ -18,6 +18,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from headrace.client.security import ClientSecurity
 from headrace.testing.cluster import Cluster
 from headrace.testing.zookeeper_jars import CLASSPATH_VARIABLE, ZooKeeperMissing, find_classpath
+from tests.cluster_process import eventually
 from tests.host import Stopwatch
 from tests.zookeeper_server import CACHE
 
@@ -163,7 +164,8 @@ def test_a_lost_password_is_replaced_with_the_certificate(tmp_path: Path) -> Non
         pass
     (data / "client.properties").unlink()
     with up(data) as bootstrap:
-        assert "the password of admin is not in" in (tmp_path / "up.log").read_text()
+        log = tmp_path / "up.log"
+        eventually(lambda: "the password of admin is not in" in log.read_text(), SECONDS, "it is told")
         certificate = str(data / "certs" / "admin.properties")
         words = ("user", "passwd", "admin", "--command-config", certificate, "--client-bootstrap", bootstrap)
         files = ("--client-config", str(data / "client.properties"))

@@ -209,8 +209,9 @@ def test_an_expired_certificate_stops_the_start(tmp_path: Path) -> None:
     past = datetime.now(UTC) - timedelta(days=1)
     identity = secured.authority.issue("broker", expires=past, begins=past - timedelta(days=9))
     secured.authority.as_pkcs12(identity, CANARY)
-    with pytest.raises(
-        RuntimeError, match=r"the listener SSL: its certificate \(.*CN=broker.*\) has expired"
+    with (
+        secured.tap,
+        pytest.raises(RuntimeError, match=r"the listener SSL: its certificate \(.*CN=broker.*\) has expired"),
     ):
         secured.broker.start()
 

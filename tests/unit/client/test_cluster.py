@@ -152,7 +152,7 @@ async def test_what_does_not_pass_is_raised() -> None:
         Cluster(broker.address) as cluster,
     ):
         broker.topics["t"] = 1
-        with pytest.raises(Refused, match="TOPIC_AUTHORIZATION_FAILED"):
+        with pytest.raises(Refused, match="no right"):
             await list_offsets(cluster, {TopicPartition("t", 0): LATEST})
         assert len(broker.seen(ListOffsetsRequest)) == 1
 

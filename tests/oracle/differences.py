@@ -318,6 +318,33 @@ _CONFIGURATION = (
     ),
     Difference(
         "DescribeConfigs",
+        "properties of protection need a restart",
+        "In Kafka they can be altered while a broker runs. Here certificates are reloaded by themselves when "
+        "their files change, which is what that was for.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[(ssl|sasl)\..*\]\.read_only",
+        kafka="False",
+        headrace="True",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "no mechanism of SASL is on by default",
+        "Kafka's default is GSSAPI, which Headrace does not serve. A listener with SASL says which it wants.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[sasl\.(enabled\.mechanisms|mechanism\.(controller|inter\.broker)\.protocol)\]"
+        r"\.(value|synonyms.*)",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "strangers may send less",
+        "64 KiB before a client has authenticated, where Kafka takes 512: tokens are far smaller.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[sasl\.server\.max\.receive\.size\]\..*",
+        kafka="524288",
+        headrace="65536",
+    ),
+    Difference(
+        "DescribeConfigs",
         "another default directory",
         "The default of log.dir names the product. Both are under /tmp, and both are for trying things out.",
         r"describe the broker v\d+",

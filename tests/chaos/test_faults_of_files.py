@@ -110,6 +110,9 @@ class Replicas:
     def contents(self, topic: str, number: int) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in self.segments(topic, number)}
 
+    def whole(self, topic: str, number: int) -> bytes:
+        return b"".join(self.contents(topic, number).values())
+
     def strike(self, forms: Mapping[str, Strike], how: str) -> None:
         """With the preferred leader down. It comes back, leads again, and nothing is missing anywhere."""
         self.stop_preferred(how)
@@ -130,7 +133,8 @@ class Replicas:
             assert all(after[name].startswith(content) for name, content in before.items())
         self.read_all()
         for topic in forms:
-            assert list(self.contents(topic, PREFERRED)) == list(good[topic, 2]), "it was fetched anew"
+            # Not file by file: where a follower begins a segment depends on how much each fetch has brought.
+            assert self.whole(topic, PREFERRED) == self.whole(topic, 2), "it was fetched anew"
             assert self.set_aside(topic), "the rest was kept"
 
     def set_aside(self, topic: str) -> list[Path]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from ipaddress import IPv6Address, ip_address
 from typing import NamedTuple
 
 from headrace.security.acl import EVERYONE, WILDCARD, AclRule, Operation, Permission, ResourceType
@@ -16,6 +15,7 @@ from headrace.security.acl_rule_scope import (
     operations_decided,
     operations_named,
 )
+from headrace.security.hosts import java_host
 
 
 class Problem(StrEnum):
@@ -55,16 +55,9 @@ def _alone(rule: AclRule) -> Iterator[Finding]:
 def _java_form(host: str) -> str | None:
     """The address as Java writes it, which is what hosts are compared with; None for a name or a network."""
     try:
-        address = ip_address(host)
+        return java_host(host)
     except ValueError:
         return None
-    if not isinstance(address, IPv6Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    groups = address.packed
-    text = ":".join(f"{groups[at] << 8 | groups[at + 1]:x}" for at in range(0, 16, 2))
-    return text if address.scope_id is None else f"{text}%{address.scope_id}"
 
 
 def _host_text(host: str) -> str:

@@ -35,11 +35,14 @@ from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.produce.produce_purgatory import ProducePurgatory
 from headrace.broker.produce.refused_batches import RefusedBatches
+from headrace.broker.quotas.client_quotas import ClientQuotas
+from headrace.broker.quotas.connection_rates import ConnectionRates
+from headrace.broker.quotas.mutation_quotas import MutationQuotas
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.replicas.truncations import AT_ONCE, Truncations
-from headrace.broker.requests.apis import BY_KEY
+from headrace.broker.requests.apis import BY_KEY, response_class
 from headrace.broker.requests.context import Fetches, Peers, Produces, RequestContext, Storage
 from headrace.broker.requests.dispatcher import Dispatcher
 from headrace.broker.requests.held_memory import held_bytes
@@ -275,11 +278,14 @@ class _Assembly:
             answers=self.answers,
             in_flight=self.in_flight,
             security=self.security,
+            mutations=MutationQuotas(runtime, self.metadata),
             served_versions={
                 key: (api.lowest, api.highest) for key, api in BY_KEY.items() if not api.internal
             },
         )
-        self.dispatcher = Dispatcher(self.context, BY_KEY, GUARDS)
+        quotas = ClientQuotas(runtime, self.metadata, response_class)
+        self.dispatcher = Dispatcher(self.context, BY_KEY, GUARDS, quotas)
+        self.network.delay_of = ConnectionRates(runtime, self.metadata).delay
         guard_connections(runtime, self.metadata, self.network, self.security, self.dispatcher)
         wake_fetches(self.acls, self.context.fetches.purgatory)
         fetches, produces = self.context.fetches.purgatory, self.context.produces.purgatory

@@ -84,9 +84,7 @@ def set_(
     bootstrap: str,
     as_json: bool,
 ) -> None:
-    """Set quotas. They hold for each broker by itself.
-
-    Headrace's brokers keep them, and do not enforce them yet.
+    """Set quotas. They hold at each broker by itself.
 
     \b
     producer_byte_rate, consumer_byte_rate    bytes a second: 500000, 10MB
@@ -102,7 +100,6 @@ def set_(
         return
     for name, value in values.items():
         click.echo(f"set {name}={_number(value or 0.0)} of {quotas.words_of(entity)}")
-    click.echo("note: quotas are stored, but brokers of this version do not enforce them yet", err=True)
 
 
 @quota.command()

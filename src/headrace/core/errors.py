@@ -125,6 +125,10 @@ class PolicyViolation(ClientError):
     pass
 
 
+class ThrottlingQuotaExceeded(ClientError):
+    pass
+
+
 class UnknownServerId(ClientError):
     """A broker id that is not registered."""
 

@@ -24,6 +24,7 @@ from headrace.metrics.coordinator_families import coordinator_families
 from headrace.metrics.histogram import LatencyHistogram, cumulative, quantiles_us
 from headrace.metrics.host_families import host_families
 from headrace.metrics.memory_families import memory_families
+from headrace.metrics.quota_families import quota_families
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges, ZooKeeperGauges
 from headrace.metrics.scrub_families import scrub_families
 
@@ -163,6 +164,7 @@ class BrokerCollector:
         yield from scrub_families(self._metrics.scrub)
         yield from authentication_families(self._metrics)
         yield from authorizer_families(self._metrics.authorizer)
+        yield from quota_families(self._metrics.quotas)
         counts = yield from self._metrics.coordinators.count(size)
         yield from coordinator_families(self._metrics.coordinators, counts)
         rows: list[PartitionGauges] = []

@@ -16,6 +16,7 @@ from headrace.metrics.authorizer import AuthorizerMetrics
 from headrace.metrics.cleaner import CleanerMetrics
 from headrace.metrics.coordinators import CoordinatorMetrics
 from headrace.metrics.histogram import LatencyHistogram
+from headrace.metrics.quotas import QuotaMetrics
 from headrace.metrics.scrub import ScrubMetrics
 
 TOPIC_COUNTERS: Final = (
@@ -187,6 +188,7 @@ class BrokerMetrics:
         "log_flushes",
         "loop_lag",
         "memory",
+        "quotas",
         "read_certificates",
         "read_gauges",
         "read_partitions",
@@ -207,6 +209,7 @@ class BrokerMetrics:
         self._listeners: dict[str, ListenerMetrics] = {}
         self.replication = ReplicationMetrics()
         self.authorizer = AuthorizerMetrics()
+        self.quotas = QuotaMetrics()
         self.cleaner = CleanerMetrics()
         self.scrub = ScrubMetrics()
         self.coordinators = CoordinatorMetrics()

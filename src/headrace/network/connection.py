@@ -58,6 +58,7 @@ class Connection:
         "closed",
         "handler",
         "is_link",
+        "is_muted",
         "listener",
         "max_frame_bytes",
         "meter",
@@ -74,37 +75,30 @@ class Connection:
         self._descriptor = sock.fileno()
         self._poller = endpoint.poller
         self.peer_host = peer_host
-        self.listener = listener
-        """Name of the listener that the peer came in by: it is told the addresses of that one."""
+        self.listener = listener  # the name: the peer is told the addresses of that one
         self.closed = False
-        self.on_close: Callable[[], None] | None = None
-        """Told once, when the connection ends for whatever reason."""
+        self.on_close: Callable[[], None] | None = None  # told once, whatever the reason
         self.active_tick = endpoint.tick
         self.meter = endpoint.meter(listener)
         self.meter.opened()
-        self.is_link = False
-        """The peer is another broker, as far as is known: clients must not take its memory."""
+        self.is_link = False  # the peer is another broker: clients must not take its memory
         self.principal: Principal = ANONYMOUS
         self.came_by_token = False  # it has authenticated with a delegation token
         self.rights: Rights | None = None
         """What the principal may do; None without an authorizer, where everybody may do everything."""
-        self.handler = endpoint.handler
-        """Before the peer is authenticated, whoever sees to that."""
+        self.handler = endpoint.handler  # before the peer is authenticated, whoever sees to that
         self.max_frame_bytes = endpoint.max_frame_bytes
         self._memory = endpoint.request_memory
-        self._partial: PartialFrame | None = None
-        """A frame that has arrived in part."""
-        self._backlog = b""
-        """Whole or partial frames that arrived behind an answer that blocks."""
-        self._slots: deque[DelayedResponse] | None = None
-        """Delayed responses in the order of their requests; None while there is none (the usual case)."""
+        self._partial: PartialFrame | None = None  # a frame that has arrived in part
+        self._backlog = b""  # whole or partial frames that arrived behind an answer that blocks
+        self._slots: deque[DelayedResponse] | None = None  # in the order of requests; None: there is none
         self._outbox = Outbox(sock, endpoint.poller, endpoint.page_cache, self.meter, self._on_writable)
         self._parked_bytes = 0  # of answers that are there and wait for an earlier one
         self._is_slow = False  # whether `endpoint.unsent` counts its answers
         self._blocked = False
+        self.is_muted = False
         self._serving = False
-        self._flush_is_due = False
-        """Answers that came later are sent soon, all that are there by then in one call."""
+        self._flush_is_due = False  # answers that came later leave soon, all that are there by then
         self._reading = True
         self._poller.add_reader(self._descriptor, self._on_readable)
 
@@ -173,9 +167,8 @@ class Connection:
         if partial.is_whole:
             self._partial = None
             try:
-                self._take_answer(
-                    self.handler(self, memoryview(partial.buffer)[LENGTH_SIZE : partial.filled])
-                )
+                frame = memoryview(partial.buffer)[LENGTH_SIZE : partial.filled]
+                self._take_answer(self.handler(self, frame))
             finally:
                 partial.release()
             self._flush()
@@ -188,16 +181,14 @@ class Connection:
         if count == 0:
             self.close()
             return False
-        if count < LENGTH_SIZE:
-            self._partial = PartialFrame(self._memory, self._endpoint.buffers)
-            return True
-        size = checked_size(shared, self.max_frame_bytes)
-        if size <= count:
+        size = checked_size(shared, self.max_frame_bytes) if count >= LENGTH_SIZE else 0
+        if 0 < size <= count:
             self.meter.bytes_in += self._sock.recv_into(shared[:size])
             self._serve_frames(shared, size)
             return True
         self._partial = PartialFrame(self._memory, self._endpoint.buffers)
-        self._partial.begin_unread(size)
+        if size:
+            self._partial.begin_unread(size)
         return True
 
     def _serve_frames(self, view: memoryview, end: int) -> None:
@@ -303,6 +294,15 @@ class Connection:
             self._reading = True
             self._poller.add_reader(self._descriptor, self._on_readable)
 
+    def mute(self) -> None:
+        """Read and serve nothing more until `unmute`. What is due still leaves, and nobody calls it idle."""
+        self.is_muted = self._blocked = True
+        self.active_tick = self._endpoint.tick
+
+    def unmute(self) -> None:
+        self.is_muted = False
+        self._guarded(self._unblock)
+
     # --- answering -------------------------------------------------------------------------------------
 
     def _on_completed(self, _: object) -> None:
@@ -325,7 +325,7 @@ class Connection:
 
     def _unblock(self) -> None:
         """Everything is sent and nothing exclusive pends: serve what was held back, then read again."""
-        if self.closed or not self._outbox.is_empty:
+        if self.closed or self.is_muted or not self._outbox.is_empty:
             return
         if self._slots is not None and (
             any(slot.exclusive and not slot.is_done for slot in self._slots) or self._is_busy(self._slots)

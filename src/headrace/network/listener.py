@@ -8,6 +8,7 @@ import socket
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Final
 
 from headrace.core.errors import HeadraceError, NotReady
@@ -71,6 +72,10 @@ class Endpoint:
         self.on_failed_handshake = on_failed_handshake
         self.on_connected: Callable[[Connection], None] = lambda _connection: None
         """Told before the first request is read: gives the connection its rights, or has it authenticated."""
+        self.delay_of: Callable[[str, str], float] = lambda _host, _listener: 0.0
+        """By host and listener: 0, or the seconds after which a connection over its quota is closed."""
+        self._held: set[socket.socket] = set()
+        """Connections over their quota, until they are closed."""
         self.tick = 0
         self.connections: set[Connection] = set()
         self.accepted = 0
@@ -138,11 +143,16 @@ class Endpoint:
 
     def _adopt(self, sock: socket.socket, host: str, listener: str) -> None:
         if (
-            len(self.connections) + len(self.handshakes) >= self.max_connections
+            len(self.connections) + len(self.handshakes) + len(self._held) >= self.max_connections
             or self._per_host[host] >= self.max_connections_per_ip
         ):
             self.refused += 1
             sock.close()
+            return
+        delay = self.delay_of(host, listener)
+        if delay > 0:
+            self._held.add(sock)
+            self._timers.after(delay, "the end of a connection over its quota", partial(self._drop, sock))
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -156,6 +166,11 @@ class Endpoint:
             self._connected(Connection(self, sock, host, listener))
         else:
             self._shake_hands(sock, host, listener, tls)
+
+    def _drop(self, sock: socket.socket) -> None:
+        self.refused += 1
+        self._held.discard(sock)
+        sock.close()
 
     def _shake_hands(self, sock: socket.socket, host: str, listener: str, tls: TlsSettings) -> None:
         def on_done(done: TlsSocket) -> None:
@@ -218,5 +233,7 @@ class Endpoint:
             self._timer.cancel()
             self._timer = None
         self.handshakes.close()
+        for sock in list(self._held):
+            self._drop(sock)
         for connection in list(self.connections):
             connection.close()

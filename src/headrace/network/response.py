@@ -33,7 +33,8 @@ class DelayedResponse(Completion[Parts]):
         self.is_abandoned = False
         """The connection is gone: nobody waits for this any more."""
         self.on_abandon: Callable[[], object] | None = None
-        self.on_answered: Callable[[], None] | None = None
+        self.on_answered: Callable[[Parts], None] | None = None
+        """Told what is sent, just before it is: it may change the list."""
         self.on_overtaken: Callable[[], None] | None = None
         """Called when the peer has sent something behind this request, which has to wait for its answer."""
 
@@ -48,9 +49,11 @@ class DelayedResponse(Completion[Parts]):
             return
         on_answered = self.on_answered
         self._release()
-        super().complete(value)
-        if on_answered is not None:
-            on_answered()
+        try:
+            if on_answered is not None:
+                on_answered(value)
+        finally:
+            super().complete(value)
 
     def abandon(self) -> None:
         self.is_done = self.is_abandoned = True

@@ -19,6 +19,7 @@ from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.handlers import fetch, produce
 from headrace.broker.produce.produce_purgatory import ProducePurgatory
 from headrace.broker.produce.refused_batches import RefusedBatches
+from headrace.broker.quotas.client_quotas import UNLIMITED
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.replicas.throttle import Throttle
 from headrace.broker.requests.context import RequestContext
@@ -204,13 +205,16 @@ class Server:
         """A request without its length field."""
         view = memoryview(bytearray(frame))
         header, at = read_request_header(view)
-        return fetch.serve(self.context, header.api_version, header.correlation_id, view, at, self.connection)
+        version, number = header.api_version, header.correlation_id
+        return fetch.serve(self.context, version, number, view, at, self.connection, UNLIMITED)
 
-    def ask(self, request: Message, version: int) -> Response:
+    def ask(self, request: Message, version: int, most_bytes: int = UNLIMITED) -> Response:
         frame = memoryview(bytearray(frame_request(request, version, 1, "test")))[4:]
         header, at = read_request_header(frame)
-        serve = fetch.serve if header.api_key == 1 else produce.serve
-        return serve(self.context, version, header.correlation_id, frame, at, self.connection)
+        number = header.correlation_id
+        if header.api_key == 1:
+            return fetch.serve(self.context, version, number, frame, at, self.connection, most_bytes)
+        return produce.serve(self.context, version, number, frame, at, self.connection)
 
 
 def sent(answer: Response) -> memoryview:

@@ -444,3 +444,82 @@ async def test_answers_behind_one_that_pends_do_not_pile_up(crowd: Crowd, script
     script.pending[0].complete([b"first"])
     assert len(await reader.readexactly(5 + 60 * 100_000)) == 6_000_005
     assert crowd.endpoint.unsent.share.used_bytes == 0
+
+
+async def test_a_muted_connection_serves_nothing_and_sends_what_is_due(
+    endpoint: Endpoint, script: Script
+) -> None:
+    reader, writer = await connect(endpoint, script)
+    writer.write(frame(b"p-later") + frame(b"now"))
+    while len(script.seen) < 2:
+        await asyncio.sleep(0)
+    (connection,) = endpoint.connections
+    connection.mute()
+    writer.write(frame(b"muted-1") + frame(b"muted-2"))
+    script.pending[0].complete([b"=later"])
+    assert await reader.readexactly(10) == b"=later=now"
+    writer.write(frame(b"m" * 200_000))
+    await asyncio.sleep(0.05)
+    assert script.seen == [b"p-later", b"now"]
+    connection.unmute()
+    rest = b"=muted-1=muted-2=" + b"m" * 200_000
+    assert await reader.readexactly(len(rest)) == rest
+    await close(writer)
+
+
+async def test_requests_behind_one_that_mutes_wait(endpoint: Endpoint, script: Script) -> None:
+    """All came in one read: the connection stops right behind the request that was over its quota."""
+
+    def mute_after_first(connection: Connection, view: memoryview) -> Response:
+        answer = script(connection, view)
+        if bytes(view) == b"over":
+            connection.mute()
+        return answer
+
+    port = endpoint.bind("127.0.0.1", 0)
+    endpoint.start_accepting(mute_after_first)
+    reader, writer = await dial(endpoint, port)
+    writer.write(frame(b"first") + frame(b"over") + frame(b"behind") + frame(b"x" * 100_000))
+    assert await reader.readexactly(11) == b"=first=over"
+    await asyncio.sleep(0.05)
+    assert script.seen == [b"first", b"over"]
+    (connection,) = endpoint.connections
+    assert connection.is_muted
+    connection.unmute()
+    assert await reader.readexactly(7) == b"=behind"
+    assert len(await reader.readexactly(100_001)) == 100_001
+    writer.write(frame(b"again"))
+    assert await reader.readexactly(6) == b"=again"
+    await close(writer)
+
+
+async def test_a_muted_connection_that_its_peer_leaves_is_closed(endpoint: Endpoint, script: Script) -> None:
+    reader, writer = await connect(endpoint, script)
+    writer.write(frame(b"x"))
+    assert await reader.readexactly(2) == b"=x"
+    (connection,) = endpoint.connections
+    connection.mute()
+    await close(writer)
+    async with asyncio.timeout(10):
+        while endpoint.connections:
+            await asyncio.sleep(0.01)
+    connection.unmute()
+    assert connection.closed
+
+
+async def test_a_connection_over_its_quota_is_held_and_closed(endpoint: Endpoint, script: Script) -> None:
+    over: list[float] = []
+    endpoint.delay_of = lambda _host, _listener: over.pop() if over else 0.0
+    port = endpoint.bind("127.0.0.1", 0)
+    endpoint.start_accepting(script)
+    over.append(0.05)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    began = asyncio.get_running_loop().time()
+    with pytest.raises(EOFError):
+        await reader.readexactly(1)
+    assert asyncio.get_running_loop().time() - began >= 0.04
+    await close(writer)
+    reader, writer = await dial(endpoint, port)
+    writer.write(frame(b"x"))
+    assert await reader.readexactly(2) == b"=x"
+    await close(writer)

@@ -55,6 +55,7 @@ class Fetching:
         "_context",
         "_correlation_id",
         "_fetch_context",
+        "_most_bytes",
         "_reader",
         "_request",
         "_rounds",
@@ -70,6 +71,7 @@ class Fetching:
         request: FetchRequestView,
         fetch_context: FetchContext,
         connection: Connection,
+        most_bytes: int,
         is_denied: bool = False,
     ) -> None:
         self._context = context
@@ -78,6 +80,7 @@ class Fetching:
         self._request = request
         self._fetch_context = fetch_context
         self._connection = connection
+        self._most_bytes = min(request.max_bytes, context.runtime.config.fetch_max_bytes, most_bytes)
         session = fetch_context.session
         count = (
             len(session.dirty)
@@ -94,7 +97,7 @@ class Fetching:
         self._reader = Reader(
             replica_id,
             request.replica_epoch,
-            self.max_bytes,
+            self._most_bytes,
             request.isolation_level == READ_COMMITTED,
             version >= FIRST_WITH_RACK or replica_id == DEBUGGING_CONSUMER,
             fetch_context.incremental,
@@ -106,13 +109,9 @@ class Fetching:
         self._reader.is_denied = is_denied
 
     @property
-    def max_bytes(self) -> int:
-        return min(self._request.max_bytes, self._context.runtime.config.fetch_max_bytes)
-
-    @property
     def min_bytes(self) -> int:
         """Never more than may be answered: it would be waited for in vain."""
-        return min(self._request.min_bytes, self.max_bytes)
+        return min(self._request.min_bytes, self._most_bytes)
 
     def answer(self, pending: DelayedResponse | None = None) -> Response:
         """At once, or by `pending`, or by a new one."""

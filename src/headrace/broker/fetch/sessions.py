@@ -149,7 +149,7 @@ class SessionCache:
             if len(wanted) > 1:  # each partition once, and the last mention counts
                 wanted = list({want.key: want for want in wanted}.values())
             if session_id != NO_SESSION:
-                self._end(session_id)
+                self.end(session_id)
             if epoch == FINAL_EPOCH or not wanted:
                 return FetchContext(None, wanted, NO_SESSION, False)
             session = self._create(wanted, uses_topic_ids, now_ms, as_replica)
@@ -177,17 +177,17 @@ class SessionCache:
             self._memory.take(session.size_bytes - size)
             grown = Newcomer(session.id, session.size_bytes, session.as_replica)
             if session.size_bytes > size and not self._make_room(0, grown, now_ms):
-                self._end(session.id)
+                self.end(session.id)
                 raise FetchSessionNotFound("there is no memory for a fetch session of this size")
         if not partitions:
-            self._end(session.id)
+            self.end(session.id)
             return FetchContext(None, (), NO_SESSION, False)
         session.epoch = 1 if session.epoch == MAX_EPOCH else session.epoch + 1
         session.used_ms = now_ms
         self._sessions.move_to_end(session.id)
         return FetchContext(session, partitions.values(), session.id, True)
 
-    def _end(self, session_id: int) -> None:
+    def end(self, session_id: int) -> None:
         session = self._sessions.pop(session_id, None)
         if session is not None:
             self._memory.give(session.size_bytes)
@@ -220,7 +220,7 @@ class SessionCache:
             victim = self._victim(newcomer, now_ms)
             if victim is None:
                 return False
-            self._end(victim.id)
+            self.end(victim.id)
         return True
 
     def _victim(self, newcomer: Newcomer, now_ms: int) -> Session | None:
@@ -242,10 +242,10 @@ class SessionCache:
             return False
         oldest = next(iter(self._sessions.values()))
         if now_ms - oldest.used_ms > MIN_EVICTION_MS:
-            self._end(oldest.id)
+            self.end(oldest.id)
             return True
         smallest = min(self._sessions.values(), key=lambda session: len(session.partitions))
         if len(smallest.partitions) < new_size and now_ms - smallest.created_ms > MIN_EVICTION_MS:
-            self._end(smallest.id)
+            self.end(smallest.id)
             return True
         return False

@@ -1,6 +1,6 @@
 """CreatePartitions: more partitions for a topic.
 
-Versions 0-3. 2: flexible. Every topic that was asked for has a result of its own.
+Versions 0-3. 2: flexible. 3: over a quota a topic is refused. Every topic has a result of its own.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.decision_timeouts import each_in_time
+from headrace.broker.quotas.mutation_quotas import Mutations
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import MorePartitions, PartitionsCreated
@@ -21,11 +22,14 @@ from headrace.protocol.messages.create_partitions_response import (
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
 
+FIRST_STRICT: Final = 3
+"""From here on clients know THROTTLING_QUOTA_EXCEEDED."""
+
 
 async def handle(
     context: RequestContext,
     request: CreatePartitionsRequest,
-    call: Call,  # noqa: ARG001 - every handler has this shape
+    call: Call,
 ) -> CreatePartitionsResponse:
     wanted = [
         MorePartitions(
@@ -37,22 +41,50 @@ async def handle(
         )
         for topic in request.topics
     ]
+    quota = context.mutations.of(call.principal, call.client_id, is_strict=call.version >= FIRST_STRICT)
+    refused: list[PartitionsCreated] = []
+    if not request.validate_only:
+        wanted, refused = _within_quota(context, quota, wanted)
+    added = {topic.name: _added(context, topic) for topic in wanted}
     outcomes = await each_in_time(
         context.runtime,
         context.peers.reachability,
         context.controller.create_partitions(wanted, validate_only=request.validate_only),
         lambda error: [PartitionsCreated(topic.name, error) for topic in wanted],
     )
+    if not request.validate_only:
+        quota.give_back(sum(added[outcome.name] for outcome in outcomes if outcome.error is not None))
+    outcomes += refused
     if context.runtime.is_standalone:
         await context.storage.hosting.caught_up()
     return CreatePartitionsResponse(
+        throttle_time_ms=quota.throttle_ms,
         results=[
             CreatePartitionsTopicResult(
                 name=outcome.name, error_code=code_of(outcome.error), error_message=text_of(outcome.error)
             )
             for outcome in outcomes
-        ]
+        ],
     )
+
+
+def _within_quota(
+    context: RequestContext, quota: Mutations, wanted: list[MorePartitions]
+) -> tuple[list[MorePartitions], list[PartitionsCreated]]:
+    """What may be changed, and what is refused."""
+    within, refused = [], []
+    for topic in wanted:
+        error = quota.take(_added(context, topic))
+        if error is None:
+            within.append(topic)
+        else:
+            refused.append(PartitionsCreated(topic.name, error))
+    return within, refused
+
+
+def _added(context: RequestContext, topic: MorePartitions) -> int:
+    known = context.metadata.image.topic(topic.name)
+    return max(0, topic.total - (0 if known is None else len(known)))
 
 
 API: Final = Api(ApiKey.CREATE_PARTITIONS, 0, 3, CreatePartitionsRequest, handle, at_controller=True)

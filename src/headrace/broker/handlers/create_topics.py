@@ -1,7 +1,7 @@
 """CreateTopics.
 
 Versions 2-7. 4: -1 takes the broker's defaults for partitions and replication. 5: flexible, and the answer
-describes what was made. 7: topic ids.
+describes what was made. 6: over a quota a topic is refused. 7: topic ids.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.configs import topic_entries
 from headrace.broker.cluster.decision_timeouts import each_in_time
+from headrace.broker.quotas.mutation_quotas import Mutations
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import CreatedTopic, NewTopic
@@ -24,6 +25,9 @@ from headrace.protocol.messages.create_topics_response import (
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
 
+FIRST_STRICT: Final = 6
+"""From here on clients know THROTTLING_QUOTA_EXCEEDED."""
+
 
 async def handle(context: RequestContext, request: CreateTopicsRequest, call: Call) -> CreateTopicsResponse:
     wanted = [
@@ -36,12 +40,20 @@ async def handle(context: RequestContext, request: CreateTopicsRequest, call: Ca
         )
         for topic in request.topics
     ]
+    quota = context.mutations.of(call.principal, call.client_id, is_strict=call.version >= FIRST_STRICT)
+    refused: list[CreatedTopic] = []
+    if not request.validate_only:
+        wanted, refused = _within_quota(context, quota, wanted)
     outcomes = await each_in_time(
         context.runtime,
         context.peers.reachability,
         context.controller.create_topics(wanted, validate_only=request.validate_only),
         lambda error: [CreatedTopic(topic.name, error=error) for topic in wanted],
     )
+    if not request.validate_only:
+        sizes = {topic.name: _partitions(context, topic) for topic in wanted}
+        quota.give_back(sum(sizes[outcome.name] for outcome in outcomes if outcome.error is not None))
+    outcomes += refused
     if context.runtime.is_standalone:
         await context.storage.hosting.caught_up()
     overrides = {
@@ -53,7 +65,27 @@ async def handle(context: RequestContext, request: CreateTopicsRequest, call: Ca
         if context.runtime.turns.is_over:
             await context.runtime.turns.next()
         results.append(_result(context, outcome, overrides.get(outcome.name, {}), call.version, described))
-    return CreateTopicsResponse(topics=results)
+    return CreateTopicsResponse(throttle_time_ms=quota.throttle_ms, topics=results)
+
+
+def _within_quota(
+    context: RequestContext, quota: Mutations, wanted: list[NewTopic]
+) -> tuple[list[NewTopic], list[CreatedTopic]]:
+    """What may be created, and what is refused."""
+    within, refused = [], []
+    for topic in wanted:
+        error = quota.take(_partitions(context, topic))
+        if error is None:
+            within.append(topic)
+        else:
+            refused.append(CreatedTopic(topic.name, error=error))
+    return within, refused
+
+
+def _partitions(context: RequestContext, topic: NewTopic) -> int:
+    if topic.assignments:
+        return len(topic.assignments)
+    return topic.num_partitions if topic.num_partitions > 0 else context.runtime.config.num_partitions
 
 
 def _result(

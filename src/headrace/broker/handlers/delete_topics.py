@@ -1,6 +1,6 @@
 """DeleteTopics.
 
-Versions 1-6. 4: flexible. 5: error messages. 6: by topic id.
+Versions 1-6. 4: flexible. 5: error messages, and over a quota a topic is refused. 6: by topic id.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.decision_timeouts import each_in_time
+from headrace.broker.quotas.mutation_quotas import Mutations
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import DeletedTopic, TopicDeletion
@@ -18,6 +19,9 @@ from headrace.protocol.messages.delete_topics_response import DeletableTopicResu
 
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
+
+FIRST_STRICT: Final = 5
+"""From here on clients know THROTTLING_QUOTA_EXCEEDED."""
 
 
 async def handle(context: RequestContext, request: DeleteTopicsRequest, call: Call) -> DeleteTopicsResponse:
@@ -36,13 +40,21 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest, call: Ca
                 for item in deletion
             ]
         )
+    quota = context.mutations.of(call.principal, call.client_id, is_strict=call.version >= FIRST_STRICT)
+    deletion, refused = _within_quota(context, quota, deletion)
+    sizes = {topic: _partitions(context, topic) for topic in deletion}
     outcomes = await each_in_time(
         context.runtime,
         context.peers.reachability,
         context.controller.delete_topics(deletion),
         lambda error: [DeletedTopic(topic.name, topic.topic_id, error) for topic in deletion],
     )
+    for topic, outcome in zip(deletion, outcomes, strict=False):
+        if outcome.error is not None:
+            quota.give_back(sizes[topic])
+    outcomes += refused
     return DeleteTopicsResponse(
+        throttle_time_ms=quota.throttle_ms,
         responses=[
             DeletableTopicResult(
                 name=outcome.name,
@@ -51,8 +63,28 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest, call: Ca
                 error_message=text_of(outcome.error),
             )
             for outcome in outcomes
-        ]
+        ],
     )
+
+
+def _within_quota(
+    context: RequestContext, quota: Mutations, wanted: list[TopicDeletion]
+) -> tuple[list[TopicDeletion], list[DeletedTopic]]:
+    """What may be deleted, and what is refused."""
+    within, refused = [], []
+    for topic in wanted:
+        error = quota.take(_partitions(context, topic))
+        if error is None:
+            within.append(topic)
+        else:
+            refused.append(DeletedTopic(topic.name, topic.topic_id, error))
+    return within, refused
+
+
+def _partitions(context: RequestContext, topic: TopicDeletion) -> int:
+    image = context.metadata.image
+    known = image.topic(topic.name) if topic.name is not None else image.topics.get(topic.topic_id)
+    return 0 if known is None else len(known)
 
 
 API: Final = Api(ApiKey.DELETE_TOPICS, 1, 6, DeleteTopicsRequest, handle, at_controller=True)

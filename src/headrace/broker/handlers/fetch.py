@@ -17,8 +17,9 @@ from uuid import UUID
 from headrace.broker.cluster.lifecycle import MetadataPosition
 from headrace.broker.cluster.metadata_partition import METADATA_TOPIC_ID
 from headrace.broker.fetch.fetching import READ_COMMITTED, Fetching
-from headrace.broker.fetch.sessions import FetchContext
+from headrace.broker.fetch.sessions import INITIAL_EPOCH, NO_SESSION, FetchContext
 from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
+from headrace.broker.quotas.client_quotas import UNLIMITED
 from headrace.broker.requests.api import Api
 from headrace.broker.requests.errors import code_of
 from headrace.broker.requests.partition_limit import most_elements
@@ -50,15 +51,19 @@ def serve(
     frame: memoryview,
     at: int,
     connection: Connection,
+    most_bytes: int,
 ) -> Response:
+    """`most_bytes`: of records, by the client's quota; 0 while it is throttled."""
     most = most_elements(context.partitions, len(frame))
     if len(frame) > READ_AT_ONCE_BYTES:
         pending = DelayedResponse(exclusive=True)
-        serving = _serve_large(context, version, correlation_id, bytes(frame), at, connection, most, pending)
+        serving = _serve_large(
+            context, version, correlation_id, bytes(frame), at, connection, most_bytes, most, pending
+        )
         context.in_flight.keep(spawn("a large fetch", serving, context.runtime.loop))
         return pending
     request = parse_fetch(frame, at, version, None, most)
-    begun = _begin(context, version, correlation_id, connection, request, _wanted(request))
+    begun = _begin(context, version, correlation_id, connection, most_bytes, request, _wanted(request))
     return begun.answer() if isinstance(begun, Fetching) else begun
 
 
@@ -67,6 +72,7 @@ def _begin(
     version: int,
     correlation_id: int,
     connection: Connection,
+    most_bytes: int,
     request: FetchRequestView,
     wanted: list[WatchedPartition],
 ) -> Fetching | Parts:
@@ -74,6 +80,10 @@ def _begin(
     # Whoever says that it is a broker and may not be one is a broker in nothing: not even alive.
     is_denied = request.replica_id >= 0 and not context.security.is_broker(connection)
     as_replica = request.replica_id >= 0 and not is_denied
+    is_throttled = most_bytes == 0 and not as_replica
+    if is_throttled and request.session_epoch <= INITIAL_EPOCH:
+        context.fetches.sessions.end(request.session_id)
+        return _nothing(version, correlation_id, NO_SESSION)  # the client asks for everything once more
     try:
         if as_replica:
             _check_incarnation(context, request)
@@ -91,12 +101,24 @@ def _begin(
     except HeadraceError as error:
         chunks, _ = encode_fetch_response(version, correlation_id, (), error_code=code_of(error))
         return list(chunks)
+    if is_throttled:
+        return _nothing(version, correlation_id, fetch_context.session_id)
     if as_replica:
         _note_metadata_fetch(context, request, fetch_context, connection)
     session, read_committed = fetch_context.session, request.isolation_level == READ_COMMITTED
     if session is not None and session.read_committed != read_committed:
         session.isolate(read_committed)
-    return Fetching(context, version, correlation_id, request, fetch_context, connection, is_denied)
+    if as_replica:
+        most_bytes = UNLIMITED
+    return Fetching(
+        context, version, correlation_id, request, fetch_context, connection, most_bytes, is_denied
+    )
+
+
+def _nothing(version: int, correlation_id: int, session_id: int) -> Parts:
+    """Of a client that is throttled: no partition at all. Incremental fetches say so of what has no news."""
+    chunks, _ = encode_fetch_response(version, correlation_id, (), session_id=session_id)
+    return list(chunks)
 
 
 async def _serve_large(
@@ -106,6 +128,7 @@ async def _serve_large(
     frame: bytes,
     at: int,
     connection: Connection,
+    most_bytes: int,
     most: int,
     pending: DelayedResponse,
 ) -> None:
@@ -115,7 +138,7 @@ async def _serve_large(
             read = await context.runtime.work_thread.run(_read, frame, at, version, most, pending)
             if read is None or pending.is_abandoned:
                 return
-            begun = _begin(context, version, correlation_id, connection, *read)
+            begun = _begin(context, version, correlation_id, connection, most_bytes, *read)
             if not isinstance(begun, Fetching):
                 answer: Response = begun
             elif begun.is_long:

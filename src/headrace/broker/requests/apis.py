@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Final
 
 from headrace.broker.handlers import (
@@ -67,6 +68,7 @@ from headrace.broker.handlers import (
     write_txn_markers,
 )
 from headrace.broker.requests.api import Api
+from headrace.protocol.message import Message
 
 APIS: Final[tuple[Api, ...]] = (
     produce.API,
@@ -134,3 +136,11 @@ APIS: Final[tuple[Api, ...]] = (
 )
 
 BY_KEY: Final[dict[int, Api]] = {int(api.key): api for api in APIS}
+
+
+def response_class(api_key: int) -> type[Message]:
+    """Beside the class of the request, in a module of its own."""
+    request = BY_KEY[api_key].request
+    module = import_module(request.__module__.removesuffix("_request") + "_response")
+    found: type[Message] = getattr(module, request.__name__.removesuffix("Request") + "Response")
+    return found

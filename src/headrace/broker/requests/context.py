@@ -19,6 +19,7 @@ from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wide_fetches import WideFetches
 from headrace.broker.produce.produce_purgatory import ProducePurgatory
 from headrace.broker.produce.refused_batches import RefusedBatches
+from headrace.broker.quotas.mutation_quotas import MutationQuotas
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.replicas.truncations import Truncations
@@ -92,5 +93,6 @@ class RequestContext:
     answers: MetadataAnswers
     in_flight: InFlightRequests
     security: Security
+    mutations: MutationQuotas
     served_versions: Mapping[int, tuple[int, int]]
     """The lowest and the highest version of each API that clients may use."""

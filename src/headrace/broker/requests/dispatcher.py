@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from headrace.broker.authorization.guard import Guard, authorised, require_all
 from headrace.broker.handlers import api_versions, envelope, fetch, produce
+from headrace.broker.quotas.client_quotas import UNLIMITED, ClientQuotas
 from headrace.broker.requests.answer_cache import Question
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.context import RequestContext
@@ -55,8 +56,15 @@ class ToItself:
 class Dispatcher:
     """The frame handler of every connection."""
 
-    def __init__(self, context: RequestContext, apis: Mapping[int, Api], guards: Mapping[int, Guard]) -> None:
+    def __init__(
+        self,
+        context: RequestContext,
+        apis: Mapping[int, Api],
+        guards: Mapping[int, Guard],
+        quotas: ClientQuotas,
+    ) -> None:
         require_all(guards, apis)
+        self._quotas = quotas
         self._context = context
         self._apis = apis
         self._guards = guards
@@ -89,7 +97,12 @@ class Dispatcher:
             if key == _PRODUCE:
                 answer = produce.serve(self._context, version, correlation_id, frame, at, connection)
             elif key == _FETCH:
-                answer = fetch.serve(self._context, version, correlation_id, frame, at, connection)
+                most_bytes = UNLIMITED
+                if self._quotas.are_set:
+                    most_bytes = self._quotas.fetch_limit(connection, header.client_id)
+                answer = fetch.serve(
+                    self._context, version, correlation_id, frame, at, connection, most_bytes
+                )
             elif key == _METADATA:
                 answer = self._serve_metadata(api, header, frame, at, connection)
             else:
@@ -100,9 +113,11 @@ class Dispatcher:
             raise self._fault(api, header, error, connection) from error
         times = self._metrics.get(key << 8 | version) or self._times(api, version)
         if type(answer) is DelayedResponse:
-            answer.on_answered = lambda: times.observe((perf_counter_ns() - started) // 1000)
+            answer.on_answered = lambda _: times.observe((perf_counter_ns() - started) // 1000)
         else:
             times.observe((perf_counter_ns() - started) // 1000)
+        if self._quotas.are_set:
+            self._quotas.on_served(connection, header, len(frame), perf_counter_ns() - started, answer)
         return answer
 
     def _unsupported(self, api: Api, header: RequestHeader) -> Response:
@@ -209,6 +224,8 @@ class Dispatcher:
     def _later(
         self, api: Api, header: RequestHeader, result: Awaitable[Message], connection: Connection
     ) -> DelayedResponse:
+        if self._quotas.are_set:
+            result = self._quotas.timed(connection, header, result)
         pending = DelayedResponse(exclusive=True)
         self._in_flight.keep(spawn(api.key.name, self._finish(api, header, result, connection, pending)))
         return pending

@@ -37,6 +37,7 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.InvalidConfig: ErrorCode.INVALID_CONFIG,
     errors.InvalidRequiredAcks: ErrorCode.INVALID_REQUIRED_ACKS,
     errors.PolicyViolation: ErrorCode.POLICY_VIOLATION,
+    errors.ThrottlingQuotaExceeded: ErrorCode.THROTTLING_QUOTA_EXCEEDED,
     errors.UnknownServerId: ErrorCode.BROKER_ID_NOT_REGISTERED,
     errors.FetchSessionNotFound: ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
     errors.InvalidFetchSessionEpoch: ErrorCode.INVALID_FETCH_SESSION_EPOCH,

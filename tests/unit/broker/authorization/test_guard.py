@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from headrace.broker.authorization.guard import NotGuarded, require_all
 from headrace.broker.authorization.table import GUARDS
+from headrace.broker.quotas.client_quotas import ClientQuotas
 from headrace.broker.requests.apis import BY_KEY
 from headrace.broker.requests.dispatcher import Dispatcher
 from headrace.protocol.api_keys import ApiKey
@@ -17,7 +20,7 @@ from tests.unit.broker.authorization.realm import Realm, rights_by
 def test_an_api_without_a_row_cannot_be_served(realm: Realm, key: int) -> None:
     guards = {each: guard for each, guard in GUARDS.items() if each != key}
     with pytest.raises(NotGuarded, match=f"{ApiKey(key).name}: no row"):
-        Dispatcher(realm.context, BY_KEY, guards)
+        Dispatcher(realm.context, BY_KEY, guards, cast(ClientQuotas, None))
 
 
 def test_the_table_has_all_rows() -> None:

@@ -1,0 +1,60 @@
+"""How often an address may open a connection (KIP-612).
+
+A connection that comes too early is accepted, held and closed: a client that is refused at once would come
+back at once. It does not count, so an address that is throttled gets as many as its quota says.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.runtime.runtime import Runtime
+from headrace.controller.quota_image import IP
+from headrace.metrics.quotas import CONNECTION
+from headrace.security.quota_meter import Meter
+
+KEY: Final = "connection_creation_rate"
+MOST_HELD_SECONDS: Final = 1.0
+MOST_ADDRESSES: Final = 1000
+"""With this many, those go that have opened nothing lately."""
+
+
+class ConnectionRates:
+    def __init__(self, runtime: Runtime, metadata: MetadataCache) -> None:
+        self._runtime = runtime
+        self._metadata = metadata
+        config = runtime.config
+        is_shared = len(config.bound_listeners) == 1
+        self._broker_listener = None if is_shared else config.inter_broker_listener.name
+        """Brokers come by it, and are not limited. None: clients come by it too."""
+        self._meters: dict[str, Meter] = {}
+
+    def delay(self, host: str, listener: str) -> float:
+        """0, or the seconds after which a new connection is closed."""
+        bound = self._bound(host)
+        if bound is None or listener == self._broker_listener:
+            return 0.0
+        now_ms = self._runtime.monotonic_ms()
+        meter = self._meters.get(host)
+        if meter is None:
+            self._forget_idle(now_ms)
+            meter = self._meters[host] = Meter(now_ms)
+        meter.record(1, now_ms)
+        throttle_ms = meter.throttle_ms(bound, now_ms)
+        if not throttle_ms:
+            return 0.0
+        meter.record(-1, now_ms)
+        self._runtime.metrics.quotas.throttled(CONNECTION, throttle_ms)
+        return min(throttle_ms / 1000, MOST_HELD_SECONDS)
+
+    def _bound(self, host: str) -> float | None:
+        quotas = self._metadata.image.quotas
+        if not len(quotas):
+            return None
+        own = quotas.of(((IP, host),)).get(KEY)
+        return quotas.of(((IP, None),)).get(KEY) if own is None else own
+
+    def _forget_idle(self, now_ms: int) -> None:
+        if len(self._meters) >= MOST_ADDRESSES:
+            self._meters = {host: meter for host, meter in self._meters.items() if meter.rate(now_ms)}

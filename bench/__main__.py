@@ -23,6 +23,7 @@ from bench import apache_kafka, catalogue, profiler, results, runner, table
 from bench.case import Make, Scale, Side
 from bench.headrace_broker import Headrace
 from bench.load_generator import build
+from bench.protection import Protection
 from bench.quantity import Comparison
 
 QUICK_FACTOR = 0.02
@@ -44,6 +45,9 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
                         help="what to compare with Kafka; Kafka against itself shows the noise")  # fmt: skip
     parser.add_argument("--before", type=Path, metavar="COMMAND",
                         help="compare with the `headrace` command of an earlier build instead")  # fmt: skip
+    parser.add_argument("--secure", action="store_true",
+                        help="loads and brokers by SASL_SSL: cases of librdkafka only (small, produce, consume,"
+                             " replicated)")  # fmt: skip
     parser.add_argument("--directory", type=Path, default=CACHE, help="where the brokers keep their data")
     parser.add_argument("--chart", type=Path, help="where to draw the chart (default: beside the results)")
     parser.add_argument("--native", action="store_true", help="profile: show native frames too")
@@ -66,17 +70,18 @@ def main(words: Sequence[str]) -> int:
             return measure(options)
 
 
-def subject(name: str, jars: Path | None) -> Make:
+def subject(name: str, jars: Path | None, protection: Protection | None) -> Make:
     if name == "kafka":
-        return apache_kafka.ApacheKafka(jars or apache_kafka.find_jars(), name="Kafka as subject")
-    return Headrace()
+        jars = jars or apache_kafka.find_jars()
+        return apache_kafka.ApacheKafka(jars, name="Kafka as subject", protection=protection)
+    return Headrace(protection=protection)
 
 
-def reference(before: Path | None, jars: Path | None) -> Make:
+def reference(before: Path | None, jars: Path | None, protection: Protection | None) -> Make:
     """What Headrace is compared with."""
     if before is not None:
-        return Headrace("before", before.absolute())
-    return apache_kafka.ApacheKafka(jars or apache_kafka.find_jars())
+        return Headrace("before", before.absolute(), protection=protection)
+    return apache_kafka.ApacheKafka(jars or apache_kafka.find_jars(), protection=protection)
 
 
 def scale_of(options: argparse.Namespace) -> Scale:
@@ -93,10 +98,13 @@ def measure(options: argparse.Namespace) -> int:
     options.directory.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="run-", dir=options.directory))
     scale = scale_of(options)
-    ours = Side(subject(options.subject, jars), directory / "ours", scale)
-    theirs = Side(reference(options.before, jars), directory / "theirs", scale)
+    protection = Protection.make(directory / "certificates", Headrace().command) if options.secure else None
+    ours = Side(subject(options.subject, jars, protection), directory / "ours", scale)
+    theirs = Side(reference(options.before, jars, protection), directory / "theirs", scale)
     runs = 1 if options.quick else options.runs
-    judged = not options.quick and options.before is None  # the targets are multiples of Kafka's figures
+    judged = (
+        not options.quick and not options.secure and options.before is None
+    )  # the targets are multiples of Kafka's figures
     settings = runner.Settings(runs, 0 if options.quick else options.warm, tell, judged)
     when = datetime.now(UTC)
     python = Headrace().python()
@@ -110,6 +118,8 @@ def measure(options: argparse.Namespace) -> int:
     scratch = options.quick or options.subject != "headrace" or options.scale != 1.0
     described = {"runs": runs, "warm": settings.warm_runs, "scale": scale.factor,
                  "cold_bytes": scale.cold_bytes, "subject": options.subject}  # fmt: skip
+    if options.secure:
+        described["protocol"] = "SASL_SSL"
     if options.before is not None:
         described["reference"] = "an earlier build of Headrace"
     path = results.save(found, failures, described, when, python=python, scratch=scratch)
@@ -158,8 +168,9 @@ def profile(names: Sequence[str], options: argparse.Namespace) -> int:
     options.directory.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="profile-", dir=options.directory))
     recordings = options.directory / "profiles"
+    protection = Protection.make(directory / "certificates", Headrace().command) if options.secure else None
     for case in catalogue.select(names):
-        side = Side(Headrace(), directory / "ours", scale_of(options))
+        side = Side(Headrace(protection=protection), directory / "ours", scale_of(options))
         try:
             summary = profiler.profile(case, side, recordings, native=options.native, with_perf=options.perf)
         finally:

@@ -15,6 +15,7 @@ from pathlib import Path
 from bench import wire
 from bench.broker import Broker
 from bench.cluster import BROKERS, Cluster
+from bench.protection import Protection, listeners
 
 VERSION = "4.3.1"
 ROOT = Path(__file__).resolve().parent.parent
@@ -74,19 +75,23 @@ class ApacheKafka:
     node_id: int = 1
     controllers: tuple[int, ...] = ()
     """The controller ports of all nodes of a cluster, in the order of their ids."""
+    protection: Protection | None = None
 
     def cluster(self, directory: Path) -> Cluster:
         controllers = tuple(wire.free_port() for _ in range(BROKERS))
-        members = [ApacheKafka(self.jars, self.name, number, controllers) for number in range(1, BROKERS + 1)]
+        members = [
+            ApacheKafka(self.jars, self.name, number, controllers, self.protection)
+            for number in range(1, BROKERS + 1)
+        ]
         return Cluster([Broker(member, directory / str(member.node_id)) for member in members])
 
-    def install(self, directory: Path, port: int) -> list[str]:
+    def install(self, directory: Path, port: int, secure_port: int) -> list[str]:
         config = directory / "server.properties"
         if not config.exists():
-            self._format(config, directory, port)
+            self._format(config, directory, port, secure_port)
         return ["java", *SERVER_FLAGS, "-cp", f"{self.jars}/*", "kafka.Kafka", str(config)]
 
-    def _format(self, config: Path, directory: Path, port: int) -> None:
+    def _format(self, config: Path, directory: Path, port: int, secure_port: int) -> None:
         ports = self.controllers or (wire.free_port(),)
         controller = ports[self.node_id - 1]
         voters = ",".join(f"{number}@127.0.0.1:{each}" for number, each in enumerate(ports, 1))
@@ -94,13 +99,14 @@ class ApacheKafka:
             "process.roles": "broker,controller",
             "node.id": str(self.node_id),
             "controller.quorum.voters": voters,
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"{listeners(port, secure_port)},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": listeners(port, secure_port),
             "controller.listener.names": "CONTROLLER",
-            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL_SSL:SASL_SSL",
             "log.dirs": str(directory / "logs"),
             "auto.create.topics.enable": "false",
             **({} if self.controllers else ALONE),
+            **({} if self.protection is None else self.protection.broker_properties()),
         }
         config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         command = tool_command(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bench import process_cost, wire
+from bench.protection import Protection
 
 START_LIMIT_S = 180.0
 STOP_LIMIT_S = 120.0
@@ -20,8 +21,12 @@ class Product(Protocol):
     @property
     def name(self) -> str: ...
 
-    def install(self, directory: Path, port: int) -> list[str]:
-        """Make the directory ready (configuration, and formatting if it is new); return the command."""
+    @property
+    def protection(self) -> Protection | None: ...
+
+    def install(self, directory: Path, port: int, secure_port: int) -> list[str]:
+        """Make the directory ready (configuration, and formatting if it is new); return the command.
+        `secure_port`: of the listener with TLS; 0 if there is none."""
         ...
 
 
@@ -36,6 +41,7 @@ class Broker:
         self.product = product
         self.directory = directory
         self.port = 0
+        self._secure_port = 0
         self._began = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -45,7 +51,8 @@ class Broker:
 
     @property
     def bootstrap(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        """Where loads go."""
+        return f"127.0.0.1:{self._secure_port or self.port}"
 
     @property
     def pid(self) -> int:
@@ -66,7 +73,9 @@ class Broker:
         """Start the process and go on at once: the brokers of a cluster start together."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self.port = self.port or wire.free_port()
-        command = self.product.install(self.directory, self.port)
+        if self.product.protection is not None:
+            self._secure_port = self._secure_port or wire.free_port()
+        command = self.product.install(self.directory, self.port, self._secure_port)
         with (self.directory / "output.log").open("ab") as output:
             self._began = time.monotonic()
             self._process = subprocess.Popen(

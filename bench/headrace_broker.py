@@ -11,6 +11,7 @@ from bench import interpreter
 from bench.broker import Broker
 from bench.cluster import BROKERS, Cluster
 from bench.interpreter import Build
+from bench.protection import Protection, listeners
 from headrace.testing.zookeeper import ZooKeeper
 
 
@@ -22,19 +23,22 @@ class Headrace:
     command: Path = Path(os.environ.get("HEADRACE_COMMAND", Path(sys.executable).parent / "headrace"))
     broker_id: int = 1
     zookeeper: str = ""
+    protection: Protection | None = None
 
     def python(self) -> Build | None:
         """The build that runs the command, by which its costs differ."""
         return interpreter.examine(self.command.parent / "python")
 
-    def install(self, directory: Path, port: int) -> list[str]:
+    def install(self, directory: Path, port: int, secure_port: int) -> list[str]:
         properties = {
             "broker.id": str(self.broker_id),
-            "listeners": f"PLAINTEXT://127.0.0.1:{port}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": listeners(port, secure_port),
+            "advertised.listeners": listeners(port, secure_port),
             "log.dirs": str(directory / "logs"),
             "auto.create.topics.enable": "false",
         }
+        if self.protection is not None:
+            properties |= self.protection.broker_properties()
         if self.zookeeper:
             properties["zookeeper.connect"] = self.zookeeper
         config = directory / "server.properties"
@@ -45,7 +49,8 @@ class Headrace:
         """Three brokers and one ZooKeeper, which is a process of its own and is counted by itself."""
         zookeeper = ZooKeeper(directory / "zookeeper", tick_ms=2000).start()
         members = [
-            Headrace(self.name, self.command, number, zookeeper.connect) for number in range(1, BROKERS + 1)
+            Headrace(self.name, self.command, number, zookeeper.connect, self.protection)
+            for number in range(1, BROKERS + 1)
         ]
         brokers = [Broker(member, directory / str(member.broker_id)) for member in members]
         return Cluster(brokers, _ZooKeeper(zookeeper))

@@ -12,6 +12,8 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent / "load"
 BINARY = SOURCE.parent.parent / ".cache" / "bench" / "rdload"
 LIMIT_S = 1800.0
+client_properties: dict[str, str] = {}
+"""What every load needs to connect. Empty unless brokers are protected."""
 
 
 class LoadFailed(Exception):
@@ -57,6 +59,7 @@ class Running:
 
     def __init__(self, mode: str, bootstrap: str, topic: str, arguments: Sequence[str]) -> None:
         command = [str(build()), mode, "-b", bootstrap, "-t", topic, *arguments]
+        command += _properties(client_properties)
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def stop(self) -> None:

@@ -12,6 +12,8 @@ from confluent_kafka.cimpl import NewTopic
 
 TIMEOUT_S = 60.0
 # A removed topic's files go at once instead of a minute later, when they would disturb another case.
+client_properties: dict[str, str] = {}
+"""What the admin client needs to connect. Empty unless brokers are protected."""
 TOPIC_CONFIG = {"file.delete.delay.ms": "100"}
 
 
@@ -23,7 +25,7 @@ class Topics:
         self._admin = self._connect()
 
     def _connect(self) -> AdminClient:
-        return AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 2})
+        return AdminClient({"bootstrap.servers": self._bootstrap, "log_level": 2, **client_properties})
 
     def create(
         self, name: str, partitions: int = 1, replicas: int = 1, config: Mapping[str, str] | None = None

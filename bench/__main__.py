@@ -46,8 +46,7 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--before", type=Path, metavar="COMMAND",
                         help="compare with the `headrace` command of an earlier build instead")  # fmt: skip
     parser.add_argument("--secure", action="store_true",
-                        help="loads and brokers by SASL_SSL: cases of librdkafka only (small, produce, consume,"
-                             " replicated)")  # fmt: skip
+                        help="all by SASL_SSL: small, produce, consume, replicated")  # fmt: skip
     parser.add_argument("--directory", type=Path, default=CACHE, help="where the brokers keep their data")
     parser.add_argument("--chart", type=Path, help="where to draw the chart (default: beside the results)")
     parser.add_argument("--native", action="store_true", help="profile: show native frames too")

@@ -1,4 +1,4 @@
-"""The token bucket that counts changes of metadata."""
+"""The token bucket of quotas: whoever waits as long as it is told gets all of its quota, and no more."""
 
 from __future__ import annotations
 
@@ -45,3 +45,40 @@ def test_in_any_time_no_more_than_rate_and_burst(rate: float, asked: list[tuple[
             bucket.take(amount, now_ms)
             taken += amount
             assert taken - amount <= rate * (11 + now_ms / 1000) * 1.001 + 1e-6
+
+
+@given(st.floats(10, 1e7), st.lists(st.floats(0.001, 20), max_size=100), st.integers(0, 10**9))
+def test_whoever_obeys_is_held_to_the_rate(rate: float, seconds: list[float], start_ms: int) -> None:
+    """Each amount is so many seconds' worth. What has been used is never more than the rate allows in the
+    time, a burst, and the last amount."""
+    bucket, now_ms, used = TokenBucket(rate, 10, start_ms), start_ms, 0.0
+    for each in seconds:
+        used += each * rate
+        wait_ms = bucket.charge(each * rate, now_ms)
+        assert used <= rate * ((now_ms - start_ms) / 1000 + 10 + each) * 1.001
+        now_ms += max(wait_ms, 1)
+
+
+@given(st.floats(1000, 1e7), st.floats(0.01, 30))
+def test_a_greedy_client_gets_what_its_quota_says(rate: float, seconds: float) -> None:
+    """After the burst it is the rate, within a hundredth: waiting is in whole milliseconds."""
+    bucket, now_ms, used = TokenBucket(rate, 10, 0), 0, 0.0
+    begun: tuple[int, float] | None = None
+    for _ in range(int(10 / seconds) + 300):
+        wait_ms = bucket.charge(seconds * rate, now_ms)
+        if wait_ms and begun is None:
+            begun = now_ms + wait_ms, used + seconds * rate
+        used += seconds * rate
+        now_ms += max(wait_ms, 1)
+    assert begun is not None
+    found = (used - begun[1]) * 1000 / (now_ms - begun[0])
+    assert abs(found / rate - 1) < 0.06 if seconds < 0.02 else abs(found / rate - 1) < 0.01
+
+
+def test_a_debt_is_paid_by_the_new_rate() -> None:
+    bucket = TokenBucket(1.0, 10, 0)
+    assert bucket.charge(1010, 0) == 1_000_000
+    bucket.change_rate(50.0, 0)
+    assert bucket.wait_ms(0) == 20_000
+    bucket.change_rate(0.5, 0)
+    assert bucket.wait_ms(0) == 2_000_000

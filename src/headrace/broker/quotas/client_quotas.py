@@ -24,8 +24,8 @@ from headrace.network.response import DelayedResponse, Parts, Response
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.headers import RequestHeader
 from headrace.protocol.message import Message
-from headrace.security.allowance import Allowance, Allowances, ClientAllowances
-from headrace.security.quota_meter import WINDOW_MS, WINDOWS
+from headrace.security.allowance import BURST_SECONDS, Allowances, ClientAllowances
+from headrace.security.token_bucket import TokenBucket
 
 T = TypeVar("T")
 
@@ -33,12 +33,10 @@ _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
 NS_PER_PERCENT: Final = 10_000_000
 """A hundred percent are all of the loop."""
-MOST_REQUEST_THROTTLE_MS: Final = WINDOW_MS
+MOST_REQUEST_THROTTLE_MS: Final = 1000
 MUTED_AT_ONCE_MS: Final = 2000
 """After this time a muted connection is looked at again: its quota may have been raised."""
 UNLIMITED: Final = 2**31 - 1
-FETCH_SECONDS: Final = (WINDOWS - 1) * WINDOW_MS // 1000
-"""One answer holds at most what the quota allows in this time."""
 
 
 class ClientQuotas:
@@ -73,7 +71,7 @@ class ClientQuotas:
         fetch = self._of(connection, client_id, now_ms).fetch
         if fetch is None:
             return UNLIMITED
-        return 0 if fetch.held_ms(now_ms) else max(1, min(int(fetch.bound * FETCH_SECONDS), UNLIMITED))
+        return 0 if fetch.wait_ms(now_ms) else max(1, min(int(fetch.rate * BURST_SECONDS), UNLIMITED))
 
     def on_served(
         self,
@@ -109,7 +107,7 @@ class ClientQuotas:
         if allowed is None or connection.is_link:
             return later
         return TimedAwaitable(
-            later, lambda spent_ns: allowed.spend(spent_ns / NS_PER_PERCENT, self._runtime.monotonic_ms())
+            later, lambda spent_ns: allowed.take(spent_ns / NS_PER_PERCENT, self._runtime.monotonic_ms())
         )
 
     def _of(self, connection: Connection, client_id: str | None, now_ms: int) -> ClientAllowances:
@@ -159,22 +157,22 @@ class ClientQuotas:
 
     # --- muting -------------------------------------------------------------------------------------------
 
-    def _mute(self, connection: Connection, allowed: Allowance | None, held_ms: int) -> None:
+    def _mute(self, connection: Connection, allowed: TokenBucket | None, held_ms: int) -> None:
         if connection.is_muted:
             return  # its timer looks again
         connection.mute()
         self._figures.muted += 1
         self._look_later(connection, allowed, held_ms)
 
-    def _look_later(self, connection: Connection, allowed: Allowance | None, held_ms: int) -> None:
+    def _look_later(self, connection: Connection, allowed: TokenBucket | None, held_ms: int) -> None:
         self._runtime.timers.after(
             min(held_ms, MUTED_AT_ONCE_MS) / 1000,
             "the time of a muted connection",
             partial(self._look, connection, allowed),
         )
 
-    def _look(self, connection: Connection, allowed: Allowance | None) -> None:
-        held_ms = 0 if allowed is None else allowed.held_ms(self._runtime.monotonic_ms())
+    def _look(self, connection: Connection, allowed: TokenBucket | None) -> None:
+        held_ms = 0 if allowed is None else allowed.wait_ms(self._runtime.monotonic_ms())
         if held_ms and self.are_set and not connection.closed:
             connection.mute()
             self._look_later(connection, allowed, held_ms)
@@ -183,7 +181,7 @@ class ClientQuotas:
             connection.unmute()
 
 
-def _bytes_of(allowed: ClientAllowances, header: RequestHeader) -> Allowance | None:
+def _bytes_of(allowed: ClientAllowances, header: RequestHeader) -> TokenBucket | None:
     """By which the request was charged for its bytes."""
     return {_PRODUCE: allowed.produce, _FETCH: allowed.fetch}.get(header.api_key)
 

@@ -12,7 +12,8 @@ from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.quota_image import IP
 from headrace.metrics.quotas import CONNECTION
-from headrace.security.quota_meter import Meter
+from headrace.security.allowance import BURST_SECONDS
+from headrace.security.token_bucket import TokenBucket
 
 KEY: Final = "connection_creation_rate"
 MOST_HELD_SECONDS: Final = 1.0
@@ -28,7 +29,7 @@ class ConnectionRates:
         is_shared = len(config.bound_listeners) == 1
         self._broker_listener = None if is_shared else config.inter_broker_listener.name
         """Brokers come by it, and are not limited. None: clients come by it too."""
-        self._meters: dict[str, Meter] = {}
+        self._buckets: dict[str, TokenBucket] = {}
 
     def delay(self, host: str, listener: str) -> float:
         """0, or the seconds after which a new connection is closed."""
@@ -36,15 +37,15 @@ class ConnectionRates:
         if bound is None or listener == self._broker_listener:
             return 0.0
         now_ms = self._runtime.monotonic_ms()
-        meter = self._meters.get(host)
-        if meter is None:
+        bucket = self._buckets.get(host)
+        if bucket is None:
             self._forget_idle(now_ms)
-            meter = self._meters[host] = Meter(now_ms)
-        meter.record(1, now_ms)
-        throttle_ms = meter.throttle_ms(bound, now_ms)
+            bucket = self._buckets[host] = TokenBucket(bound, BURST_SECONDS, now_ms)
+        bucket.change_rate(bound, now_ms)
+        throttle_ms = bucket.charge(1, now_ms)
         if not throttle_ms:
             return 0.0
-        meter.record(-1, now_ms)
+        bucket.take(-1, now_ms)
         self._runtime.metrics.quotas.throttled(CONNECTION, throttle_ms)
         return min(throttle_ms / 1000, MOST_HELD_SECONDS)
 
@@ -56,5 +57,5 @@ class ConnectionRates:
         return quotas.of(((IP, None),)).get(KEY) if own is None else own
 
     def _forget_idle(self, now_ms: int) -> None:
-        if len(self._meters) >= MOST_ADDRESSES:
-            self._meters = {host: meter for host, meter in self._meters.items() if meter.rate(now_ms)}
+        if len(self._buckets) >= MOST_ADDRESSES:
+            self._buckets = {host: each for host, each in self._buckets.items() if not each.is_full(now_ms)}

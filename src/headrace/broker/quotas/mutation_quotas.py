@@ -85,9 +85,10 @@ class MutationQuotas:
             return None
         now_ms = self.now_ms()
         bucket = self._buckets.get(quota.holder)
-        if bucket is None or bucket.rate != quota.bound:
+        if bucket is None:
             self._forget_full(now_ms)
             bucket = self._buckets[quota.holder] = TokenBucket(quota.bound, BURST_SECONDS, now_ms)
+        bucket.change_rate(quota.bound, now_ms)
         return bucket
 
     def _forget_full(self, now_ms: int) -> None:

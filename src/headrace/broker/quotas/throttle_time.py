@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from headrace.core.ports import FileRange
 from headrace.network.response import Parts
+from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.headers import frame_response, response_header_version
 from headrace.protocol.message import Message
 
@@ -20,16 +21,21 @@ _SENTINEL: Final = 0x7A6B5C4D
 _BEFORE_BODY: Final = 8
 """The length and the correlation id."""
 
+_NO_THROTTLE_NO_TAGS: Final = 5
+_ZEROS: Final = bytes(_NO_THROTTLE_NO_TAGS)
+
 NOWHERE: Final = 0
 FIRST: Final = 1
 """At the beginning of the body."""
 LAST: Final = 2
-"""At its end; behind it stand the tagged fields at most."""
+"""At its end, before the number of tagged fields."""
 
 
 @cache
 def place_of(response: type[Message], version: int) -> int:
     """Where the field stands, or NOWHERE."""
+    if response.API_KEY == ApiKey.API_VERSIONS:
+        return NOWHERE  # its tagged fields may be anything, also what looks like the field
     fields: Any = {"throttle_time_ms": _SENTINEL}
     try:
         frame = frame_response(response(**fields), version, 0)
@@ -53,8 +59,10 @@ def write_throttle_time(parts: Parts, response: type[Message], version: int, thr
         _replace(parts, 0, _BEFORE_BODY + is_flexible, field)
     elif place == LAST and parts:
         last = parts[-1]
-        if isinstance(last, FileRange) or (is_flexible and last[-1] != 0):
-            return  # tagged fields stand behind it: the answer names new leaders
+        # Of Produce, tagged fields may stand behind it: the new leaders. They never end with five zeros: a
+        # port that is not 0 stands before the rack.
+        if isinstance(last, FileRange) or (is_flexible and last[-_NO_THROTTLE_NO_TAGS:] != _ZEROS):
+            return
         _replace(parts, len(parts) - 1, len(last) - is_flexible - _FIELD.size, field)
 
 

@@ -24,7 +24,7 @@ SERVED = [
     if not (key == ApiKey.PRODUCE and version < 3)
 ]
 NOT_TOLD = {ApiKey.API_VERSIONS, ApiKey.OFFSET_DELETE}
-"""The field stands in the middle of these."""
+"""The field stands in the middle, or before what may look like it."""
 
 
 def joined(parts: Parts) -> bytes:
@@ -72,9 +72,11 @@ def test_behind_records_in_a_file_nothing_is_looked_for(tmp_path: object) -> Non
     opened.close()
 
 
-def test_an_answer_that_names_new_leaders_is_left_as_it_is() -> None:
+@pytest.mark.parametrize("rack", [None, "", "r"])
+@pytest.mark.parametrize("port", [1, 256, 9092, 65535])
+def test_an_answer_that_names_new_leaders_is_left_as_it_is(port: int, rack: str | None) -> None:
     """The tagged fields stand behind the field there: how many bytes they take, nobody knows."""
-    response = ProduceResponse(node_endpoints=[NodeEndpoint(node_id=1, host="h", port=9092, rack=None)])
+    response = ProduceResponse(node_endpoints=[NodeEndpoint(node_id=0, host="", port=port, rack=rack)])
     frame = frame_response(response, 10, 5)
     parts: Parts = [frame]
     write_throttle_time(parts, ProduceResponse, 10, THROTTLE_MS)

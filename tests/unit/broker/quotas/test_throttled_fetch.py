@@ -24,7 +24,7 @@ THROTTLED = 0
 
 @pytest.fixture
 async def server() -> AsyncIterator[Server]:
-    server = Server(2)
+    server = Server(2, isr=(1,))
     for _ in range(20):
         server.append(0, b"v" * 1000)
     yield server
@@ -34,7 +34,11 @@ async def server() -> AsyncIterator[Server]:
 def ask(
     server: Server, most_bytes: int, *, epoch: int = -1, session: int = 0, replica: int = -1, wait_ms: int = 0
 ) -> FetchResponse:
-    topics = [] if epoch > 0 else [FetchTopic(topic_id=TOPIC_ID, partitions=[FetchPartition(partition=0)])]
+    topics = (
+        []
+        if epoch > 0
+        else [FetchTopic(topic_id=TOPIC_ID, partitions=[FetchPartition(partition=0, current_leader_epoch=1)])]
+    )
     for topic in topics:
         topic.partitions[0].partition_max_bytes = 1 << 20
     request = FetchRequest(
@@ -54,7 +58,9 @@ def ask(
 
 
 def size(answer: FetchResponse) -> int:
-    return len(answer.responses[0].partitions[0].records or b"")
+    (partition,) = answer.responses[0].partitions
+    assert partition.error_code == 0
+    return len(partition.records or b"")
 
 
 async def test_a_full_fetch_gets_no_partition_and_no_session(server: Server) -> None:
@@ -80,8 +86,12 @@ async def test_a_throttled_client_can_still_end_its_session(server: Server) -> N
     assert len(server.context.fetches.sessions) == 0
 
 
-async def test_a_replica_is_never_throttled(server: Server) -> None:
+async def test_a_replica_is_never_throttled() -> None:
+    server = Server()
+    for _ in range(20):
+        server.append(0, b"v" * 1000)
     assert size(ask(server, THROTTLED, replica=2)) > 10_000
+    server.close()
 
 
 async def test_an_answer_holds_no_more_than_the_quota_allows(server: Server) -> None:

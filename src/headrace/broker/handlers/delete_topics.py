@@ -83,7 +83,7 @@ def _within_quota(
 
 def _partitions(context: RequestContext, topic: TopicDeletion) -> int:
     image = context.metadata.image
-    known = image.topic(topic.name) if topic.name is not None else image.topics.get(topic.topic_id)
+    known = image.topic(topic.name) if topic.name is not None else image.topic_by_id(topic.topic_id)
     return 0 if known is None else len(known)
 
 

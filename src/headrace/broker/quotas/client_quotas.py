@@ -13,11 +13,11 @@ from typing import Final, TypeVar
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.quotas.throttle_time import write_throttle_time
+from headrace.broker.quotas.timed_awaitable import TimedAwaitable
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.quota_image import IP
 from headrace.core.ports import FileRange
-from headrace.core.timed_awaitable import TimedAwaitable
 from headrace.metrics.quotas import FETCH, PRODUCE, REQUEST
 from headrace.network.connection import Connection
 from headrace.network.response import DelayedResponse, Parts, Response

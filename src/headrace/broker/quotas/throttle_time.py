@@ -6,7 +6,6 @@ wait. Where the field stands is found out once for each version, with an answer 
 
 from __future__ import annotations
 
-from functools import cache
 from struct import Struct
 from typing import Any, Final
 
@@ -31,9 +30,19 @@ LAST: Final = 2
 """At its end, before the number of tagged fields."""
 
 
-@cache
+_places: Final[dict[tuple[int, int], int]] = {}
+
+
 def place_of(response: type[Message], version: int) -> int:
-    """Where the field stands, or NOWHERE."""
+    """FIRST, LAST or NOWHERE."""
+    key = response.API_KEY, version
+    known = _places.get(key)
+    if known is None:
+        known = _places[key] = _find_place(response, version)
+    return known
+
+
+def _find_place(response: type[Message], version: int) -> int:
     if response.API_KEY == ApiKey.API_VERSIONS:
         return NOWHERE  # its tagged fields may be anything, also what looks like the field
     fields: Any = {"throttle_time_ms": _SENTINEL}

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from headrace.broker.quotas.timed_awaitable import TimedAwaitable
 from headrace.core.completion import Completion
-from headrace.core.timed_awaitable import TimedAwaitable
 
 
 async def test_what_it_waits_for_is_not_counted() -> None:

@@ -67,6 +67,9 @@ def java_command(*class_path_entries: Path, heap_mb: int = 256, log_level: str =
     ]
 
 
+_PROTOCOLS = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_SSL:SASL_SSL"
+
+
 class ApacheKafka(BrokerProcess):
     """One process that is broker and controller, as small as Apache Kafka can be run."""
 
@@ -82,10 +85,10 @@ class ApacheKafka(BrokerProcess):
                 "process.roles": "broker,controller",
                 "node.id": str(BROKER_ID),
                 "controller.quorum.voters": f"{BROKER_ID}@127.0.0.1:{controller_port}",
-                "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller_port}",
-                "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.port}",
+                "listeners": f"{self.listeners},CONTROLLER://127.0.0.1:{controller_port}",
+                "advertised.listeners": self.listeners,
                 "controller.listener.names": "CONTROLLER",
-                "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+                "listener.security.protocol.map": _PROTOCOLS,
                 "log.dirs": str(self.log_dir),
                 "offsets.topic.replication.factor": "1",
                 "transaction.state.log.replication.factor": "1",

@@ -53,6 +53,8 @@ class BrokerProcess:
         self.broker_id = broker_id
         self.place = place
         self.port = own_port()
+        self.secured_ports: dict[str, int] = {}
+        """Of further listeners, by their protocol: SSL, SASL_SSL."""
         self.log_dir = directory / "logs"
         self.properties = dict(properties or {})
         self.process: subprocess.Popen[bytes] | None = None
@@ -61,6 +63,11 @@ class BrokerProcess:
     @property
     def bootstrap(self) -> str:
         return f"{self.place.address}:{self.port}"
+
+    @property
+    def listeners(self) -> str:
+        ports = {"PLAINTEXT": self.port, **self.secured_ports}
+        return ",".join(f"{protocol}://{self.place.address}:{port}" for protocol, port in ports.items())
 
     @property
     def running(self) -> bool:
@@ -158,7 +165,7 @@ class HeadraceProcess(BrokerProcess):
             config,
             {
                 "broker.id": str(self.broker_id),
-                "listeners": f"PLAINTEXT://{self.place.address}:{self.port}",
+                "listeners": self.listeners,
                 "log.dirs": str(self.log_dir),
                 **self.properties,
             },

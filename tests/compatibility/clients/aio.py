@@ -12,6 +12,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic, Records
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
+from tests.compatibility.clients.access import Access
 from tests.compatibility.clients.client import NO_CODE, Client, ClientFailure, Consumed, NewRecord
 
 T = TypeVar("T")
@@ -45,8 +46,10 @@ class AioKafkaClient(Client):
 
     lacks: ClassVar[frozenset[str]] = frozenset({"null key and value", "code of invalid record"})
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: str, access: Access | None = None) -> None:
+        self._connection: dict[str, Any] = {"bootstrap_servers": bootstrap}
+        if access is not None:
+            self._connection |= access.for_aiokafka()
 
     def produce(
         self,
@@ -70,7 +73,7 @@ class AioKafkaClient(Client):
         idempotent: bool,
     ) -> list[int]:
         producer = AIOKafkaProducer(
-            bootstrap_servers=self._bootstrap,
+            **self._connection,
             compression_type=None if compression == "none" else compression,
             acks="all" if acks == "all" else int(acks),
             enable_idempotence=idempotent,
@@ -110,7 +113,7 @@ class AioKafkaClient(Client):
         self, assigned: TopicPartition, count: int, at: str, value: int, timeout_ms: int
     ) -> list[Consumed]:
         consumer = AIOKafkaConsumer(
-            bootstrap_servers=self._bootstrap,
+            **self._connection,
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
@@ -140,7 +143,7 @@ class AioKafkaClient(Client):
 
     def operate(self, operation: str, **arguments: Any) -> dict[str, Any]:
         async def ask() -> dict[str, Any]:
-            admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
+            admin = AIOKafkaAdminClient(**self._connection)
             await admin.start()
             try:
                 found: dict[str, Any] | None = await getattr(self, f"_{operation}")(admin, **arguments)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.compatibility.clients.access import Access
 from tests.compatibility.clients.aio import AioKafkaClient
 from tests.compatibility.clients.client import Client
 from tests.compatibility.clients.confluent import ConfluentClient
@@ -23,5 +24,5 @@ CLIENTS: dict[str, type[Client]] = {
 }
 
 
-def connect(name: str, bootstrap: str) -> Client:
-    return CLIENTS[name](bootstrap)  # type: ignore[call-arg]  # every adapter takes the bootstrap address
+def connect(name: str, bootstrap: str, access: Access | None = None) -> Client:
+    return CLIENTS[name](bootstrap, access)  # type: ignore[call-arg]  # every adapter takes these

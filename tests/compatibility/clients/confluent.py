@@ -23,6 +23,7 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 from confluent_kafka.admin._listoffsets import OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
+from tests.compatibility.clients.access import Access
 from tests.compatibility.clients.client import Client, ClientFailure, Consumed, NewRecord
 
 _WAIT = 15.0
@@ -57,9 +58,11 @@ class ConfluentClient(Client):
         }
     )
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
-        self._admin = AdminClient({"bootstrap.servers": bootstrap})
+    def __init__(self, bootstrap: str, access: Access | None = None) -> None:
+        self._connection: dict[str, Any] = {"bootstrap.servers": bootstrap}
+        if access is not None:
+            self._connection |= access.for_librdkafka()
+        self._admin = AdminClient(dict(self._connection))
 
     def produce(
         self,
@@ -73,7 +76,7 @@ class ConfluentClient(Client):
     ) -> list[int]:
         producer = Producer(
             {
-                "bootstrap.servers": self._bootstrap,
+                **self._connection,
                 "compression.type": compression,
                 "acks": acks,
                 "enable.idempotence": idempotent,
@@ -120,7 +123,7 @@ class ConfluentClient(Client):
     ) -> list[Consumed]:
         consumer = Consumer(
             {
-                "bootstrap.servers": self._bootstrap,
+                **self._connection,
                 # librdkafka demands a group's name even where no group is joined.
                 "group.id": "unused",
                 "enable.auto.commit": False,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import subprocess
 import threading
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tests.apache_kafka import CACHE, java_command
+from tests.compatibility.clients.access import Access
 from tests.compatibility.clients.client import Client, ClientFailure, Consumed, NewRecord
 
 _REPLY_SECONDS = 60
@@ -26,12 +28,13 @@ def _data(text: str | None) -> bytes | None:
 class JsonLinesClient(Client):
     """Speaks to one such program, which lives as long as this object."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, access: Access | None = None) -> None:
         self._process = subprocess.Popen(
             [*self.command(), bootstrap],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env={**os.environ, **({} if access is None else access.for_programs())},
         )
 
     @classmethod

@@ -14,6 +14,7 @@ with warnings.catch_warnings():
     from kafka.codec import has_snappy, has_zstd
     from kafka.errors import KafkaError
 
+from tests.compatibility.clients.access import Access
 from tests.compatibility.clients.client import NO_CODE, Client, ClientFailure, Consumed, NewRecord
 
 _MOMENTS = {"earliest": -2, "latest": -1, "max_timestamp": -3}
@@ -48,14 +49,16 @@ class KafkaPythonClient(Client):
         | (set() if has_zstd() else {"zstd"})
     )
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: str, access: Access | None = None) -> None:
+        self._connection: dict[str, Any] = {"bootstrap_servers": bootstrap}
+        if access is not None:
+            self._connection |= access.for_kafka_python()
         self._admin_client: Any = None
 
     @property
     def _admin(self) -> Any:
         if self._admin_client is None:
-            self._admin_client = KafkaAdminClient(bootstrap_servers=self._bootstrap)
+            self._admin_client = KafkaAdminClient(**self._connection)
         return self._admin_client
 
     def _ask(self, call: Callable[[], Any]) -> Any:
@@ -79,7 +82,7 @@ class KafkaPythonClient(Client):
         idempotent: bool = False,
     ) -> list[int]:
         producer = KafkaProducer(
-            bootstrap_servers=self._bootstrap,
+            **self._connection,
             compression_type=None if compression == "none" else compression,
             acks="all" if acks == "all" else int(acks),
             enable_idempotence=idempotent,
@@ -119,7 +122,7 @@ class KafkaPythonClient(Client):
     ) -> list[Consumed]:
         assigned = TopicPartition(topic, partition)
         consumer = KafkaConsumer(
-            bootstrap_servers=self._bootstrap,
+            **self._connection,
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from tests.compatibility.clients.access import Access
 from tests.compatibility.clients.client import NO_CODE, Client, ClientFailure, Consumed, NewRecord
 
 #: kcat prints librdkafka's words; these are the ones that the suite provokes.
@@ -35,12 +36,14 @@ class KcatClient(Client):
         {"null header", "timestamp", "offsets", "code of invalid record"}
     )
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: str, access: Access | None = None) -> None:
+        self._connection = ["-b", bootstrap]
+        for name, value in ({} if access is None else access.for_librdkafka()).items():
+            self._connection += ["-X", f"{name}={value}"]
 
     def _run(self, *arguments: str, data: bytes = b"", seconds: float = _SECONDS) -> bytes:
         done = subprocess.run(
-            ["kcat", "-b", self._bootstrap, *arguments], input=data, capture_output=True, timeout=seconds
+            ["kcat", *self._connection, *arguments], input=data, capture_output=True, timeout=seconds
         )
         errors = done.stderr.decode(errors="replace")
         if done.returncode != 0 or "% ERROR" in errors or "Delivery failed" in errors:

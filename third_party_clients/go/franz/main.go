@@ -31,6 +31,7 @@ type program struct {
 }
 
 func (p program) client(options ...kgo.Opt) (*kgo.Client, error) {
+	options = append(options, access()...)
 	return kgo.NewClient(append(options, kgo.SeedBrokers(p.bootstrap))...)
 }
 

@@ -83,7 +83,7 @@ func (t *transactions) close(r driver.Request) (driver.Answer, error) {
 // transform reads records as a member of a group, writes them to another topic, and puts both into one
 // transaction. The library has a type of its own for it.
 func (t *transactions) transform(r driver.Request) (driver.Answer, error) {
-	session, err := kgo.NewGroupTransactSession(
+	session, err := kgo.NewGroupTransactSession(append(access(),
 		kgo.SeedBrokers(t.program.bootstrap),
 		kgo.TransactionalID(r.TransactionalID),
 		kgo.ConsumerGroup(r.Group),
@@ -95,7 +95,7 @@ func (t *transactions) transform(r driver.Request) (driver.Answer, error) {
 		kgo.FetchMaxWait(100*time.Millisecond),
 		kgo.SessionTimeout(6*time.Second),
 		kgo.HeartbeatInterval(300*time.Millisecond),
-	)
+	)...)
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type program struct{ brokers []string }
 func configuration() *sarama.Config {
 	config := sarama.NewConfig()
 	config.Metadata.AllowAutoTopicCreation = false
+	secure(config)
 	return config
 }
 

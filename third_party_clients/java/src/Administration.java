@@ -32,8 +32,7 @@ final class Administration implements AutoCloseable {
     private final Admin admin;
 
     Administration(String bootstrap) {
-        Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        Map<String, Object> config = Access.connection(bootstrap);
         config.put("default.api.timeout.ms", 10000);
         config.put("request.timeout.ms", 5000);
         admin = Admin.create(config);

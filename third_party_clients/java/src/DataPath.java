@@ -30,8 +30,7 @@ final class DataPath {
     }
 
     void produce(JsonNode request, ObjectNode result) throws Exception {
-        Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        Map<String, Object> config = Access.connection(bootstrap);
         config.put("acks", request.get("acks").asText());
         config.put("compression.type", request.get("compression").asText());
         config.put("enable.idempotence", request.get("idempotent").asBoolean());
@@ -71,8 +70,7 @@ final class DataPath {
     }
 
     void consume(JsonNode request, ObjectNode result) {
-        Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        Map<String, Object> config = Access.connection(bootstrap);
         config.put("auto.offset.reset", "none");
         config.put("enable.auto.commit", false);
         config.put("allow.auto.create.topics", false);

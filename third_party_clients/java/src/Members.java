@@ -61,8 +61,7 @@ final class Members {
 
     void join(JsonNode request) {
         boolean classic = request.get("protocol").asText().equals("classic");
-        Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        Map<String, Object> config = Access.connection(bootstrap);
         config.put("group.id", request.get("group").asText());
         config.put("group.protocol", request.get("protocol").asText());
         config.put("enable.auto.commit", false);

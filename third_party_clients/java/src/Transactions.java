@@ -27,8 +27,7 @@ final class Transactions {
     }
 
     void open(JsonNode request) {
-        Map<String, Object> config = new HashMap<>();
-        config.put("bootstrap.servers", bootstrap);
+        Map<String, Object> config = Access.connection(bootstrap);
         config.put("transactional.id", request.get("transactional_id").asText());
         config.put("transaction.timeout.ms", request.get("timeout_ms").asInt());
         config.put("delivery.timeout.ms", 15000);

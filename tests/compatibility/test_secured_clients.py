@@ -1,0 +1,152 @@
+"""Every client over TLS: by SASL with each mechanism that it has, and by a certificate. Nobody else gets in.
+
+The broker has an authorizer. `alice` may do everything, by password and by certificate; `bob` has a password
+and no right at all. The plaintext listener is there to make the users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from tests.broker_process import BrokerProcess
+from tests.certificates import Authority, chain, encrypted_key
+from tests.compatibility.clients.access import Access
+from tests.compatibility.clients.all import CLIENTS, connect
+from tests.compatibility.clients.client import Client, ClientFailure, NewRecord
+from tests.compatibility.clients.confluent import ConfluentClient
+from tests.compatibility.conftest import StartBroker
+from tests.ports import own_port
+
+SECONDS = 30
+PASSWORDS = {"alice": "wonder-land 1", "bob": "builder-2"}
+MECHANISMS = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
+TOPIC_DENIED = 29
+QUICK_TO_GIVE_UP = ("kcat", "kafka-clients-4.4.0", "sarama")
+"""Others try again and again with a password that was refused."""
+
+
+class Secured(NamedTuple):
+    broker: BrokerProcess
+    authority: Path
+    certificate: Path
+    key: Path
+
+    def bootstrap(self, access: Access) -> str:
+        return f"127.0.0.1:{self.broker.secured_ports[access.protocol]}"
+
+    def by_password(self, mechanism: str, user: str = "alice", password: str | None = None) -> Access:
+        return Access(self.authority, mechanism, user, password or PASSWORDS[user])
+
+    def by_certificate(self) -> Access:
+        return Access(self.authority, certificate=self.certificate, key=self.key)
+
+    def connect(self, name: str, access: Access) -> Client:
+        return connect(name, self.bootstrap(access), access)
+
+
+@pytest.fixture(scope="module")
+def secured(new_broker: StartBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    directory = tmp_path_factory.mktemp("secured")
+    authority = Authority(directory)
+    identity = _identity(authority, "broker")
+    plain = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
+    module = "org.apache.kafka.common.security"
+    properties = {
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(identity),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(authority.trust_store),
+        "listener.name.ssl.ssl.client.auth": "required",
+        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{module}.plain.PlainLoginModule required {plain};",
+        "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
+        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/,DEFAULT",
+        "super.users": "User:ANONYMOUS;User:alice",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    broker = new_broker(directory / "broker", properties)
+    broker.secured_ports = {"SSL": own_port(), "SASL_SSL": own_port()}
+    alice = _identity(authority, "alice")
+    (directory / "alice.crt").write_text(chain(alice))
+    with broker:
+        _make_users(broker.bootstrap)
+        yield Secured(broker, authority.trust_store, directory / "alice.crt", directory / "alice.key")
+
+
+def _identity(authority: Authority, name: str) -> Path:
+    """In one file, with the key in the only form that Java reads; the key in a file of its own too."""
+    issued = authority.issue(name)
+    key, certificates = encrypted_key(issued, ""), chain(issued)
+    issued.write_text(key + certificates)
+    issued.with_suffix(".key").write_text(key)
+    return issued
+
+
+def _make_users(bootstrap: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for mechanism in MECHANISMS.values():  # one request alters a user once
+        upserts = [
+            UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), password.encode())
+            for user, password in PASSWORDS.items()
+        ]
+        for future in admin.alter_user_scram_credentials(upserts).values():  # type: ignore[arg-type]  # stub
+            future.result(SECONDS)
+
+
+WAYS: dict[str, Callable[[Secured], Access]] = {
+    **{name: lambda secured, name=name: secured.by_password(name) for name in ("PLAIN", *MECHANISMS)},
+    "certificate": Secured.by_certificate,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", CLIENTS)
+def test_records_go_in_and_out(secured: Secured, topic: str, name: str, way: str) -> None:
+    with closing(ConfluentClient(secured.broker.bootstrap)) as operator:
+        operator.create_topic(topic)
+    access = WAYS[way](secured)
+    sent = [NewRecord(f"value-{number}".encode(), f"key-{number}".encode()) for number in range(20)]
+    with closing(secured.connect(name, access)) as client:
+        client.produce(topic, sent)
+        found = client.consume(topic, len(sent))
+        assert [(one.key, one.value) for one in found] == [(one.key, one.value) for one in sent]
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_user_without_rights_is_told_so(secured: Secured, topic: str, name: str) -> None:
+    with closing(ConfluentClient(secured.broker.bootstrap)) as operator:
+        operator.create_topic(topic)
+    with closing(secured.connect(name, secured.by_password("SCRAM-SHA-512", "bob"))) as client:
+        with pytest.raises((ClientFailure, RuntimeError)) as failure:
+            client.produce(topic, [NewRecord(b"forbidden")])
+        if isinstance(failure.value, ClientFailure) and failure.value.code > 0:
+            assert failure.value.code == TOPIC_DENIED
+    with closing(ConfluentClient(secured.broker.bootstrap)) as operator:
+        assert operator.consume(topic, 1, timeout_ms=500) == []
+
+
+@pytest.mark.parametrize("name", QUICK_TO_GIVE_UP)
+def test_a_wrong_password_gets_nobody_in(secured: Secured, topic: str, name: str) -> None:
+    with closing(ConfluentClient(secured.broker.bootstrap)) as operator:
+        operator.create_topic(topic)
+    access = secured.by_password("SCRAM-SHA-512", "alice", "not-the-password")
+    with (
+        pytest.raises((ClientFailure, RuntimeError, OSError)),
+        closing(secured.connect(name, access)) as client,
+    ):
+        client.produce(topic, [NewRecord(b"forbidden")])
+    with closing(ConfluentClient(secured.broker.bootstrap)) as operator:
+        assert operator.consume(topic, 1, timeout_ms=500) == []

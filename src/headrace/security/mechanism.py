@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
+from headrace.core.completion import Completion
 from headrace.core.errors import ClientError
 from headrace.security.principal import Principal
 
@@ -14,10 +15,12 @@ INVALID_CREDENTIALS: Final = "Authentication failed: invalid user or password"
 
 
 class AuthenticationFailed(ClientError):
-    """The text goes to the peer. It is the same for an unknown user and for a wrong password."""
+    """The text goes to the peer. It is the same for an unknown user and for a wrong password. `reason` is for
+    the broker's log alone."""
 
-    def __init__(self, text: str = INVALID_CREDENTIALS) -> None:
+    def __init__(self, text: str = INVALID_CREDENTIALS, reason: str | None = None) -> None:
         super().__init__(text)
+        self.reason = text if reason is None else reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,4 +48,15 @@ class Exchange(Protocol):
 
     def step(self, token: bytes) -> Step:
         """Raises AuthenticationFailed."""
+        ...
+
+
+@runtime_checkable
+class PreparedExchange(Exchange, Protocol):
+    """An exchange with steps that need something first that would hold up the loop."""
+
+    def prepare(self, token: bytes) -> Completion[None] | None:
+        """What has to be done before `step` gets the same token; None if nothing has. Raises nothing: what is
+        wrong with the token, the step says.
+        """
         ...

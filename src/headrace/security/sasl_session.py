@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from headrace.security.mechanism import Authenticated, AuthenticationFailed, Exchange
+from headrace.core.completion import Completion
+from headrace.security.mechanism import Authenticated, AuthenticationFailed, Exchange, PreparedExchange
 
 NONE: Final = 0
 UNSUPPORTED_SASL_MECHANISM: Final = 33
@@ -68,7 +69,7 @@ class SaslSession:
         "_began_ms",
         "_exchange",
         "_expires_at_ms",
-        "_has_failed",
+        "_failure",
         "_mechanism",
         "_mechanisms",
         "_reauth_began_ms",
@@ -90,7 +91,7 @@ class SaslSession:
         self._reauth_began_ms: int | None = None
         self._authenticated: Authenticated | None = None
         self._expires_at_ms: int | None = None
-        self._has_failed = False
+        self._failure: AuthenticationFailed | None = None
 
     @property
     def state(self) -> State:
@@ -106,9 +107,9 @@ class SaslSession:
         return self._expires_at_ms
 
     @property
-    def has_failed(self) -> bool:
-        """Whether a token was refused. The shell closes after a delay then, not at once."""
-        return self._has_failed
+    def failure(self) -> AuthenticationFailed | None:
+        """Why a token was refused. The shell closes after a delay then, not at once."""
+        return self._failure
 
     @property
     def is_reauthenticating(self) -> bool:
@@ -152,6 +153,15 @@ class SaslSession:
         self._state = State.TOKENS if version >= 1 else State.RAW_TOKENS
         return Handshake(NONE, offered)
 
+    def preparation(self, token: bytes) -> Completion[None] | None:
+        """What the shell waits for before it says that this token has come; None if there is nothing. Nothing
+        else of the peer is looked at meanwhile.
+        """
+        is_due = self._state in (State.TOKENS, State.RAW_TOKENS) and len(token) <= MAX_TOKEN_BYTES
+        if is_due and isinstance(self._exchange, PreparedExchange):
+            return self._exchange.prepare(token)
+        return None
+
     def on_authenticate(self, version: int, token: bytes, now_ms: int) -> AuthenticateReply | None:
         """A SaslAuthenticate request. `session_lifetime_ms` has a place in its answer from version 1 on; the
         session ends then in any version.
@@ -166,7 +176,7 @@ class SaslSession:
         try:
             reply = self._step(token, now_ms, State.TOKENS)
         except AuthenticationFailed as failure:
-            self._has_failed = True
+            self._failure = failure
             return AuthenticateReply(SASL_AUTHENTICATION_FAILED, str(failure), close_after=True)
         lifetime_ms = 0
         if version >= 1 and self.state is State.READY and self._expires_at_ms is not None:
@@ -181,8 +191,8 @@ class SaslSession:
             return None
         try:
             return self._step(token, now_ms, State.RAW_TOKENS)
-        except AuthenticationFailed:
-            self._has_failed = True
+        except AuthenticationFailed as failure:
+            self._failure = failure
             return None
 
     def _may_reauthenticate(self, now_ms: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.core.completion import Completion
 from headrace.protocol.error_codes import ErrorCode
 from headrace.security import sasl_session
 from headrace.security.mechanism import Authenticated, AuthenticationFailed, Step
@@ -110,7 +111,7 @@ def test_a_wrong_raw_token_is_closed_without_an_answer() -> None:
     made = session()
     made.on_handshake(0, "PLAIN", 0)
     assert made.on_raw_token(WRONG, 0) is None
-    assert made.has_failed
+    assert made.failure is not None
     assert is_closed(made)
 
 
@@ -120,7 +121,7 @@ def test_tokens_of_the_other_kind_are_closed(version: int) -> None:
     made.on_handshake(version, "PLAIN", 0)
     assert (made.on_raw_token(RIGHT, 0) if version else made.on_authenticate(1, RIGHT, 0)) is None
     assert is_closed(made)
-    assert not made.has_failed
+    assert made.failure is None
 
 
 def test_a_wrong_password_is_answered_and_closed() -> None:
@@ -128,7 +129,7 @@ def test_a_wrong_password_is_answered_and_closed() -> None:
     made.on_handshake(1, "PLAIN", 0)
     text = str(AuthenticationFailed())
     assert made.on_authenticate(1, WRONG, 0) == AuthenticateReply(58, text, close_after=True)
-    assert made.has_failed
+    assert made.failure is not None
     assert is_closed(made)
 
 
@@ -300,7 +301,7 @@ def test_mechanism_and_principal_stay(mechanism: str, token: bytes, why: str) ->
     assert (answer.error_code, answer.close_after) == (58, True)
     assert why in (answer.error_message or "")
     assert made.authenticated == ALICE
-    assert made.has_failed
+    assert made.failure is not None
     assert is_closed(made, 10)
 
 
@@ -312,3 +313,40 @@ def test_an_unknown_mechanism_closes_a_session_that_would_be_prolonged() -> None
 
 def test_no_token_is_in_a_text() -> None:
     assert "canary" not in repr(AuthenticateReply(0, None, b"canary"))
+
+
+class Prepared:
+    """Notes what it was asked to prepare."""
+
+    def __init__(self) -> None:
+        self.tokens: list[bytes] = []
+
+    def prepare(self, token: bytes) -> Completion[None]:
+        self.tokens.append(token)
+        return Completion()
+
+    def step(self, token: bytes) -> Step:
+        return Step(b"", Authenticated(user("alice")))
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_only_a_token_that_is_due_is_prepared(version: int) -> None:
+    exchange = Prepared()
+    made = SaslSession({"SLOW": lambda: exchange})
+    assert made.preparation(b"early") is None
+    made.on_handshake(version, "SLOW", 0)
+    assert made.preparation(bytes(sasl_session.MAX_TOKEN_BYTES + 1)) is None
+    assert made.preparation(b"due") is not None
+    if version:
+        made.on_authenticate(1, b"due", 0)
+    else:
+        made.on_raw_token(b"due", 0)
+    assert made.state is State.READY
+    assert made.preparation(b"late") is None
+    assert exchange.tokens == [b"due"]
+
+
+def test_most_mechanisms_prepare_nothing() -> None:
+    made = session()
+    made.on_handshake(1, "PLAIN", 0)
+    assert made.preparation(RIGHT) is None

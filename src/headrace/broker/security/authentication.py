@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.security import Security
@@ -19,7 +19,7 @@ from headrace.core.errors import AuthenticationRefused
 from headrace.network.connection import Connection, FrameHandler
 from headrace.network.response import DelayedResponse, Parts, Response
 from headrace.protocol.api_keys import ApiKey
-from headrace.protocol.headers import frame_response, read_request_header
+from headrace.protocol.headers import RequestHeader, frame_response, read_request_header
 from headrace.protocol.message import Message
 from headrace.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from headrace.protocol.messages.sasl_authenticate_response import SaslAuthenticateResponse
@@ -35,6 +35,12 @@ _HANDSHAKE: Final = int(ApiKey.SASL_HANDSHAKE)
 _AUTHENTICATE: Final = int(ApiKey.SASL_AUTHENTICATE)
 _HANDSHAKE_VERSIONS: Final = range(2)
 _AUTHENTICATE_VERSIONS: Final = range(3)
+
+
+class _Answer(NamedTuple):
+    parts: Parts
+    is_last: bool = False
+    """The peer is refused: its connection ends after this, and after a while."""
 
 
 class SaslListener:
@@ -140,8 +146,12 @@ class Authentication:
         if header.api_version not in _AUTHENTICATE_VERSIONS:
             raise AuthenticationRefused(f"SaslAuthenticate {header.api_version} is not served: 0 to 2 are")
         request = SaslAuthenticateRequest.from_bytes(bytes(frame[at:]), header.api_version)
+        token = bytes(request.auth_bytes)
+        return self._when_prepared(connection, token, partial(self._authenticate, connection, header, token))
+
+    def _authenticate(self, connection: Connection, header: RequestHeader, token: bytes) -> _Answer:
         was_authenticated = self.is_authenticated
-        told = self._session.on_authenticate(header.api_version, bytes(request.auth_bytes), self._now_ms())
+        told = self._session.on_authenticate(header.api_version, token, self._now_ms())
         if told is None:
             raise AuthenticationRefused("a token that is not due")
         response = SaslAuthenticateResponse(
@@ -152,30 +162,60 @@ class Authentication:
         )
         answer = _framed(response, header.api_version, header.correlation_id)
         if told.close_after:
-            self._failed(connection, told.error_message or "")
-            return self._last(connection, answer, self._delay_seconds())
+            self._failed(connection)
+            return _Answer(answer, is_last=True)
         self._go_on(connection, was_authenticated=was_authenticated)
-        return answer
+        return _Answer(answer)
 
     def _on_raw_token(self, connection: Connection, token: bytes) -> Response:
+        return self._when_prepared(connection, token, partial(self._take_raw_token, connection, token))
+
+    def _take_raw_token(self, connection: Connection, token: bytes) -> _Answer:
         was_authenticated = self.is_authenticated
         reply = self._session.on_raw_token(token, self._now_ms())
         if reply is None:
-            self._failed(connection, "")
-            return self._last(connection, [], self._delay_seconds())
+            self._failed(connection)
+            return _Answer([], is_last=True)
         self._go_on(connection, was_authenticated=was_authenticated)
-        return [_LENGTH.pack(len(reply)) + reply]
+        return _Answer([_LENGTH.pack(len(reply)) + reply])
+
+    def _when_prepared(self, connection: Connection, token: bytes, take: Callable[[], _Answer]) -> Response:
+        """Take the token now, or when what it needs is there. Until then the connection serves nothing."""
+        preparation = self._session.preparation(token)
+        if preparation is None:
+            answer = take()
+            if answer.is_last:
+                return self._last(connection, answer.parts, self._delay_seconds())
+            return answer.parts
+        pending = DelayedResponse(exclusive=True)
+        preparation.when_done(lambda _: self._take_prepared(connection, pending, take))
+        return pending
+
+    def _take_prepared(
+        self, connection: Connection, pending: DelayedResponse, take: Callable[[], _Answer]
+    ) -> None:
+        if connection.closed:
+            return
+        try:
+            answer = take()
+        except BaseException:
+            connection.close()
+            raise
+        if answer.is_last:
+            self._last(connection, answer.parts, self._delay_seconds(), pending)
+        else:
+            pending.complete(answer.parts)
 
     def _go_on(self, connection: Connection, *, was_authenticated: bool) -> None:
         """If the last token was the last one of its exchange, the peer's requests are served now."""
         session, figures = self._session, self._listener.runtime.metrics.authentication
         if session.state is not State.READY or session.authenticated is None:
             return
+        self._listener.security.on_authenticated(connection, session.authenticated)
         if was_authenticated:
             figures.reauthenticated += 1
             return
         figures.succeeded += 1
-        self._listener.security.on_authenticated(connection, session.authenticated)
         connection.max_frame_bytes = self._max_frame_bytes
         if session.expires_at_ms is None:
             connection.handler = self._listener.dispatcher
@@ -186,22 +226,30 @@ class Authentication:
         """Whoever guesses passwords guesses slowly."""
         return self._listener.runtime.config.connection_failed_authentication_delay_ms / 1000
 
-    def _failed(self, connection: Connection, reason: str) -> None:
+    def _failed(self, connection: Connection) -> None:
         figures = self._listener.runtime.metrics.authentication
         if self.is_authenticated:
             figures.failed_again += 1
         else:
             figures.failed += 1
-        self._refused(connection, reason)
+        failure = self._session.failure
+        self._refused(connection, "not in order" if failure is None else failure.reason)
 
     def _refused(self, connection: Connection, reason: str) -> None:
         self._listener.runtime.peer_log.warning(
             "authentication failed", connection.peer_host, listener=connection.listener, error=reason
         )
 
-    def _last(self, connection: Connection, answer: Parts, delay_seconds: float) -> DelayedResponse:
+    def _last(
+        self,
+        connection: Connection,
+        answer: Parts,
+        delay_seconds: float,
+        pending: DelayedResponse | None = None,
+    ) -> DelayedResponse:
         """Answer after a while, and close: meanwhile nothing else of the peer is served."""
-        pending = DelayedResponse(exclusive=True)
+        if pending is None:
+            pending = DelayedResponse(exclusive=True)
         timers = self._listener.runtime.timers
 
         def finish() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from headrace.broker.security.authentication import SaslListener
 from headrace.broker.security.security import Security
+from headrace.core.completion import Completion
 from headrace.core.timers import TimerQueue
 from headrace.metrics.registry import BrokerMetrics
 from headrace.network.connection import Connection
@@ -26,11 +27,30 @@ from headrace.protocol.messages.sasl_authenticate_request import SaslAuthenticat
 from headrace.protocol.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from headrace.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from headrace.protocol.messages.sasl_handshake_response import SaslHandshakeResponse
+from headrace.security.mechanism import Authenticated, Step
 from headrace.security.plain import PlainExchange
 from headrace.security.principal import user
 
 GOOD = b"\0alice\0secret"
 DELAY_MS = 30
+
+
+class Slow:
+    """PLAIN whose tokens need something first. A password that begins with `token` is a delegation token."""
+
+    def __init__(self, preparations: list[Completion[None]]) -> None:
+        self._preparations = preparations
+
+    def prepare(self, token: bytes) -> Completion[None]:
+        self._preparations.append(Completion())
+        return self._preparations[-1]
+
+    def step(self, token: bytes) -> Step:
+        done = PlainExchange({"alice": token.rpartition(b"\0")[2] or b"x"}).step(token).authenticated
+        assert done is not None
+        if b"broken" in token:
+            raise RuntimeError("ours")
+        return Step(b"", Authenticated(done.principal, 5_000, "id-1" if b"\0token" in token else None))
 
 
 class Server:
@@ -39,6 +59,8 @@ class Server:
         self.now_ms = 1_000_000
         self.events: list[str] = []
         self.served: list[str] = []
+        self.preparations: list[Completion[None]] = []
+        self.connections: list[Connection] = []
         runtime = SimpleNamespace(
             config=SimpleNamespace(
                 headrace_authentication_timeout_ms=timeout_ms,
@@ -60,7 +82,10 @@ class Server:
             unchecked,
             security,
             self._serve,
-            {"PLAIN": lambda: PlainExchange({"alice": b"secret"})},
+            {
+                "PLAIN": lambda: PlainExchange({"alice": b"secret"}),
+                "SLOW": lambda: Slow(self.preparations),
+            },
             properties,
         )
         security.authenticate["SASL"] = listener.begin
@@ -70,6 +95,7 @@ class Server:
 
     def _serve(self, connection: Connection, _frame: memoryview) -> Response:
         self.served.append(str(connection.principal))
+        self.connections.append(connection)
         return [struct.pack(">i", 2) + b"ok"]
 
     def close(self) -> None:
@@ -100,8 +126,11 @@ class Client:
     def abort(self) -> None:
         self._writer.transport.abort()
 
-    async def ask(self, message: Message, version: int) -> bytes:
+    def send(self, message: Message, version: int) -> None:
         self._writer.write(frame_request(message, version, 7, "test"))
+
+    async def ask(self, message: Message, version: int) -> bytes:
+        self.send(message, version)
         return await self.frame()
 
     async def frame(self) -> bytes:
@@ -164,7 +193,7 @@ async def test_an_unknown_user_cannot_be_told_from_a_wrong_password(server: Serv
 async def test_an_unknown_mechanism_is_told_what_there_is(server: Server) -> None:
     client = await Client.of(server)
     answer = await client.handshake("GSSAPI")
-    assert (answer.error_code, answer.mechanisms) == (33, ["PLAIN"])
+    assert (answer.error_code, answer.mechanisms) == (33, ["PLAIN", "SLOW"])
     assert await client.frame() == b""
 
 
@@ -207,3 +236,82 @@ async def test_a_session_is_renewed_in_place_and_ends_if_it_is_not(server: Serve
     assert await client.ask(MetadataRequest(topics=None), 4) == b""
     figures = server.runtime.metrics.authentication
     assert (figures.succeeded, figures.reauthenticated, figures.expired) == (1, 1, 1)
+
+
+async def prepared(server: Server, number: int) -> None:
+    """Until that many tokens wait; then the last is let go on."""
+    while len(server.preparations) < number:
+        await asyncio.sleep(0.001)
+    server.preparations[-1].complete(None)
+
+
+async def test_a_token_waits_for_what_it_needs_and_nothing_overtakes_it(server: Server) -> None:
+    client = await Client.of(server)
+    await client.handshake("SLOW")
+    answer = asyncio.ensure_future(client.authenticate())
+    while not server.preparations:
+        await asyncio.sleep(0.001)
+    client.send(MetadataRequest(topics=None), 4)
+    await asyncio.sleep(0.02)
+    assert not answer.done()
+    assert server.served == []
+    server.preparations[0].complete(None)
+    assert ((await answer).error_code, (await answer).session_lifetime_ms) == (0, 5_000)
+    assert await client.frame() == b"ok"
+    assert server.served == [str(user("alice"))]
+
+
+async def test_a_raw_token_waits_too(server: Server) -> None:
+    client = await Client.of(server)
+    await client.handshake("SLOW", version=0)
+    answer = asyncio.ensure_future(client.raw(GOOD))
+    await prepared(server, 1)
+    assert await answer == b""
+    assert await client.ask(MetadataRequest(topics=None), 4) == b"ok"
+
+
+async def test_who_fails_after_the_wait_is_told_and_closed(server: Server) -> None:
+    client = await Client.of(server)
+    await client.handshake("SLOW")
+    answer = asyncio.ensure_future(client.authenticate(b"\0bob\0secret"))
+    await prepared(server, 1)
+    assert (await answer).error_code == 58
+    assert await client.frame() == b""
+
+
+async def test_whoever_leaves_meanwhile_is_not_missed(server: Server) -> None:
+    client = await Client.of(server)
+    await client.handshake("SLOW")
+    client.send(SaslAuthenticateRequest(auth_bytes=GOOD), 1)
+    while not server.preparations:
+        await asyncio.sleep(0.001)
+    client.abort()
+    await asyncio.sleep(0.02)
+    server.preparations[0].complete(None)
+    assert server.runtime.metrics.authentication.succeeded == 0
+
+
+async def test_a_mistake_of_ours_after_the_wait_closes_the_connection(server: Server) -> None:
+    reported: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reported.append(context))
+    client = await Client.of(server)
+    await client.handshake("SLOW")
+    answer = asyncio.ensure_future(client.ask(SaslAuthenticateRequest(auth_bytes=b"\0alice\0broken"), 1))
+    await prepared(server, 1)
+    assert await answer == b""
+    assert len(reported) == 1
+
+
+async def test_a_session_that_goes_on_with_a_delegation_token_is_one_of_a_token(server: Server) -> None:
+    """Otherwise whoever holds a password could leave behind a session by token that creates tokens."""
+    client = await Client.of(server)
+    came_by_token = []
+    for number, token in enumerate((GOOD, b"\0alice\0token", GOOD), start=1):
+        await client.handshake("SLOW")
+        answer = asyncio.ensure_future(client.authenticate(token))
+        await prepared(server, number)
+        assert (await answer).error_code == 0
+        assert await client.ask(MetadataRequest(topics=None), 4) == b"ok"
+        came_by_token.append(server.connections[-1].came_by_token)
+        server.now_ms += 2_000
+    assert came_by_token == [False, True, False]

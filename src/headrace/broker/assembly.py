@@ -115,7 +115,7 @@ class _Assembly:
         runtime, coordination, stops = self.runtime, self.coordination, self.stops
         self.network = make_network(runtime, self.read_threads)
         stops.callback(self.network.close)
-        protect(runtime, self.network, stops, has_authentication=True, has_authorization=True)
+        protect(runtime, self.network, stops)
         self.endpoints = bind(runtime, self.network)
         self.reachability = None
         if coordination is not None:

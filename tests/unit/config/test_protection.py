@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from headrace.broker.security.not_served import require_served
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import ConfigError
 from tests.broker_process import HEADRACE
@@ -90,22 +89,6 @@ def test_a_listener_of_kafkas_controllers_may_have_a_prefix() -> None:
     BrokerConfig.parse(
         {"controller.listener.names": "CONTROLLER", "listener.name.controller.ssl.client.auth": "required"}
     )
-
-
-def test_an_authorizer_that_is_not_there_stops_the_start() -> None:
-    config = BrokerConfig.parse({"authorizer.class.name": STANDARD, "super.users": "User:admin"})
-    with pytest.raises(ConfigError, match="authorization is not there yet"):
-        require_served(config, has_authentication=True, has_authorization=False)
-    require_served(config, has_authentication=False, has_authorization=True)
-
-
-def test_a_listener_with_sasl_is_not_opened_without_authentication() -> None:
-    config = BrokerConfig.parse(
-        {"listeners": "SASL_PLAINTEXT://:9092", "sasl.enabled.mechanisms": "SCRAM-SHA-512"}
-    )
-    with pytest.raises(ConfigError, match="SASL_PLAINTEXT: authentication by SASL is not there yet"):
-        require_served(config, has_authentication=False, has_authorization=False)
-    require_served(config, has_authentication=True, has_authorization=False)
 
 
 @pytest.mark.parametrize("line", ["super.users=User:admin", "ssl.keystore.locaton=/etc/broker.pem"])

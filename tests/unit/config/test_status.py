@@ -44,13 +44,6 @@ WORKED_OUT_HERE = {
 OF_A_LISTENER = {name for name in BROKER_PROPERTIES if name.startswith(("ssl.", "sasl.", "security."))} | {
     "connections.max.reauth.ms"
 }
-# Authentication and authorization read them; a broker without those parts refuses a file that needs them.
-NOT_SERVED = {
-    "allow.everyone.if.no.acl.found",
-    "connection.failed.authentication.delay.ms",
-    "headrace.authorizer.mode",
-    "super.users",
-}
 # Read by a name that is put together.
 BY_CODEC = {"compression.gzip.level", "compression.lz4.level", "compression.zstd.level"}
 
@@ -59,7 +52,7 @@ ACTIVE = [
     for declared in [*TOPIC_PROPERTIES.values(), *BROKER_PROPERTIES.values()]
     if declared.status is Status.ACTIVE
     and declared.topic_name is None
-    and declared.name not in WORKED_OUT_HERE | OF_A_LISTENER | NOT_SERVED | BY_CODEC
+    and declared.name not in WORKED_OUT_HERE | OF_A_LISTENER | BY_CODEC
 ]
 
 

@@ -7,22 +7,13 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.security.not_served import require_served
 from headrace.client.credentials import credentials_of
 from headrace.client.link_security import SecureLinks
 
 
-def protect(
-    runtime: Runtime,
-    network: Any,
-    stops: AsyncExitStack,
-    *,
-    has_authentication: bool = False,
-    has_authorization: bool = False,
-) -> None:
-    """Raises ConfigError. The flags say which parts this broker has beside TLS."""
+def protect(runtime: Runtime, network: Any, stops: AsyncExitStack) -> None:
+    """Raises ConfigError."""
     config = runtime.static_config
-    require_served(config, has_authentication=has_authentication, has_authorization=has_authorization)
     between_brokers = config.security_of(config.inter_broker_listener.name)
     if between_brokers.tls is None and between_brokers.has_sasl:
         _secure_dialer(runtime, None)

@@ -40,10 +40,10 @@ class Bench:
             reload_files=None,
         )
 
-    async def protect(self, **flags: bool) -> None:
+    async def protect(self) -> None:
         self.runtime.loop = asyncio.get_running_loop()
         async with AsyncExitStack() as stops:
-            protect(self.runtime, self.network, stops, **flags)
+            protect(self.runtime, self.network, stops)
 
     @property
     def security(self) -> SecureLinks:
@@ -99,9 +99,7 @@ def test_a_broker_authenticates_as_its_user(tmp_path: Path, protocol: str) -> No
         **tls(tmp_path),
     }
     bench = Bench(settings)
-    with pytest.raises(ConfigError, match="SASL is not there yet"):
-        run(bench.protect())
-    run(bench.protect(has_authentication=True))
+    run(bench.protect())
     assert (bench.security.context is not None) == (protocol == "SASL_SSL")
     credentials = bench.security.credentials
     assert credentials is not None
@@ -120,7 +118,7 @@ def test_a_text_without_a_user_stops_the_start() -> None:
         }
     )
     with pytest.raises(ConfigError, match="are needed") as caught:
-        run(bench.protect(has_authentication=True))
+        run(bench.protect())
     assert CANARY not in str(caught.value)
 
 

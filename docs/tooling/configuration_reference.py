@@ -13,6 +13,7 @@ from headrace.config.broker_properties.authorization import AuthorizationPropert
 from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
+from headrace.config.broker_properties.delegation_tokens import DelegationTokenProperties
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
@@ -44,6 +45,7 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("TLS", TlsListenerProperties),
     ("Authentication", AuthenticationProperties),
     ("Authorization", AuthorizationProperties),
+    ("Delegation tokens", DelegationTokenProperties),
 )
 
 INTRODUCTION = """\

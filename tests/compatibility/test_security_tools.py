@@ -170,7 +170,7 @@ def test_delegation_tokens(run: Run, asking: Asking, tmp_path_factory: pytest.Te
     described = run("delegation-tokens", *asked, "--describe", "--owner-principal", "User:alice")
     assert token_id in described
     asking.principal = user("mallory")
-    assert token_id not in run("delegation-tokens", *asked, "--describe")
+    assert token_id not in run("delegation-tokens", *asked, "--describe", "--owner-principal", "User:alice")
     mismatch = run(
         "delegation-tokens", *asked, "--renew", "--renew-time-period", "-1", "--hmac", hmac, fails=True
     )

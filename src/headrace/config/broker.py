@@ -12,6 +12,7 @@ from headrace.config.broker_properties.authorization import AuthorizationPropert
 from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
+from headrace.config.broker_properties.delegation_tokens import DelegationTokenProperties
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
@@ -51,6 +52,7 @@ _GROUPS: tuple[type, ...] = (
     TlsListenerProperties,
     AuthenticationProperties,
     AuthorizationProperties,
+    DelegationTokenProperties,
 )
 
 BROKER_PROPERTIES: dict[str, Property[object]] = {
@@ -81,6 +83,7 @@ class BrokerConfig(
     TlsListenerProperties,
     AuthenticationProperties,
     AuthorizationProperties,
+    DelegationTokenProperties,
 ):
     """Values as attributes (`config.log_segment_bytes`) and by name (`config["log.segment.bytes"]`).
 

@@ -28,9 +28,7 @@ _SCOPED: Final = re.compile(
     r"(?P<name>(?:ssl|sasl|security)\..+|connections\.max\.reauth\.ms|principal\.builder\.class"
     r"|authorizer\..+|super\.users|allow\.everyone\..+|headrace\.authorizer\..+)"
 )
-_NOT_YET: Final = re.compile(
-    r"delegation\.token\.(secret|master)\.key|zookeeper\.(set\.acl|ssl\..+|clientCnxnSocket)"
-)
+_NOT_YET: Final = re.compile(r"zookeeper\.(set\.acl|ssl\..+|clientCnxnSocket)")
 _ONLY_JAVAS: Final = (
     "ssl.provider",
     "ssl.keymanager.algorithm",

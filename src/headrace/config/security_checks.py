@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from headrace.config.listener_security import ListenerSecurity
 from headrace.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from headrace.config.broker import BrokerConfig
+
+SHORT_KEY: Final = 16
+"""Characters. Whoever has one token can try keys at home until one makes its secret."""
 
 
 def check_protection(config: BrokerConfig) -> None:
@@ -50,6 +53,19 @@ def exposure(config: BrokerConfig) -> list[str]:
         warnings.append("ssl.keystore.location is set, and no listener speaks TLS: see listeners")
     if config.sasl_enabled_mechanisms and not any(each.has_sasl for each in all_security):
         warnings.append("sasl.enabled.mechanisms is set, and no listener speaks SASL: see listeners")
+    if config.delegation_token_secret_key:
+        warnings.extend(_token_warnings(config))
+    return warnings
+
+
+def _token_warnings(config: BrokerConfig) -> list[str]:
+    name, warnings = "delegation.token.secret.key", []
+    key = config.delegation_token_secret_key
+    if key and len(key.reveal()) < SHORT_KEY:
+        warnings.append(f"{name} has fewer than {SHORT_KEY} characters and can be guessed: take a random one")
+    mechanisms = {each for security in config.listener_security.values() for each in security.mechanisms}
+    if not any(each.startswith("SCRAM-") for each in mechanisms):
+        warnings.append(f"{name} is set, and no listener has SCRAM, by which tokens log in")
     return warnings
 
 

@@ -9,6 +9,7 @@ import hmac
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from headrace.core.completion import Completion
 from headrace.security.mechanism import Authenticated, AuthenticationFailed, Step
 from headrace.security.principal import Principal, user
 from headrace.security.scram_credential import (
@@ -17,9 +18,10 @@ from headrace.security.scram_credential import (
     ScramCredential,
     ScramMechanism,
 )
-from headrace.security.scram_messages import ClientFinal, ClientFirst, ServerFirst, encoded
+from headrace.security.scram_messages import TOKEN_EXTENSION, ClientFinal, ClientFirst, ServerFirst, encoded
 
 _LONGEST_SERVER_NONCE: Final = 256
+_TOKEN_EXTENSION: Final = TOKEN_EXTENSION.encode()
 
 
 class TokenCredential(NamedTuple):
@@ -42,10 +44,20 @@ class _Due(NamedTuple):
 
 class ScramExchange:
     """`server_nonce` is new for every exchange; `secret` is the same for as long as the cluster lives, and on
-    every broker of it, so that an unknown user keeps its salt.
+    every broker of it, so that an unknown user keeps its salt. `derive_token` makes the credential that
+    `find_token` finds, if that is not there yet.
     """
 
-    __slots__ = ("_due", "_find", "_find_token", "_is_over", "_mechanism", "_nonce", "_secret")
+    __slots__ = (
+        "_derive_token",
+        "_due",
+        "_find",
+        "_find_token",
+        "_is_over",
+        "_mechanism",
+        "_nonce",
+        "_secret",
+    )
 
     def __init__(
         self,
@@ -54,16 +66,27 @@ class ScramExchange:
         server_nonce: str,
         secret: bytes,
         find_token: Callable[[str], TokenCredential | None] | None = None,
+        derive_token: Callable[[str], Completion[None] | None] | None = None,
     ) -> None:
         if not 0 < len(server_nonce) <= _LONGEST_SERVER_NONCE:
             raise ValueError("a server's nonce has 1 to 256 characters")
         self._mechanism = mechanism
         self._find = find
         self._find_token = find_token
+        self._derive_token = derive_token
         self._nonce = server_nonce
         self._secret = secret
         self._due: _Due | None = None
         self._is_over = False
+
+    def prepare(self, token: bytes) -> Completion[None] | None:
+        if self._derive_token is None or self._due is not None or _TOKEN_EXTENSION not in token:
+            return None
+        try:
+            first = ClientFirst.parse(token)
+        except AuthenticationFailed:
+            return None
+        return self._derive_token(first.name) if first.wants_token else None
 
     def step(self, token: bytes) -> Step:
         if self._is_over:

@@ -9,7 +9,11 @@ import hmac
 from collections.abc import Iterable
 from typing import Final
 
+from headrace.security.scram_credential import DEFAULT_SALT_BYTES
+
 HMAC_BYTES: Final = 64
+_SALT: Final = "salt"
+"""No token id has a zero byte, so no salt is a part of a token's HMAC."""
 
 
 class TokenSecret:
@@ -30,6 +34,11 @@ class TokenSecret:
 
     def hmac_of(self, token_id: str) -> bytes:
         return hmac.digest(self._key, token_id.encode(), "sha512")
+
+    def salt_of(self, token_id: str, mechanism: str) -> bytes:
+        """Of the token's SCRAM credential: the same at every broker, and told to whoever asks for it."""
+        seed = f"{_SALT}\0{mechanism}\0{token_id}".encode()
+        return hmac.digest(self._key, seed, "sha512")[:DEFAULT_SALT_BYTES]
 
     def find(self, given: bytes, token_ids: Iterable[str], epoch: int) -> str | None:
         """The id of the token whose HMAC was given. `token_ids` are looked at only where the epoch has moved,

@@ -221,6 +221,7 @@ def test_aliases_lead_to_declared_names() -> None:
     assert ALIASES == {
         "log.segment.ms": "log.roll.ms",
         "controlled.shutdown.enabled": "controlled.shutdown.enable",
+        "delegation.token.master.key": "delegation.token.secret.key",
     }
 
 

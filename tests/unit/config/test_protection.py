@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.broker.security.delegation_tokens import tokens_of
 from headrace.config.broker import BrokerConfig
 from headrace.core.errors import ConfigError
 from tests.broker_process import HEADRACE
@@ -35,7 +36,6 @@ STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
         ("listener.name.plaintext.gssapi.sasl.jaas.config", "x required;", "GSSAPI is not there yet"),
         ("listener.name.plaintext.super.users", "User:a", "does not differ by listener"),
         ("listener.name.other.ssl.client.auth", "none", "there is no listener other"),
-        ("delegation.token.secret.key", "secret", "not there yet"),
         ("zookeeper.set.acl", "true", "not there yet"),
         ("zookeeper.ssl.client.enable", "true", "not there yet"),
         ("authorizer.class.name", "com.example.Mine", "no class is loaded"),
@@ -89,6 +89,33 @@ def test_a_listener_of_kafkas_controllers_may_have_a_prefix() -> None:
     BrokerConfig.parse(
         {"controller.listener.names": "CONTROLLER", "listener.name.controller.ssl.client.auth": "required"}
     )
+
+
+TOKEN_KEY = "CANARY-0123456789"
+SCRAM = {"listeners": "SASL_PLAINTEXT://:9092", "sasl.enabled.mechanisms": "SCRAM-SHA-512"}
+
+
+@pytest.mark.parametrize("name", ["delegation.token.secret.key", "delegation.token.master.key"])
+def test_the_key_of_delegation_tokens(name: str) -> None:
+    config = BrokerConfig.parse(
+        {**SCRAM, name: TOKEN_KEY, "delegation.token.max.lifetime.ms": str(2**63 - 1)}
+    )
+    assert not [each for each in config.warnings if "delegation" in each]
+    tokens = tokens_of(config)
+    assert tokens is not None
+    assert tokens.lifetimes.expiry_time_ms == 86_400_000
+    assert tokens.lifetimes.max_lifetime_ms + 2**50 < 2**63, "a record can say when it ends"
+    assert tokens.expiry_check_ms == 3_600_000
+    assert "CANARY" not in repr(tokens) + repr(config.delegation_token_secret_key)
+    assert tokens_of(BrokerConfig.parse({**SCRAM, name: ""})) is None
+
+
+def test_a_key_that_can_be_guessed_or_is_of_no_use_is_told() -> None:
+    short = BrokerConfig.parse({**SCRAM, "delegation.token.secret.key": "CANARY"}).warnings
+    assert [each for each in short if "can be guessed" in each]
+    assert "CANARY" not in str(short)
+    useless = BrokerConfig.parse({"delegation.token.secret.key": TOKEN_KEY}).warnings
+    assert [each for each in useless if "no listener has SCRAM" in each]
 
 
 @pytest.mark.parametrize("line", ["super.users=User:admin", "ssl.keystore.locaton=/etc/broker.pem"])

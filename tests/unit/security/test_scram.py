@@ -12,6 +12,7 @@ from aiokafka.conn import ScramAuthenticator
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.core.completion import Completion
 from headrace.security.mechanism import INVALID_CREDENTIALS, Authenticated, AuthenticationFailed, Step
 from headrace.security.principal import Principal, user
 from headrace.security.scram import ScramExchange, TokenCredential
@@ -354,6 +355,25 @@ def test_users_are_no_tokens_and_tokens_no_users(name: str, is_token: bool, toke
     with pytest.raises(AuthenticationFailed) as raised:
         authenticate(server, client)
     assert str(raised.value) == INVALID_CREDENTIALS
+
+
+def test_only_the_first_message_with_a_token_is_prepared() -> None:
+    asked: list[str] = []
+
+    def derive(token_id: str) -> Completion[None]:
+        asked.append(token_id)
+        return Completion()
+
+    server = ScramExchange(
+        ScramMechanism.SHA_256, lambda _: None, "server", SECRET, token_credentials, derive
+    )
+    for other in (b"", b"n,,n=tokenauth,r=client", b"n,,n=id-1,r=client,tokenauth=false", b"tokenauth=true"):
+        assert server.prepare(other) is None
+    client = ScramClient(ScramMechanism.SHA_256, "id-1", "pencil", "client", is_token=True)
+    assert server.prepare(client.first()) is not None
+    final = client.final(server.step(client.first()).reply)
+    assert server.prepare(final) is None
+    assert asked == ["id-1"]
 
 
 def test_other_extensions_are_ignored_and_signed() -> None:

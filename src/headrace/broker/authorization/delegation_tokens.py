@@ -28,8 +28,8 @@ _NEVER = -1
 def create_delegation_token(
     _context: RequestContext, rights: Rights, request: CreateDelegationTokenRequest, call: Call
 ) -> Verdict:
-    """For another owner: CREATE_TOKENS on that user."""
-    if not request.owner_principal_name:
+    """For another owner: CREATE_TOKENS on that user. Who may not ask at all hears that, from the handler."""
+    if not request.owner_principal_name or not call.identity.may_ask_for_tokens:
         return ALLOWED
     owner = Principal(request.owner_principal_type or "", request.owner_principal_name)
     if owner == call.principal or rights.allows(Operation.CREATE_TOKENS, ResourceType.USER, _resource(owner)):
@@ -54,6 +54,8 @@ def _resource(owner: Principal) -> str:
 def describe_delegation_token(
     context: RequestContext, rights: Rights, request: DescribeDelegationTokenRequest, call: Call
 ) -> Verdict:
+    """The handler shows all of them, and this leaves out what the caller may not see."""
+
     async def leave_out(response: DescribeDelegationTokenResponse) -> DescribeDelegationTokenResponse:
         response.tokens = await keep(
             context, response.tokens, lambda token: _may_see(rights, call.principal, token)

@@ -10,8 +10,10 @@ from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.acl_follower import AclFollower
 from headrace.broker.security.authentication import SaslListener
+from headrace.broker.security.delegation_tokens import tokens_of
 from headrace.broker.security.sasl_mechanisms import mechanisms_of
 from headrace.broker.security.security import Security
+from headrace.broker.security.token_logins import TokenLogins
 from headrace.network.connection import FrameHandler
 
 
@@ -22,7 +24,9 @@ def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, 
         denials = Denials(runtime.log, runtime.metrics.authorizer, runtime.clock)
         follower = AclFollower(metadata, config, denials.on_denial, denials.on_shadow_denial)
     authorizer = None if follower is None else follower.authorizer
-    security = Security(config.inter_broker_listener.name, authorizer=authorizer)
+    security = Security(
+        config.inter_broker_listener.name, authorizer=authorizer, tokens=tokens_of(runtime.static_config)
+    )
     return security, follower
 
 
@@ -30,9 +34,11 @@ def guard_connections(
     runtime: Runtime, metadata: MetadataCache, network: Any, security: Security, dispatcher: FrameHandler
 ) -> None:
     """From now on each new connection gets its rights, or has to authenticate first."""
+    tokens = None if security.tokens is None else TokenLogins(runtime, metadata, security.tokens)
     for name, listener in runtime.config.listener_security.items():
         if listener.has_sasl:
-            sasl = SaslListener(runtime, security, dispatcher, mechanisms_of(listener, metadata), listener)
+            mechanisms = mechanisms_of(listener, metadata, tokens)
+            sasl = SaslListener(runtime, security, dispatcher, mechanisms, listener)
             security.authenticate[name] = sasl.begin
     network.on_connected = security.on_connected
 

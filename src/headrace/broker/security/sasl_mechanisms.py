@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.security.token_logins import TokenLogins
 from headrace.config.listener_security import ListenerSecurity
 from headrace.core.errors import ConfigError
 from headrace.security.jaas import parse_login_module
@@ -24,10 +25,14 @@ _PURPOSE: Final = b"salts of users that do not exist"
 Mechanisms = Mapping[str, Callable[[], Exchange]]
 
 
-def mechanisms_of(security: ListenerSecurity, metadata: MetadataCache) -> Mechanisms:
-    """Raises ConfigError for a mechanism that is not there."""
+def mechanisms_of(
+    security: ListenerSecurity, metadata: MetadataCache, tokens: TokenLogins | None = None
+) -> Mechanisms:
+    """Without `tokens` nobody logs in with a delegation token. Raises ConfigError for a mechanism that is not
+    there.
+    """
     found: dict[str, Callable[[], Exchange]] = {}
-    credentials = ScramCredentials(metadata)
+    credentials = ScramCredentials(metadata, tokens)
     for name in security.mechanisms:
         if name == "PLAIN":
             module = parse_login_module(security.jaas[name].reveal())
@@ -35,23 +40,29 @@ def mechanisms_of(security: ListenerSecurity, metadata: MetadataCache) -> Mechan
         elif name in SCRAM:
             found[name] = partial(credentials.exchange, ScramMechanism(name))
         else:
-            raise ConfigError(
-                f"sasl.enabled.mechanisms: {name} is not served; PLAIN, SCRAM-SHA-256 and SCRAM-SHA-512 are"
-            )
+            raise ConfigError(f"sasl.enabled.mechanisms: {name} is not served")
     return found
 
 
 class ScramCredentials:
-    """Of the cluster's users, as the metadata has them."""
+    """Of the cluster's users and tokens, as the metadata has them."""
 
-    def __init__(self, metadata: MetadataCache) -> None:
+    def __init__(self, metadata: MetadataCache, tokens: TokenLogins | None = None) -> None:
         self._metadata = metadata
+        self._tokens = tokens
         self._secret = secrets.token_bytes(32)
         self._epoch = -1
 
     def exchange(self, mechanism: ScramMechanism) -> ScramExchange:
-        find = partial(self._find, mechanism)
-        return ScramExchange(mechanism, find, secrets.token_hex(NONCE_BYTES), self._secret_now())
+        tokens = self._tokens
+        return ScramExchange(
+            mechanism,
+            partial(self._find, mechanism),
+            secrets.token_hex(NONCE_BYTES),
+            self._secret_now(),
+            None if tokens is None else partial(tokens.find, mechanism),
+            None if tokens is None else partial(tokens.derive, mechanism),
+        )
 
     def _find(self, mechanism: ScramMechanism, name: str) -> ScramCredential | None:
         return self._metadata.image.scram.find(name, mechanism)

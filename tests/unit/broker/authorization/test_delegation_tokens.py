@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from headrace.broker.requests.api import Api
+from headrace.broker.authorization.delegation_tokens import create_delegation_token
+from headrace.broker.authorization.guard import ALLOWED
+from headrace.broker.requests.api import Api, Call
 from headrace.protocol.messages.create_delegation_token_request import CreateDelegationTokenRequest
 from headrace.protocol.messages.describe_delegation_token_request import DescribeDelegationTokenRequest
 from headrace.protocol.messages.describe_delegation_token_response import (
@@ -12,6 +14,7 @@ from headrace.protocol.messages.describe_delegation_token_response import (
     DescribedDelegationTokenRenewer,
     DescribeDelegationTokenResponse,
 )
+from headrace.security.principal import ANONYMOUS, user
 from tests.unit.broker.authorization import unwritten_handlers
 from tests.unit.broker.authorization.realm import Realm, rights_by
 
@@ -52,3 +55,14 @@ def test_a_token_for_oneself_needs_no_right(realm: Realm) -> None:
         request = CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="bob")
         refused = realm.ask(request, version, rights_by([]))
         assert (refused.error_code, refused.token_id, refused.hmac) == (65, "", b"")
+
+
+def test_who_may_not_ask_at_all_is_not_told_about_rights(realm: Realm) -> None:
+    """The handler refuses it with 64: a token session, or one that nobody has proved."""
+    request = CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="bob")
+    rights = rights_by([])
+    call = Call(3, None, cast(Any, None), user("alice"), rights=rights)
+    context = cast(Any, None)
+    assert create_delegation_token(context, rights, request, call) is not ALLOWED
+    for other in (call._replace(came_by_token=True), call._replace(principal=ANONYMOUS)):
+        assert create_delegation_token(context, rights, request, other) is ALLOWED

@@ -7,6 +7,7 @@ import inspect
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
+from headrace.broker.authorization.guard import authorised
 from headrace.broker.authorization.table import GUARDS
 from headrace.broker.requests.api import Call
 from headrace.broker.requests.apis import BY_KEY
@@ -25,7 +26,7 @@ from headrace.protocol.message import Message
 from headrace.protocol.primitives import Reader
 from headrace.security.acl_index import AclIndex
 from headrace.security.principal import ANONYMOUS
-from headrace.security.rights import Authorizer
+from headrace.security.rights import Authorizer, Rights
 from tests.unit.controller.cluster import Cluster
 
 R = TypeVar("R")
@@ -61,6 +62,7 @@ class CommittingController:
 class Server:
     def __init__(self, security: Security | None = None, asks: Identity | None = None) -> None:
         self.asks = Identity(ANONYMOUS) if asks is None else asks
+        self.rights: Rights | None = None
         self.cluster = Cluster()
         self.controller = CommittingController(self.cluster)
         self.now_ms = 1_000_000
@@ -88,6 +90,7 @@ class Server:
             None,
             cast(Any, None),
             self.asks.principal,
+            rights=self.rights,
             came_by_token=self.asks.token_authenticated,
         )
         if shape is not None:
@@ -95,7 +98,7 @@ class Server:
         if shape is not None and is_long(decoded, shape):
             response = await LongRequests(self.context, GUARDS).carry_out(api, decoded, call, shape)
         else:
-            result = api.handle(self.context, decoded, call)
+            result = authorised(self.context, GUARDS, api, decoded, call)
             response = await result if inspect.isawaitable(result) else result
         return answer.from_bytes(response.to_bytes(version), version)
 

@@ -19,7 +19,17 @@ from headrace.protocol.messages.expire_delegation_token_request import ExpireDel
 from headrace.protocol.messages.expire_delegation_token_response import ExpireDelegationTokenResponse
 from headrace.protocol.messages.renew_delegation_token_request import RenewDelegationTokenRequest
 from headrace.protocol.messages.renew_delegation_token_response import RenewDelegationTokenResponse
+from headrace.security.acl import (
+    WILDCARD,
+    AclRule,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+)
+from headrace.security.acl_index import AclIndex
 from headrace.security.principal import ANONYMOUS, Principal, user
+from headrace.security.rights import Authorizer
 from headrace.security.token_secret import TokenSecret
 from tests.unit.broker.security.controller_context import Server
 
@@ -98,6 +108,10 @@ async def test_a_token_for_somebody_else() -> None:
     server = TokenServer()
     made = await server.create(owner_principal_type="User", owner_principal_name="carol")
     assert (made.principal_name, made.token_requester_principal_name) == ("carol", "alice")
+    assert len((await server.described()).tokens) == 1, "who asked for it"
+    assert len((await server.described(["alice"])).tokens) == 1
+    refused = await server.renew(made.hmac)
+    assert refused.error_code == ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH
     server.asks = Identity(user("carol"))
     assert len((await server.described()).tokens) == 1
     assert (await server.renew(made.hmac)).error_code == 0
@@ -163,3 +177,26 @@ async def test_no_secret_is_printed() -> None:
     text = repr(made) + repr(await server.described()) + repr(RenewDelegationTokenRequest(hmac=made.hmac))
     assert repr(made.hmac) not in text
     assert "(hidden)" in text
+
+
+DESCRIBE, TOKENS_OF = Operation.DESCRIBE, Operation.DESCRIBE_TOKENS
+
+
+async def test_rights_show_tokens_of_others() -> None:
+    server = TokenServer()
+    made = await server.create()
+    await server.create()
+    server.asks = Identity(user("auditor"))
+
+    async def shown(*rules: tuple[Operation, ResourceType, str]) -> int:
+        index = AclIndex(
+            AclRule(kind, name, PatternType.LITERAL, "User:auditor", WILDCARD, operation, Permission.ALLOW)
+            for operation, kind, name in rules
+        )
+        server.rights = Authorizer(index).rights_of("User:auditor", "10.0.0.1")
+        return len((await server.described()).tokens)
+
+    assert await shown() == 0
+    assert await shown((DESCRIBE, ResourceType.DELEGATION_TOKEN, made.token_id)) == 1
+    assert await shown((TOKENS_OF, ResourceType.USER, "User:alice")) == 2
+    assert await shown((TOKENS_OF, ResourceType.USER, "User:bob"), (DESCRIBE, ResourceType.TOPIC, "*")) == 0

@@ -18,6 +18,7 @@ from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.network import NetworkProperties
+from headrace.config.broker_properties.oauth import OAuthProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
@@ -44,6 +45,7 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("Internal topics", InternalTopicProperties),
     ("TLS", TlsListenerProperties),
     ("Authentication", AuthenticationProperties),
+    ("OAUTHBEARER", OAuthProperties),
     ("Authorization", AuthorizationProperties),
     ("Delegation tokens", DelegationTokenProperties),
 )
@@ -77,7 +79,8 @@ brokers at run time, the broker's file, the default. Times in several units (`lo
 - Where Kafka sets no bound and nonsense would follow, such as a replication factor of 0, there is one.
 - `zookeeper.session.timeout.ms` is 6 s; in Kafka 3.9 it was 18 s.
 - A listener that asks clients for certificates needs a trust store of its own; Java's is not taken instead.
-- `PLAIN` needs TLS, unless it is set under the prefix of a SASL_PLAINTEXT listener.
+- `PLAIN` and `OAUTHBEARER` need TLS, unless they are set under the prefix of a SASL_PLAINTEXT listener.
+- `OAUTHBEARER` does not start without an expected issuer, an expected audience and a place of keys.
 - `super.users` without `authorizer.class.name` stops the start.
 
 **Where DescribeConfigs and AlterConfigs differ from Apache Kafka 4.3.1**, found by asking both the same:

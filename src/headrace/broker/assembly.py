@@ -286,7 +286,7 @@ class _Assembly:
         quotas = ClientQuotas(runtime, self.metadata, response_class)
         self.dispatcher = Dispatcher(self.context, BY_KEY, GUARDS, quotas)
         self.network.delay_of = ConnectionRates(runtime, self.metadata).delay
-        guard_connections(runtime, self.metadata, self.network, self.security, self.dispatcher)
+        guard_connections(runtime, self.metadata, self.network, self.security, self.dispatcher, self.stops)
         wake_fetches(self.acls, self.context.fetches.purgatory)
         fetches, produces = self.context.fetches.purgatory, self.context.produces.purgatory
         runtime.memory.count_held_by(partial(held_bytes, self.coordinators, fetches, produces))

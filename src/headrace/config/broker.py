@@ -18,6 +18,7 @@ from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.memory import MemoryProperties
 from headrace.config.broker_properties.network import NetworkProperties
+from headrace.config.broker_properties.oauth import OAuthProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
@@ -51,6 +52,7 @@ _GROUPS: tuple[type, ...] = (
     TransactionProperties,
     TlsListenerProperties,
     AuthenticationProperties,
+    OAuthProperties,
     AuthorizationProperties,
     DelegationTokenProperties,
 )
@@ -82,6 +84,7 @@ class BrokerConfig(
     TransactionProperties,
     TlsListenerProperties,
     AuthenticationProperties,
+    OAuthProperties,
     AuthorizationProperties,
     DelegationTokenProperties,
 ):

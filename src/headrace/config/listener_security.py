@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from headrace.config.bearer_properties import BearerProperties, bearer_properties
 from headrace.config.broker_properties.authentication import AuthenticationProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.listeners import Listener
@@ -17,6 +18,8 @@ from headrace.config.tls_properties import TlsProperties, tls_properties
 from headrace.core.errors import ConfigError
 
 _SASL: Final = AuthenticationProperties
+_READABLE: Final = {"PLAIN": "passwords", "OAUTHBEARER": "tokens"}
+"""What these mechanisms send is all that somebody needs to log in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,8 @@ class ListenerSecurity:
     """By mechanism; 0 asks for no authentication after the first."""
     max_receive_bytes: int
     """Of a request before authentication."""
+    bearer: BearerProperties | None = None
+    """Of OAUTHBEARER; None without it."""
 
     @property
     def has_sasl(self) -> bool:
@@ -103,7 +108,15 @@ def listener_security(listener: Listener, mapping: Mapping[str, str]) -> Listene
             {each: scope.value_for(_SASL.connections_max_reauth_ms, each) for each in mechanisms}
         ),
         scope.value_of(_SASL.sasl_server_max_receive_size),
+        _bearer(scope) if "OAUTHBEARER" in mechanisms else None,
     )
+
+
+def _bearer(scope: _Scope) -> BearerProperties:
+    try:
+        return bearer_properties(scope.value_of)
+    except ConfigError as error:
+        raise ConfigError(f"the listener {scope.name}: {error}") from None
 
 
 def _tls(scope: _Scope, has_sasl: bool) -> TlsProperties:
@@ -133,10 +146,12 @@ def _mechanisms(scope: _Scope, protocol: str) -> tuple[str, ...]:
         raise ConfigError(
             f"the listener {scope.name} speaks {protocol} and has no mechanism: set sasl.enabled.mechanisms"
         )
-    if protocol == "SASL_PLAINTEXT" and "PLAIN" in mechanisms and not scope.is_own(declared):
+    readable = next((each for each in mechanisms if each in _READABLE), None)
+    if protocol == "SASL_PLAINTEXT" and readable and not scope.is_own(declared):
         raise ConfigError(
-            f"the listener {scope.name} would carry passwords that everybody on the way can read (PLAIN over"
-            f" SASL_PLAINTEXT): use SASL_SSL or SCRAM, or ask for it by {scope.prefix}{declared.name}=PLAIN"
+            f"the listener {scope.name} would carry {_READABLE[readable]} that everybody on the way can read"
+            f" ({readable} over SASL_PLAINTEXT): use SASL_SSL or SCRAM, or ask for it by"
+            f" {scope.prefix}{declared.name}={readable}"
         )
     return mechanisms
 

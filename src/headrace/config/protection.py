@@ -20,13 +20,28 @@ PER_MECHANISM: Final = (JAAS, "connections.max.reauth.ms")
 DEFAULT_PRINCIPAL_BUILDER: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder"
 )
+_OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
+_HANDLER: Final = "sasl.server.callback.handler.class"
+_KAFKAS_OWN: Final = {
+    "principal.builder.class": (DEFAULT_PRINCIPAL_BUILDER,),
+    _HANDLER: (
+        f"{_OAUTH}.OAuthBearerValidatorCallbackHandler",
+        f"{_OAUTH}.secured.OAuthBearerValidatorCallbackHandler",
+    ),
+    "sasl.oauthbearer.jwt.validator.class": (
+        f"{_OAUTH}.DefaultJwtValidator",
+        f"{_OAUTH}.BrokerJwtValidator",
+    ),
+}
+"""Classes that do in Kafka what is done here in any case. A file may name them."""
 
-_MECHANISM: Final = "|".join((*(each.lower() for each in MECHANISMS), "gssapi", "oauthbearer"))
+_MECHANISM: Final = "|".join((*(each.lower() for each in MECHANISMS), "gssapi"))
 _SCOPED: Final = re.compile(
     r"(?:listener\.name\.(?P<listener>.+?)\.)?"
     rf"(?:(?P<mechanism>{_MECHANISM})\.)?"
     r"(?P<name>(?:ssl|sasl|security)\..+|connections\.max\.reauth\.ms|principal\.builder\.class"
-    r"|authorizer\..+|super\.users|allow\.everyone\..+|headrace\.authorizer\..+)"
+    r"|authorizer\..+|super\.users|allow\.everyone\..+|headrace\.authorizer\..+"
+    r"|headrace\.oauthbearer\..+)"
 )
 _NOT_YET: Final = re.compile(r"zookeeper\.(set\.acl|ssl\..+|clientCnxnSocket)")
 _ONLY_JAVAS: Final = (
@@ -35,6 +50,7 @@ _ONLY_JAVAS: Final = (
     "ssl.trustmanager.algorithm",
     "ssl.secure.random.implementation",
 )
+_BY_LISTENER: Final = ("ssl.", "sasl.", "connections.", "headrace.oauthbearer.")
 
 
 class Scoped(NamedTuple):
@@ -74,7 +90,7 @@ def require_known_protection(mapping: Mapping[str, str], known: Collection[str])
 
 def _complaint(scoped: Scoped, text: str, known: Collection[str]) -> str | None:
     name = scoped.name
-    if name == "principal.builder.class" and text == DEFAULT_PRINCIPAL_BUILDER:
+    if text in _KAFKAS_OWN.get(name, ()) and (name != _HANDLER or scoped.mechanism == "oauthbearer"):
         return None
     if name.endswith(".class") or name == "security.providers":
         return "no class is loaded here"
@@ -89,6 +105,6 @@ def _complaint(scoped: Scoped, text: str, known: Collection[str]) -> str | None:
         return f"it does not differ by mechanism: remove {scoped.mechanism}"
     if scoped.mechanism is not None and scoped.mechanism.upper() not in MECHANISMS:
         return f"{scoped.mechanism.upper()} is not there yet; use {', '.join(MECHANISMS)}"
-    if scoped.listener is not None and not name.startswith(("ssl.", "sasl.", "connections.")):
+    if scoped.listener is not None and not name.startswith(_BY_LISTENER):
         return "it does not differ by listener"
     return None

@@ -136,6 +136,11 @@ def escaped(name: str) -> str:
     return name.replace("=", "=3D").replace(",", "=2C")
 
 
+def unescaped(value: str) -> str:
+    # In this order: what `=3D` becomes must not be read as the start of another escape.
+    return value.replace("=2C", ",").replace("=3D", "=")
+
+
 def _text(token: bytes, what: str) -> str:
     if len(token) > MAX_MESSAGE_BYTES:
         raise Malformed(what)
@@ -155,8 +160,7 @@ def _value(attribute: str, letter: str, what: str) -> str:
 def _name(value: str, what: str) -> str:
     if not _SASL_NAME.fullmatch(value):
         raise Malformed(what)
-    # In this order: what `=3D` becomes must not be read as the start of another escape.
-    name = value.replace("=2C", ",").replace("=3D", "=")
+    name = unescaped(value)
     if len(name.encode()) > MAX_NAME_BYTES:
         raise Malformed(what)
     return name

@@ -21,6 +21,7 @@ NOT_IN_KAFKA_4 = {
     "super.users": "",
     "headrace.authentication.timeout.ms": "10000",
     "headrace.authorizer.mode": "enforce",
+    "headrace.oauthbearer.allowed.directory": None,
     "advertised.port": None,
     "controlled.shutdown.max.retries": "3",
     "controlled.shutdown.retry.backoff.ms": "5000",

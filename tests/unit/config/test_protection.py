@@ -21,7 +21,6 @@ STANDARD = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
         ("ssl.keystore.locaton", "/etc/broker.pem", "did you mean ssl.keystore.location"),
         ("ssl.enabled", "false", "unknown property"),
         ("sasl.kerberos.service.name", "kafka", "unknown property"),
-        ("sasl.oauthbearer.jwks.endpoint.url", "https://id.example/keys", "unknown property"),
         ("authorizer.logger", "x", "unknown property"),
         ("digest-md5.sasl.jaas.config", "x required;", "unknown property"),
         ("ssl.engine.factory.class", "com.example.Factory", "no class is loaded"),

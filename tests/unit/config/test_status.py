@@ -42,7 +42,8 @@ WORKED_OUT_HERE = {
 }
 # Of a listener: others read `security_of(listener)`.
 OF_A_LISTENER = {name for name in BROKER_PROPERTIES if name.startswith(("ssl.", "sasl.", "security."))} | {
-    "connections.max.reauth.ms"
+    "connections.max.reauth.ms",
+    "headrace.oauthbearer.allowed.directory",
 }
 # Read by a name that is put together.
 BY_CODEC = {"compression.gzip.level", "compression.lz4.level", "compression.zstd.level"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from typing import Any
 
 from headrace.broker.authorization.denials import Denials
@@ -10,6 +11,7 @@ from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.acl_follower import AclFollower
 from headrace.broker.security.authentication import SaslListener
+from headrace.broker.security.bearer_logins import bearer_logins
 from headrace.broker.security.delegation_tokens import tokens_of
 from headrace.broker.security.sasl_mechanisms import mechanisms_of
 from headrace.broker.security.security import Security
@@ -31,13 +33,19 @@ def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, 
 
 
 def guard_connections(
-    runtime: Runtime, metadata: MetadataCache, network: Any, security: Security, dispatcher: FrameHandler
+    runtime: Runtime,
+    metadata: MetadataCache,
+    network: Any,
+    security: Security,
+    dispatcher: FrameHandler,
+    stops: AsyncExitStack,
 ) -> None:
-    """From now on each new connection gets its rights, or has to authenticate first."""
+    """From now on each new connection gets its rights, or has to authenticate first. Raises ConfigError."""
     tokens = None if security.tokens is None else TokenLogins(runtime, metadata, security.tokens)
     for name, listener in runtime.config.listener_security.items():
         if listener.has_sasl:
-            mechanisms = mechanisms_of(listener, metadata, tokens)
+            bearer = bearer_logins(runtime, listener, stops)
+            mechanisms = mechanisms_of(listener, metadata, tokens, bearer)
             sasl = SaslListener(runtime, security, dispatcher, mechanisms, listener)
             security.authenticate[name] = sasl.begin
     network.on_connected = security.on_connected

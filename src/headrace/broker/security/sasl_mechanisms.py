@@ -14,6 +14,7 @@ from headrace.config.listener_security import ListenerSecurity
 from headrace.core.errors import ConfigError
 from headrace.security.jaas import parse_login_module
 from headrace.security.mechanism import Exchange
+from headrace.security.oauth import MECHANISM as OAUTHBEARER
 from headrace.security.plain import PlainExchange, passwords
 from headrace.security.scram import ScramExchange
 from headrace.security.scram_credential import ScramCredential, ScramMechanism
@@ -26,10 +27,13 @@ Mechanisms = Mapping[str, Callable[[], Exchange]]
 
 
 def mechanisms_of(
-    security: ListenerSecurity, metadata: MetadataCache, tokens: TokenLogins | None = None
+    security: ListenerSecurity,
+    metadata: MetadataCache,
+    tokens: TokenLogins | None = None,
+    bearer: Callable[[], Exchange] | None = None,
 ) -> Mechanisms:
-    """Without `tokens` nobody logs in with a delegation token. Raises ConfigError for a mechanism that is not
-    there.
+    """Without `tokens` nobody logs in with a delegation token; `bearer` makes an exchange of OAUTHBEARER.
+    Raises ConfigError for a mechanism that is not there.
     """
     found: dict[str, Callable[[], Exchange]] = {}
     credentials = ScramCredentials(metadata, tokens)
@@ -39,6 +43,8 @@ def mechanisms_of(
             found[name] = partial(PlainExchange, passwords(module.options))
         elif name in SCRAM:
             found[name] = partial(credentials.exchange, ScramMechanism(name))
+        elif name == OAUTHBEARER and bearer is not None:
+            found[name] = bearer
         else:
             raise ConfigError(f"sasl.enabled.mechanisms: {name} is not served")
     return found

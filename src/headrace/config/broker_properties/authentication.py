@@ -7,17 +7,24 @@ from headrace.config.declare import int32, int64, names, optional_secret, option
 from headrace.config.listeners import PROTOCOLS
 from headrace.config.property import Status
 
-MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_MISSING = {"GSSAPI", "OAUTHBEARER"}
+BY_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""What brokers can use among themselves: they have a password each."""
+MECHANISMS = (*BY_PASSWORD, "OAUTHBEARER")
+_MISSING = {"GSSAPI"}
 
 
-def mechanism(value: str | tuple[str, ...]) -> str | None:
-    for each in (value,) if isinstance(value, str) else value:
-        if each in _MISSING:
-            return f"{each} is not there yet; use {', '.join(MECHANISMS)}"
-        if each not in MECHANISMS:
-            return f"{each!r} is not one of {', '.join(MECHANISMS)}"
-    return None
+def mechanisms(value: tuple[str, ...]) -> str | None:
+    return next((complaint for each in value if (complaint := _complaint(each, MECHANISMS))), None)
+
+
+def between_brokers(value: str) -> str | None:
+    return _complaint(value, BY_PASSWORD)
+
+
+def _complaint(value: str, allowed: tuple[str, ...]) -> str | None:
+    if value in _MISSING:
+        return f"{value} is not there yet; use {', '.join(allowed)}"
+    return None if value in allowed else f"{value!r} is not one of {', '.join(allowed)}"
 
 
 class AuthenticationProperties:
@@ -31,7 +38,7 @@ class AuthenticationProperties:
     sasl_mechanism_inter_broker_protocol = optional_text(
         "sasl.mechanism.inter.broker.protocol",
         "The mechanism by which brokers authenticate to each other, on a listener with SASL.",
-        check=mechanism,
+        check=between_brokers,
     )
     sasl_mechanism_controller_protocol = optional_text(
         "sasl.mechanism.controller.protocol",
@@ -41,9 +48,9 @@ class AuthenticationProperties:
     sasl_enabled_mechanisms = names(
         "sasl.enabled.mechanisms",
         (),
-        "Mechanisms that clients may use on listeners with SASL. PLAIN needs TLS, unless it is set under the "
-        "prefix of a SASL_PLAINTEXT listener.",
-        check=mechanism,
+        "Mechanisms that clients may use on listeners with SASL. PLAIN and OAUTHBEARER need TLS, unless they "
+        "are set under the prefix of a SASL_PLAINTEXT listener.",
+        check=mechanisms,
     )
     sasl_jaas_config = optional_secret(
         "sasl.jaas.config",

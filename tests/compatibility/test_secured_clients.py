@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -107,7 +108,7 @@ def _make_users(bootstrap: str) -> None:
 
 
 WAYS: dict[str, Callable[[Secured], Access]] = {
-    **{name: lambda secured, name=name: secured.by_password(name) for name in ("PLAIN", *MECHANISMS)},
+    **{name: partial(Secured.by_password, mechanism=name) for name in ("PLAIN", *MECHANISMS)},
     "certificate": Secured.by_certificate,
 }
 

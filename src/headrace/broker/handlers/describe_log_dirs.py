@@ -1,8 +1,9 @@
 """DescribeLogDirs: what lies in each log directory, and how much room it has.
 
-Versions 1-4. 2: flexible. 3: a top-level error. 4: total and usable bytes. A directory that failed answers
-KAFKA_STORAGE_ERROR. The lag is counted to the high watermark that the leader told last. Apache Kafka counts
-it to the follower's own, which is never ahead of its log, so that there it is always 0.
+Versions 1-5. 2: flexible. 3: a top-level error. 4: total and usable bytes. 5: whether a directory is
+cordoned (KIP-1066), which none can be here. A directory that failed answers KAFKA_STORAGE_ERROR. The lag is
+counted to the high watermark that the leader told last. Apache Kafka counts it to the follower's own, which
+is never ahead of its log, so that there it is always 0.
 """
 
 from __future__ import annotations
@@ -77,4 +78,4 @@ async def handle(
     return DescribeLogDirsResponse(results=results)
 
 
-API: Final = Api(ApiKey.DESCRIBE_LOG_DIRS, 1, 4, DescribeLogDirsRequest, handle)
+API: Final = Api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, DescribeLogDirsRequest, handle)

@@ -1,7 +1,9 @@
 """ListOffsets: the offset at a time, or at one of the ends.
 
-Versions 1-9. 2: isolation level. 4: leader epochs. 7: -3, the largest timestamp. 8: -4, the earliest on
-local disk. 9: -5, the latest in remote storage (there is none: offset -1). Not done: 10 and 11.
+Versions 1-11. 2: isolation level. 4: leader epochs. 7: -3, the largest timestamp. 8: -4, the earliest on
+local disk. 9: -5, the latest in remote storage (KIP-1005). 10: how long to wait for remote storage
+(KIP-1075). 11: -6, the earliest that is still to be copied there (KIP-1023). There is no remote storage:
+nothing is waited for, and -5 and -6 are at offset -1, as in Kafka where a topic has none.
 
 Only a leader answers, but to those who compare replicas (replica -2): to them any replica tells how far its
 log reaches, committed or not, and the epoch of its last record, whether or not there is a leader. Of one that
@@ -37,6 +39,7 @@ from headrace.protocol.offset_timestamps import (
     DEBUGGING_CONSUMER,
     EARLIEST,
     EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
     FIRST_WITH_LEADER_EPOCH,
     LATEST,
     LATEST_TIERED,
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
     from headrace.replication.partition import Partition
 
-FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
 FIRST_WITH_OFFSET_NOT_AVAILABLE: Final = 5
 READ_COMMITTED: Final = 1
 NO_TIMESTAMP: Final = -1
@@ -190,9 +193,9 @@ def _find(partition: Partition, timestamp: int, limit: int, opened: Answers | No
         # Of the whole log, as with Kafka: a record that may not be seen yet is not replaced by another.
         found = log.max_timestamp_offset(log.end_offset, opened)
         return found if found is not None and found.offset < limit else None
-    if timestamp == LATEST_TIERED:
+    if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return None
     raise UnsupportedVersion(f"timestamp {timestamp} has no meaning")
 
 
-API: Final = Api(ApiKey.LIST_OFFSETS, 1, 9, ListOffsetsRequest, handle)
+API: Final = Api(ApiKey.LIST_OFFSETS, 1, 11, ListOffsetsRequest, handle)

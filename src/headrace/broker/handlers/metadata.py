@@ -1,8 +1,10 @@
 """Metadata: which topics exist, who leads their partitions, where the brokers are.
 
-Versions 0-12. 1: null asks for all topics, 0 does it with an empty list. 4: the client may forbid
+Versions 0-13. 1: null asks for all topics, 0 does it with an empty list. 4: the client may forbid
 auto-creation. 7: leader epochs. 9: flexible. 10: topic ids. 12: asking by topic id.
-8: authorised operations, all of them where there is no authorizer. Not done: 13 with its rebootstrap error.
+8: authorised operations, all of them where there is no authorizer.
+13: an error of the whole answer (KIP-1102), by which a proxy sends clients back to their bootstrap servers.
+No broker does, in Kafka neither.
 A topic that is created by the question is in the answer at once; Apache Kafka makes the client ask twice.
 A broker that has left is named for a while longer (broker/cluster/recently_fenced.py).
 Who asks for all topics hears of those that it may describe. Topics that are asked for one by one and denied
@@ -337,4 +339,4 @@ def _answer(
     )
 
 
-API: Final = Api(ApiKey.METADATA, 0, 12, MetadataRequest, handle)
+API: Final = Api(ApiKey.METADATA, 0, 13, MetadataRequest, handle)

@@ -23,6 +23,7 @@ from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
+from headrace.config.group_properties import GROUP_PROPERTIES
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.values import DOUBLE_MAX, INT_MAX, LONG_MAX
@@ -100,7 +101,17 @@ brokers at run time, the broker's file, the default. Times in several units (`lo
 setting it in a broker's file is reported at the start.
 
 **Changes at run time.** *cluster-wide* may be set for all brokers or for one, *per-broker* for one only,
-*read-only* needs the file and a restart. Every topic property may change at any time.
+*read-only* needs the file and a restart. Every property of topics and groups may change at any time.
+"""
+
+OF_GROUPS = """
+## Group properties
+
+They count for one group of the server-side protocol, which need not have members yet, and are set by
+`headrace config set --group` or `kafka-configs --entity-type groups`. A member hears of a change with its
+next heartbeat. A broker whose bounds are narrower than a value keeps to its bounds. What is set for a group
+stays when the group is deleted.
+
 """
 
 
@@ -111,6 +122,7 @@ def render() -> str:
         for alias in declared.aliases
     )
     parts = [INTRODUCTION.format(aliases=aliases), "\n## Topic properties\n\n", _topic_table()]
+    parts += [OF_GROUPS, _group_table()]
     for title, group in SECTIONS:
         parts += [f"\n## Broker properties: {title}\n\n", _broker_table(group)]
     parts.append(_absent())
@@ -130,6 +142,16 @@ def _topic_table() -> str:
             f"| `{declared.name}` | {_default(declared)} | {_accepted(declared)} | {behind} "
             f"| {declared.prose} | {declared.status.value} |"
         )
+    return "\n".join(lines) + "\n"
+
+
+def _group_table() -> str:
+    lines = ["| Name | Default | Bounds | What it does |", "|---|---|---|---|"]
+    for declared in GROUP_PROPERTIES.values():
+        ((behind, _),) = declared.synonyms
+        name = behind.removeprefix("group.consumer.")
+        bounds = f"`group.consumer.min.{name}` to `group.consumer.max.{name}`"
+        lines.append(f"| `{declared.name}` | `{behind}` | {bounds} | {declared.prose} |")
     return "\n".join(lines) + "\n"
 
 

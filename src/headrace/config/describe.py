@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from headrace.config.broker import BROKER_PROPERTIES, BrokerConfig
+from headrace.config.group_properties import GROUP_PROPERTIES
 from headrace.config.property import Property, UpdateMode
 from headrace.config.topic import effective_value
 from headrace.config.topic_properties import TOPIC_PROPERTIES
@@ -33,6 +34,7 @@ class ConfigSource(enum.IntEnum):
     DYNAMIC_DEFAULT_BROKER_CONFIG = 3
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+    DYNAMIC_GROUP_CONFIG = 8
 
 
 class Synonym(NamedTuple):
@@ -74,6 +76,28 @@ def describe_topic(
             synonyms = _broker_synonyms(first, broker, dynamic_default_broker, dynamic_broker)
         if declared.name in overrides:
             own = Synonym(declared.name, overrides[declared.name], ConfigSource.DYNAMIC_TOPIC_CONFIG)
+            synonyms.insert(0, own)
+        entries.append(_entry(declared, value, synonyms, read_only=False))
+    return entries
+
+
+def describe_group(
+    broker: BrokerConfig,
+    dynamic_default_broker: Mapping[str, str],
+    dynamic_broker: Mapping[str, str],
+    overrides: Mapping[str, str],
+    names: Iterable[str] | None = None,
+) -> list[ConfigEntry]:
+    """Every group property, or those of `names` that exist. A group has settings before it has members."""
+    wanted = None if names is None else set(names)
+    entries = []
+    for declared in GROUP_PROPERTIES.values():
+        if _unwanted(declared, wanted):
+            continue
+        value = effective_value(declared, broker, dynamic_default_broker, dynamic_broker, overrides)
+        synonyms = _broker_synonyms(declared.synonyms[0][0], broker, dynamic_default_broker, dynamic_broker)
+        if declared.name in overrides:
+            own = Synonym(declared.name, overrides[declared.name], ConfigSource.DYNAMIC_GROUP_CONFIG)
             synonyms.insert(0, own)
         entries.append(_entry(declared, value, synonyms, read_only=False))
     return entries

@@ -1,4 +1,4 @@
-"""Dynamic configuration of topics and brokers: what may be set, and the records that set it."""
+"""Dynamic configuration of topics, groups and brokers: what may be set, and the records that set it."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ class ConfigSchema(Protocol):
 
     def check_topic(self, overrides: Mapping[str, str]) -> None:
         """All overrides of one topic, together: some are only wrong beside another."""
+        ...
+
+    def check_group(self, overrides: Mapping[str, str]) -> None:
+        """All overrides of one group, likewise."""
         ...
 
     def check_broker(self, values: Mapping[str, str], changed: Iterable[str], *, cluster_wide: bool) -> None:
@@ -139,6 +143,10 @@ def _check_exists(image: MetadataImage, resource: ConfigResource) -> None:
         if int(resource.name) not in image.brokers:
             # The code that Kafka gives: a client has to address the broker whose values it changes.
             raise InvalidRequest(f"there is no broker {resource.name}")
+    elif resource.type == ResourceType.GROUP:
+        # It need not have members yet. What holds for all groups is a broker's.
+        if not resource.name:
+            raise InvalidRequest("a group has a name; for all groups, set the broker's group.consumer.*")
     else:
         raise InvalidRequest(f"resources of type {int(resource.type)} have no stored configuration")
 
@@ -180,6 +188,9 @@ def _check_values(
     after = {name: value for name, value in values.items() if value is not None}
     if resource.type == ResourceType.TOPIC:
         schema.check_topic(after)
+        return
+    if resource.type == ResourceType.GROUP:
+        schema.check_group(after)
         return
     if resource.name and changed.get(_MIN_INSYNC_REPLICAS) is not None:
         # As Kafka: who is eligible to lead depends on it, whoever leads.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from headrace.config.broker import BROKER_PROPERTIES
+from headrace.config.broker import BROKER_PROPERTIES, BrokerConfig
+from headrace.config.group import validate_group_overrides
+from headrace.config.group_properties import GROUP_PROPERTIES
 from headrace.config.property import Property
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.validation import validate_broker_dynamic, validate_topic_overrides
@@ -13,10 +15,17 @@ from headrace.controller.image import ResourceType
 
 
 class DeclaredSchema:
-    __slots__ = ()
+    __slots__ = ("_broker",)
+
+    def __init__(self, broker: BrokerConfig | None = None) -> None:
+        """`broker` has the bounds of what a group may have; without one they are the defaults."""
+        self._broker = BrokerConfig.parse({}) if broker is None else broker
 
     def check_topic(self, overrides: Mapping[str, str]) -> None:
         validate_topic_overrides(overrides)
+
+    def check_group(self, overrides: Mapping[str, str]) -> None:
+        validate_group_overrides(overrides, self._broker)
 
     def check_broker(self, values: Mapping[str, str], changed: Iterable[str], *, cluster_wide: bool) -> None:
         """Only what is being set: a value that another version stored may stay, or be deleted."""
@@ -33,5 +42,8 @@ class DeclaredSchema:
 
 
 def _declared(resource_type: int, name: str) -> Property[object] | None:
-    properties = TOPIC_PROPERTIES if resource_type == ResourceType.TOPIC else BROKER_PROPERTIES
-    return properties.get(name)
+    if resource_type == ResourceType.TOPIC:
+        return TOPIC_PROPERTIES.get(name)
+    if resource_type == ResourceType.GROUP:
+        return GROUP_PROPERTIES.get(name)
+    return BROKER_PROPERTIES.get(name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Self
 
 from headrace.config.broker import BrokerConfig
+from headrace.config.group import ConsumerGroupSettings
 from headrace.config.values import INT_MAX
 
 
@@ -35,3 +36,12 @@ class GroupConfig:
     def of(cls, config: BrokerConfig) -> Self:
         """A field has the name of the attribute that it comes from."""
         return cls(**{field.name: getattr(config, field.name) for field in fields(cls)})
+
+    def with_own(self, settings: ConsumerGroupSettings) -> Self:
+        """The same for one group that has settings of its own."""
+        return replace(
+            self,
+            group_consumer_session_timeout_ms=settings.session_timeout_ms,
+            group_consumer_heartbeat_interval_ms=settings.heartbeat_interval_ms,
+            group_consumer_assignment_interval_ms=settings.assignment_interval_ms,
+        )

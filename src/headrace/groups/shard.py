@@ -5,7 +5,7 @@ Three parts share one table of groups. Which of them replays a record is decided
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from headrace.coordinators.decision import CoordinatorRecord, Decision
@@ -55,15 +55,23 @@ class GroupShard:
         lookups: TopicLookups | None = None,
         memory: MemoryShare | None = None,
         room: OffsetRoom | None = None,
+        own: Mapping[str, GroupConfig] | None = None,
     ) -> None:
         """`lookups` of the same topics, if several shards share one. `memory` is told what was loaded, `room`
-        is asked for offsets."""
+        is asked for offsets. `own`: the settings of groups that have some of their own, by id, as they are at
+        any time."""
         self._memory = memory
         self.groups = GroupTable()
         self.classic = ClassicGroups(self.groups, timers, config, random)
         self.offsets = GroupOffsets(self.groups, self.classic, timers, topics, config, room)
         self.consumer = ConsumerGroups(
-            self.groups, self.classic, timers, lookups or TopicLookups(topics), config, random
+            self.groups,
+            self.classic,
+            timers,
+            lookups or TopicLookups(topics),
+            config,
+            random,
+            {} if own is None else own,
         )
 
     def configure(self, config: GroupConfig) -> None:

@@ -80,7 +80,7 @@ def test_the_older_form_replaces_everything(cluster: Cluster) -> None:
         (ConfigResource(ResourceType.TOPIC, "none"), set_to("retention.ms", "1"), UnknownTopicOrPartition),
         (ConfigResource(ResourceType.BROKER, "7"), set_to("log.retention.ms", "1"), InvalidRequest),
         (ConfigResource(ResourceType.BROKER, "x"), set_to("log.retention.ms", "1"), InvalidRequest),
-        (ConfigResource(ResourceType.GROUP, "g"), set_to("a", "1"), InvalidRequest),
+        (ConfigResource(ResourceType.CLIENT_METRICS, "m"), set_to("a", "1"), InvalidRequest),
         (BROKER, set_to("log.dirs", "/elsewhere"), InvalidRequest),
         (DEFAULT_BROKER, set_to("log.retention.ms", "later"), InvalidRequest),
     ],

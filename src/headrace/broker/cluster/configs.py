@@ -6,9 +6,15 @@ from collections.abc import Mapping
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.runtime.runtime import Runtime
-from headrace.config.describe import ConfigEntry, describe_broker, describe_default_broker, describe_topic
+from headrace.config.describe import (
+    ConfigEntry,
+    describe_broker,
+    describe_default_broker,
+    describe_group,
+    describe_topic,
+)
 from headrace.config.topic import TopicConfig, resolve_topic
-from headrace.controller.image import ResourceType
+from headrace.controller.image import ConfigResource, ResourceType
 from headrace.controller.topic_names import check_topic_name
 from headrace.core.errors import InvalidRequest, UnknownTopicOrPartition
 
@@ -53,5 +59,15 @@ def describe_resource(
             raise InvalidRequest(f"this is broker {runtime.broker_id}: ask broker {name} about itself")
         return describe_broker(
             runtime.static_config, image.broker_configs(None), image.broker_configs(runtime.broker_id), wanted
+        )
+    if resource_type == ResourceType.GROUP:
+        if not name:
+            raise InvalidRequest("a group has a name")
+        return describe_group(
+            runtime.static_config,
+            image.broker_configs(None),
+            image.broker_configs(runtime.broker_id),
+            image.configs(ConfigResource(ResourceType.GROUP, name)),
+            wanted,
         )
     raise InvalidRequest(f"resources of type {resource_type} have no configuration here")

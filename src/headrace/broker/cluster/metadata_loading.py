@@ -46,7 +46,7 @@ async def load_metadata(runtime: Runtime, opened: OpenedLogs) -> tuple[LogJourna
 def _store(runtime: Runtime, journal: LogJournal, folder: str) -> MetadataStore:
     config = runtime.static_config
     machine = ControllerMachine(
-        schema=DeclaredSchema(),
+        schema=DeclaredSchema(config),
         random=runtime.random,
         defaults=TopicDefaults(
             config.num_partitions,

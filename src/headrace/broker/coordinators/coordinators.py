@@ -9,6 +9,7 @@ from typing import Any, Final
 from headrace.broker.cluster.channel import ControllerChannel
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.coordinators.coordinator import Coordinator
+from headrace.broker.coordinators.group_configs import GroupConfigs
 from headrace.broker.coordinators.image_topics import ImageTopics
 from headrace.broker.coordinators.internal_topics import GROUPS_TOPIC, TRANSACTIONS_TOPIC, InternalTopics
 from headrace.broker.coordinators.pattern_resolver import PatternResolver
@@ -55,6 +56,7 @@ class Coordinators:
         self._forgetting: dict[asyncio.Task[None], None] = {}
         self.internal_topics = InternalTopics(runtime, metadata, channel)
         self.producer_ids = producer_ids
+        self._group_configs = GroupConfigs(runtime, metadata)
         self.groups: Coordinator[GroupShard] = self._add(GROUPS_TOPIC, self._group_terms())
         self.transactions: Coordinator[TransactionShard] = self._add(
             TRANSACTIONS_TOPIC, transaction_terms(runtime, metadata, self._on_transaction_decided)
@@ -87,9 +89,8 @@ class Coordinators:
 
         def make(timers: Timers, _index: int, _epoch: int) -> GroupShard:
             config = GroupConfig.of(self._runtime.config)
-            return GroupShard(
-                timers, topics, config, self._runtime.random, lookups, self._runtime.memory.groups, room
-            )
+            random, memory = self._runtime.random, self._runtime.memory.groups
+            return GroupShard(timers, topics, config, random, lookups, memory, room, self._group_configs.own)
 
         return Terms(
             GROUP_KINDS,
@@ -115,6 +116,7 @@ class Coordinators:
 
     def _on_delta(self, delta: MetadataDelta) -> None:
         """Offsets in topics that are gone go as well, or they would hold for the next topic of that name."""
+        self._group_configs.on_delta(delta)
         if delta.removed_topics:
             removed = [RemovedTopicName(topic.name, topic.topic_id) for topic in delta.removed_topics]
             shards = iter([index for index, _ in self.groups.loaded()])
@@ -145,6 +147,7 @@ class Coordinators:
         config = GroupConfig.of(self._runtime.config)
         for _, shard in self.groups.loaded():
             shard.configure(config)
+        self._group_configs.on_config_changed()
 
     # --- the partitions ----------------------------------------------------------------------------------
 

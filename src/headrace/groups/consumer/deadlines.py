@@ -29,7 +29,7 @@ class Deadlines:
     def resume(self, group: ConsumerGroup, now_ms: int) -> None:
         """After loading: nobody had a coordinator until now."""
         for member in group.members.values():
-            timeout_ms = self._context.config.group_consumer_session_timeout_ms
+            timeout_ms = self._context.config_of(group.group_id).group_consumer_session_timeout_ms
             if member.classic is not None:
                 timeout_ms = member.classic.session_timeout_ms
             self.session(group.group_id, member.member_id, timeout_ms, now_ms)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from headrace.coordinators.decision import CoordinatorRecord, Decision
@@ -44,8 +45,9 @@ class ConsumerGroups:
         lookups: TopicLookups,
         config: GroupConfig,
         random: Random,
+        own: Mapping[str, GroupConfig],
     ) -> None:
-        self._context = Context(groups, timers, lookups, config, random)
+        self._context = Context(groups, timers, lookups, config, random, own)
         self._leaving = Leaving(self._context, classic)
         self._heartbeats = Heartbeats(self._context, self._leaving)
         self._classic_members = ClassicMembers(self._context, self._leaving)

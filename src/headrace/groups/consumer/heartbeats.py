@@ -34,7 +34,7 @@ class Heartbeats:
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client: Client, now_ms: int
     ) -> Decision[ConsumerGroupHeartbeatResponse]:
-        config = self._context.config
+        config = self._context.config_of(request.group_id)
         check_request(request, client.version, config.group_consumer_assignors)
         if request.member_epoch < 0:
             return self._leaving.leave(request, now_ms)

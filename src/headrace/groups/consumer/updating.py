@@ -96,7 +96,7 @@ def _target(
     resolved: Mapping[str, ResolvedRegex],
     written: list[CoordinatorRecord],
 ) -> tuple[int, Target]:
-    interval_ms = context.config.group_consumer_assignment_interval_ms
+    interval_ms = context.config_of(group.group_id).group_consumer_assignment_interval_ms
     if epoch <= group.assignment_epoch or not may_compute(group, interval_ms, update.now_ms):
         return group.assignment_epoch, group.target_of(update.new)
     assignor = group.preferred_assignor(update.old, update.new) or context.default_assignor

@@ -10,6 +10,7 @@ from uuid import UUID
 from headrace.core.errors import FencedMemberEpoch, HeadraceError, UnknownMember
 from headrace.groups.classic.joins import Client
 from headrace.groups.consumer.group import ConsumerGroup
+from headrace.groups.group_config import GroupConfig
 from headrace.groups.shard import GroupShard
 from headrace.protocol.messages.consumer_group_describe_response import DescribedGroup
 from headrace.protocol.messages.consumer_group_heartbeat_request import (
@@ -74,12 +75,14 @@ class Topics:
 @dataclass
 class ConsumerCoordinator(Coordinator):
     topics: Topics = field(default_factory=lambda: Topics(t=4))
+    own: dict[str, GroupConfig] = field(default_factory=dict)
+    """Of groups that have settings of their own."""
 
     def __post_init__(self) -> None:
         self.timers = {}
         self._armed = 0
         self.parked = {}
-        self.shard = GroupShard(self, self.topics, self.config, self.random)
+        self.shard = GroupShard(self, self.topics, self.config, self.random, own=self.own)
         self._replay_log()
         self._carry_out(self.shard.on_loaded(self.now_ms), None)
 
@@ -91,6 +94,7 @@ class ConsumerCoordinator(Coordinator):
             now_ms=self.now_ms,
             random=self.random,  # begun anew, it would give a second member the id of the first
             topics=self.topics,
+            own=self.own,
         )
 
     @property

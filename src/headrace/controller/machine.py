@@ -15,6 +15,7 @@ from headrace.controller import (
     configs,
     directories,
     elections,
+    feature_updates,
     features,
     fencing,
     isr_changes,
@@ -30,6 +31,7 @@ from headrace.controller import (
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.configs import ConfigSchema
 from headrace.controller.delta import MetadataDelta
+from headrace.controller.feature_updates import FeatureUpdate
 from headrace.controller.image import ConfigResource, MetadataImage
 from headrace.controller.operations import (
     AlteredConfig,
@@ -232,3 +234,6 @@ class ControllerMachine:
 
     def finalise_features(self) -> Result[None]:
         return features.finalise_first(self.image)
+
+    def update_features(self, updates: Sequence[FeatureUpdate]) -> Result[None]:
+        return feature_updates.update_features(self.image, updates)

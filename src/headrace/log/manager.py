@@ -28,12 +28,17 @@ from headrace.log.removals import Removals
 from headrace.log.start import ConfigOf, Start
 from headrace.log.wholeness import ALL_ON, Wholeness
 
+MOST_PREFERRED = 10_000
+"""Directories that were asked for ahead of their partitions. The oldest is forgotten: its partition goes
+where the fewest are."""
+
 
 class LogManager:
     __slots__ = (
         "_checkpoints",
         "_config_of",
         "_new_uuid",
+        "_preferred",
         "broker_epoch_at_stop",
         "directories",
         "disk",
@@ -69,6 +74,8 @@ class LogManager:
         self.threads_per_directory = threads_per_directory
         self._config_of = config_of
         self._new_uuid = new_uuid
+        self._preferred: dict[TopicPartition, LogDirectory] = {}
+        """Where partitions shall be that are not here yet, as they were asked for. A restart forgets it."""
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.quarantined: dict[TopicPartition, CorruptLog] = {}
         """Partitions whose synced data is damaged. They are not served, and their files are not touched."""
@@ -140,6 +147,17 @@ class LogManager:
                 counts[log.directory.path] += 1
         return min(self.online(), key=lambda directory: counts[directory.path])
 
+    def prefer(self, partition: TopicPartition, directory: LogDirectory) -> None:
+        """Create the partition there, if that works when it is created."""
+        self._preferred.pop(partition, None)
+        self._preferred[partition] = directory
+        if len(self._preferred) > MOST_PREFERRED:
+            del self._preferred[next(iter(self._preferred))]
+
+    def _preferred_for(self, partition: TopicPartition) -> LogDirectory | None:
+        directory = self._preferred.pop(partition, None)
+        return directory if directory is not None and directory.is_online else None
+
     # --- partitions ---
 
     def get(self, partition: TopicPartition) -> PartitionLog:
@@ -164,7 +182,7 @@ class LogManager:
         """A new, empty log. Durable with its first flush: until then the metadata alone knows of it."""
         if partition in self.logs or partition in self.quarantined or partition in self.removals.leaving:
             raise StorageError(f"the log of {partition} is here already")
-        chosen = directory or self._place()
+        chosen = directory or self._preferred_for(partition) or self._place()
         chosen.require_online()
         path = f"{chosen.path}/{partition}"
         try:

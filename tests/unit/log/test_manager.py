@@ -57,6 +57,38 @@ def test_new_partitions_go_where_there_are_fewest(tmp_path: Path) -> None:
         assert len([p for p in (tmp_path / name).iterdir() if p.is_dir()]) == 3
 
 
+def test_a_new_partition_goes_where_somebody_asked_for(tmp_path: Path) -> None:
+    logs = manager([tmp_path / "a", tmp_path / "b"])
+    for partition in partitions(3):
+        logs.prefer(partition, logs.directories[0])
+    logs.prefer(partitions(3)[2], logs.directories[1])
+    placed = [logs.create(partition, TOPIC_ID, NOW).directory for partition in partitions(4)]
+    assert placed == [logs.directories[number] for number in (0, 0, 1, 1)]
+
+
+def test_a_wish_is_granted_once_and_not_by_a_directory_that_failed(tmp_path: Path) -> None:
+    logs = manager([tmp_path / "a", tmp_path / "b"])
+    first, second = partitions(2)
+    for partition in (first, second):
+        logs.prefer(partition, logs.directories[1])
+    logs.create(first, TOPIC_ID, NOW)
+    logs.delete([first], NOW)
+    assert logs.create(first, TOPIC_ID, NOW).directory is logs.directories[0]
+    logs.directories[1].fail(OSError(errno.EIO, "gone"), "read it")
+    assert logs.create(second, TOPIC_ID, NOW).directory is logs.directories[0]
+
+
+def test_the_oldest_wishes_are_forgotten_when_there_are_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headrace.log.manager.MOST_PREFERRED", 2)
+    logs = manager([tmp_path / "a", tmp_path / "b"])
+    for partition in partitions(3):
+        logs.prefer(partition, logs.directories[1])
+    placed = [logs.create(partition, TOPIC_ID, NOW).directory for partition in partitions(3)]
+    assert placed == [logs.directories[number] for number in (0, 1, 1)]
+
+
 def test_a_clean_stop_is_remembered(tmp_path: Path) -> None:
     first = manager([tmp_path])
     first.open_all(NOW)

@@ -1,4 +1,5 @@
-"""What concerns the cluster as a whole: where logs lie, who leads, which replicas move, which brokers belong.
+"""What concerns the cluster as a whole: where logs lie, who leads, which replicas move, which brokers belong,
+which features it has.
 
 The denied are told at the top of the answer, and in each entry where there is a place.
 """
@@ -18,6 +19,12 @@ from headrace.protocol.messages.alter_partition_reassignments_response import (
     ReassignablePartitionResponse,
     ReassignableTopicResponse,
 )
+from headrace.protocol.messages.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
+from headrace.protocol.messages.alter_replica_log_dirs_response import (
+    AlterReplicaLogDirPartitionResult,
+    AlterReplicaLogDirsResponse,
+    AlterReplicaLogDirTopicResult,
+)
 from headrace.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
 from headrace.protocol.messages.describe_log_dirs_response import DescribeLogDirsResponse
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest
@@ -34,6 +41,8 @@ from headrace.protocol.messages.list_partition_reassignments_response import (
 )
 from headrace.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from headrace.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
+from headrace.protocol.messages.update_features_request import UpdateFeaturesRequest
+from headrace.protocol.messages.update_features_response import UpdateFeaturesResponse
 from headrace.security.acl import Operation
 
 _TEXT: Final = TEXTS[CLUSTER_DENIED]
@@ -46,6 +55,23 @@ def _tells_no_directories(_request: DescribeLogDirsRequest, call: Call) -> Descr
     if call.version < _FIRST_WITH_LOG_DIRS_ERROR:
         return DescribeLogDirsResponse()
     return DescribeLogDirsResponse(error_code=CLUSTER_DENIED)
+
+
+def _assigns_no_directories(request: AlterReplicaLogDirsRequest, _call: Call) -> AlterReplicaLogDirsResponse:
+    """There is no place at the top."""
+    return AlterReplicaLogDirsResponse(
+        results=[
+            AlterReplicaLogDirTopicResult(
+                topic_name=topic.name,
+                partitions=[
+                    AlterReplicaLogDirPartitionResult(partition_index=index, error_code=CLUSTER_DENIED)
+                    for index in topic.partitions
+                ],
+            )
+            for directory in request.dirs
+            for topic in directory.topics
+        ]
+    )
 
 
 def _elects_nobody(request: ElectLeadersRequest, call: Call) -> ElectLeadersResponse:
@@ -108,8 +134,14 @@ def _forgets_no_broker(_request: UnregisterBrokerRequest, _call: Call) -> Unregi
     return UnregisterBrokerResponse(error_code=CLUSTER_DENIED, error_message=_TEXT)
 
 
+def _updates_no_features(_request: UpdateFeaturesRequest, _call: Call) -> UpdateFeaturesResponse:
+    return UpdateFeaturesResponse(error_code=CLUSTER_DENIED, error_message=_TEXT)
+
+
 describe_log_dirs: Final = on_cluster(Operation.DESCRIBE, _tells_no_directories)
 list_partition_reassignments: Final = on_cluster(Operation.DESCRIBE, _tells_no_moves)
 alter_partition_reassignments: Final = on_cluster(Operation.ALTER, _moves_nothing)
 elect_leaders: Final = on_cluster(Operation.ALTER, _elects_nobody)
 unregister_broker: Final = on_cluster(Operation.ALTER, _forgets_no_broker)
+alter_replica_log_dirs: Final = on_cluster(Operation.ALTER, _assigns_no_directories)
+update_features: Final = on_cluster(Operation.ALTER, _updates_no_features)

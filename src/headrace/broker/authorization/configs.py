@@ -1,4 +1,5 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: a right on the resource that is configured.
+ListConfigResources: the right to describe the configs of the cluster, which shows all names.
 
 Brokers, their loggers and client metrics belong to the cluster. A resource of a type that nobody knows goes
 to the handler, which refuses it.
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 from headrace.broker.authorization.division import divide
 from headrace.broker.authorization.guard import Decided, Guard, Partly, Verdict
+from headrace.broker.authorization.plain_guards import on_cluster
 from headrace.broker.authorization.refusals import CLUSTER_DENIED, GROUP_DENIED, TEXTS, TOPIC_DENIED
 from headrace.broker.requests.api import Call
 from headrace.broker.requests.context import RequestContext
@@ -22,6 +24,8 @@ from headrace.protocol.messages import (
     describe_configs_response,
     incremental_alter_configs_response,
 )
+from headrace.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
+from headrace.protocol.messages.list_config_resources_response import ListConfigResourcesResponse
 from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
 from headrace.security.rights import Rights
 
@@ -93,6 +97,11 @@ def _not_altered(resource: Any, code: ErrorCode) -> Structure:
     )
 
 
+def _lists_nothing(_request: ListConfigResourcesRequest, _call: Call) -> ListConfigResourcesResponse:
+    return ListConfigResourcesResponse(error_code=CLUSTER_DENIED)
+
+
+list_config_resources: Final = on_cluster(Operation.DESCRIBE_CONFIGS, _lists_nothing)
 describe_configs: Final = _on_each(
     Operation.DESCRIBE_CONFIGS, describe_configs_response.DescribeConfigsResponse, "results", _not_described
 )

@@ -70,6 +70,7 @@ NEEDS: Final = (
     Need(ApiKey.INCREMENTAL_ALTER_CONFIGS, _on(_T, _ALTER_CONFIGS), TOPIC_DENIED, "of topics"),
     Need(ApiKey.INCREMENTAL_ALTER_CONFIGS, _on(_G, _ALTER_CONFIGS), GROUP_DENIED, "of groups"),
     Need(ApiKey.INCREMENTAL_ALTER_CONFIGS, _on(_C, _ALTER_CONFIGS), CLUSTER_DENIED, "of brokers"),
+    Need(ApiKey.LIST_CONFIG_RESOURCES, _on(_C, _DESCRIBE_CONFIGS), CLUSTER_DENIED),
     # groups
     Need(ApiKey.FIND_COORDINATOR, _on(_G, _DESCRIBE), GROUP_DENIED, "of groups"),
     Need(ApiKey.FIND_COORDINATOR, _on(_X, _DESCRIBE), TRANSACTIONAL_ID_DENIED, "of transactional ids"),
@@ -126,6 +127,8 @@ NEEDS: Final = (
     Need(ApiKey.ALTER_PARTITION_REASSIGNMENTS, _on(_C, _ALTER), CLUSTER_DENIED),
     Need(ApiKey.ELECT_LEADERS, _on(_C, _ALTER), CLUSTER_DENIED),
     Need(ApiKey.UNREGISTER_BROKER, _on(_C, _ALTER), CLUSTER_DENIED),
+    Need(ApiKey.ALTER_REPLICA_LOG_DIRS, _on(_C, _ALTER), CLUSTER_DENIED),
+    Need(ApiKey.UPDATE_FEATURES, _on(_C, _ALTER), CLUSTER_DENIED),
     # security itself
     Need(ApiKey.DESCRIBE_ACLS, _on(_C, _DESCRIBE), CLUSTER_DENIED),
     Need(ApiKey.CREATE_ACLS, _on(_C, _ALTER), CLUSTER_DENIED),

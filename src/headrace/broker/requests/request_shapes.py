@@ -150,6 +150,20 @@ _SHAPES: Final[dict[ApiKey, tuple[tuple[int, Shape], ...]]] = {
     ApiKey.DESCRIBE_LOG_DIRS: (
         (_ALL, Shape((Listed("topics", _TOPIC), Listed("partitions")), ("results", "topics", "partitions"))),
     ),
+    ApiKey.ALTER_REPLICA_LOG_DIRS: (
+        (
+            _ALL,
+            Shape(
+                (Listed("dirs", attrgetter("path")), _TOPICS, Listed("partitions")),
+                ("results", "partitions"),
+                200,
+            ),
+        ),
+    ),
+    ApiKey.LIST_CONFIG_RESOURCES: ((_ALL, Shape((Listed("resource_types"),), ("config_resources",))),),
+    ApiKey.UPDATE_FEATURES: (
+        (_ALL, Shape((Listed("feature_updates", attrgetter("feature")),), ("results",))),
+    ),
     ApiKey.CREATE_PARTITIONS: ((_ALL, Shape((_TOPICS,), ("results",), 50, refuses_duplicates=True)),),
     ApiKey.DELETE_GROUPS: ((_ALL, Shape((Listed("groups_names"),), ("results",), 50)),),
     ApiKey.ELECT_LEADERS: (

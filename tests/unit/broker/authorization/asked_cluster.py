@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages import (
     alter_client_quotas_request,
     alter_partition_reassignments_request,
+    alter_replica_log_dirs_request,
     alter_user_scram_credentials_request,
     create_acls_request,
     create_delegation_token_request,
@@ -18,8 +20,10 @@ from headrace.protocol.messages import (
     describe_log_dirs_request,
     describe_user_scram_credentials_request,
     elect_leaders_request,
+    list_config_resources_request,
     list_partition_reassignments_request,
     unregister_broker_request,
+    update_features_request,
 )
 from headrace.security.acl import ResourceType
 from tests.unit.broker.authorization.questions import Codes, Question, U, of_cluster
@@ -31,11 +35,14 @@ def _at_the_top(_request: Any, response: Any) -> Codes:
 
 def _in_rows(field: str) -> Any:
     def codes(_request: Any, response: Any) -> Codes:
-        told = {row.error_code for row in getattr(response, field)}
-        assert len(told) == 1, "every entry says the same"
-        return of_cluster(told.pop())
+        return of_cluster(one_code(row.error_code for row in getattr(response, field)))
 
     return codes
+
+
+def one_code(told: Iterable[int]) -> int:
+    (code,) = set(told)  # every entry says the same
+    return code
 
 
 def _token(_version: int, *names: str) -> list[Any]:
@@ -53,7 +60,7 @@ CLUSTER = (
         "",
         lambda *_: [describe_log_dirs_request.DescribeLogDirsRequest(topics=None)],
         _at_the_top,
-        versions=range(3, 5),
+        versions=range(3, 6),
     ),
     Question(
         ApiKey.LIST_PARTITION_REASSIGNMENTS,
@@ -93,6 +100,38 @@ CLUSTER = (
         ApiKey.UNREGISTER_BROKER,
         "",
         lambda *_: [unregister_broker_request.UnregisterBrokerRequest(broker_id=77)],
+        _at_the_top,
+    ),
+    Question(
+        ApiKey.LIST_CONFIG_RESOURCES,
+        "",
+        lambda *_: [list_config_resources_request.ListConfigResourcesRequest()],
+        _at_the_top,
+    ),
+    Question(
+        ApiKey.ALTER_REPLICA_LOG_DIRS,
+        "",
+        lambda _, *names: [
+            alter_replica_log_dirs_request.AlterReplicaLogDirsRequest(
+                dirs=[
+                    alter_replica_log_dirs_request.AlterReplicaLogDir(
+                        path=f"/nowhere/{name}",
+                        topics=[
+                            alter_replica_log_dirs_request.AlterReplicaLogDirTopic(name=name, partitions=[0])
+                        ],
+                    )
+                    for name in names
+                ]
+            )
+        ],
+        lambda _, made: of_cluster(
+            one_code(row.error_code for topic in made.results for row in topic.partitions)
+        ),
+    ),
+    Question(
+        ApiKey.UPDATE_FEATURES,
+        "",
+        lambda *_: [update_features_request.UpdateFeaturesRequest()],
         _at_the_top,
     ),
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any
 
 import click
 
@@ -19,35 +20,47 @@ from headrace.client.configs import (
 )
 from headrace.client.errors import ClientFailure
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 
 @click.group()
 def config() -> None:
-    """Show and change the settings of topics and brokers."""
+    """Show and change the settings of topics, groups and brokers."""
 
 
-def _target_options(command: F) -> F:
+def _target_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command gets the resource that they name."""
+
+    @wraps(command)
+    def with_resource(
+        topic: str | None, group: str | None, broker: int | None, broker_default: bool, **rest: Any
+    ) -> None:
+        command(resource=_resource(topic, group, broker, broker_default), **rest)
+
+    wrapped: Callable[..., None] = with_resource
     for option in (
         click.option("--broker-default", is_flag=True, help="All brokers, where they have no own setting."),
         click.option("--broker", type=click.IntRange(0), default=None, metavar="ID", help="One broker."),
+        click.option("--group", default=None, metavar="ID", help="One group of the server-side protocol."),
         click.option("--topic", default=None, metavar="NAME", help="One topic."),
     ):
-        command = option(command)
-    return command
+        wrapped = option(wrapped)
+    return wrapped
 
 
-def _resource(topic: str | None, broker: int | None, broker_default: bool) -> Resource:
-    if (topic is not None) + (broker is not None) + broker_default != 1:
-        raise click.UsageError("say whose settings: exactly one of --topic, --broker and --broker-default")
+def _resource(topic: str | None, group: str | None, broker: int | None, broker_default: bool) -> Resource:
+    if sum(each is not None for each in (topic, group, broker)) + broker_default != 1:
+        raise click.UsageError(
+            "say whose settings: exactly one of --topic, --group, --broker and --broker-default"
+        )
     if topic is not None:
         return Resource(ResourceType.TOPIC, topic)
+    if group is not None:
+        return Resource(ResourceType.GROUP, group)
     return Resource(ResourceType.BROKER, "" if broker is None else str(broker))
 
 
 def _options_of(resource: Resource) -> str:
-    if resource.type is ResourceType.TOPIC:
-        return f"--topic {resource.name}"
+    if resource.type is not ResourceType.BROKER:
+        return f"--{resource.type.name.lower()} {resource.name}"
     return f"--broker {resource.name}" if resource.name else "--broker-default"
 
 
@@ -56,11 +69,8 @@ def _options_of(resource: Resource) -> str:
 @click.option("--changed", is_flag=True, help="Only what differs from the built-in default.")
 @bootstrap_option
 @json_option
-def list_(
-    topic: str | None, broker: int | None, broker_default: bool, changed: bool, bootstrap: str, as_json: bool
-) -> None:
+def list_(resource: Resource, changed: bool, bootstrap: str, as_json: bool) -> None:
     """Every setting: its value, where that comes from, and the default."""
-    resource = _resource(topic, broker, broker_default)
     entries = with_cluster(bootstrap, lambda cluster: describe_configs(cluster, resource))
     if changed:
         entries = [entry for entry in entries if entry.source != ConfigSource.DEFAULT]
@@ -72,16 +82,8 @@ def list_(
 @_target_options
 @bootstrap_option
 @json_option
-def get(
-    names: tuple[str, ...],
-    topic: str | None,
-    broker: int | None,
-    broker_default: bool,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
+def get(names: tuple[str, ...], resource: Resource, bootstrap: str, as_json: bool) -> None:
     """Print the value of a setting, alone on its line; of several, as NAME=VALUE."""
-    resource = _resource(topic, broker, broker_default)
     entries = with_cluster(bootstrap, lambda cluster: describe_configs(cluster, resource, names))
     found = {entry.name: entry for entry in entries}
     for name in names:
@@ -103,16 +105,8 @@ def get(
 @_target_options
 @bootstrap_option
 @json_option
-def set_(
-    settings: dict[str, str],
-    topic: str | None,
-    broker: int | None,
-    broker_default: bool,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
+def set_(settings: dict[str, str], resource: Resource, bootstrap: str, as_json: bool) -> None:
     """Change settings. They hold at once, without a restart."""
-    resource = _resource(topic, broker, broker_default)
     with_cluster(bootstrap, lambda cluster: alter_configs(cluster, resource, dict(settings)))
     if as_json:
         print_json({"set": settings})
@@ -128,16 +122,8 @@ def set_(
 @_target_options
 @bootstrap_option
 @json_option
-def unset(
-    names: tuple[str, ...],
-    topic: str | None,
-    broker: int | None,
-    broker_default: bool,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
+def unset(names: tuple[str, ...], resource: Resource, bootstrap: str, as_json: bool) -> None:
     """Take settings away, so that what lies beneath counts again."""
-    resource = _resource(topic, broker, broker_default)
     with_cluster(bootstrap, lambda cluster: alter_configs(cluster, resource, dict.fromkeys(names)))
     if as_json:
         print_json({"unset": list(names)})

@@ -1,4 +1,4 @@
-"""Dynamic configuration of topics and brokers, over the wire."""
+"""Dynamic configuration of topics, groups and brokers, over the wire."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ _DELETE: Final = 1
 class ResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class ConfigSource(IntEnum):
@@ -59,8 +60,8 @@ class Resource(NamedTuple):
 
     @property
     def words(self) -> str:
-        if self.type is ResourceType.TOPIC:
-            return f"topic {self.name}"
+        if self.type is not ResourceType.BROKER:
+            return f"{self.type.name.lower()} {self.name}"
         return f"broker {self.name}" if self.name else "the default of all brokers"
 
 

@@ -87,7 +87,7 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
     ErrorCode.CORRUPT_MESSAGE: ("a batch arrived broken at {subject}", ""),
     ErrorCode.INVALID_CONFIG: (
         "a setting of {subject} cannot be taken",
-        "`headrace config list --topic NAME` or `--broker ID` shows every name and its value; with --json"
+        "`headrace config list` with --topic, --group or --broker shows every name and its value; with --json"
         " also what it means",
     ),
     ErrorCode.POLICY_VIOLATION: ("a policy of the cluster forbids this for {subject}", ""),

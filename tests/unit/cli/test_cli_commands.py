@@ -114,6 +114,7 @@ def test_every_command_has_help(command: tuple[str, ...]) -> None:
         ("topic", "create", "t", "--config", "no-equals"),
         ("config", "list"),
         ("config", "list", "--topic", "t", "--broker", "1"),
+        ("config", "list", "--group", "g", "--broker-default"),
         ("produce", "t", "--delimiter", ""),
         ("produce", "t", "-z", "brotli"),
         ("broker", "--config", "/no/such/file"),

@@ -169,7 +169,30 @@ def test_topic_settings(run: Run, topic: str) -> None:
     assert f"hint: `headrace config list --topic {topic}` shows all of them" in unknown
     refused = run("config", "set", "--topic", topic, "retention.ms=soon", code=1)
     assert refused.stderr.startswith("error: ")
-    assert "hint: `headrace config list --topic NAME` or `--broker ID` shows" in refused.stderr
+    assert "hint: `headrace config list` with --topic, --group or --broker shows" in refused.stderr
+
+
+def test_group_settings(run: Run) -> None:
+    interval = "consumer.heartbeat.interval.ms"
+    assert run("config", "get", "--group", "readers", interval).stdout == "5000\n"
+    assert run("config", "set", "--group", "readers", f"{interval}=7000").stdout == (
+        f"set {interval}=7000 of group readers\n"
+    )
+    (changed,) = json.loads(run("config", "list", "--group", "readers", "--changed", "--json").stdout)
+    assert (changed["name"], changed["value"], changed["source"], changed["default"]) == (
+        interval,
+        "7000",
+        "group",
+        "5000",
+    )
+    assert (
+        "the brokers allow 5000 to 15000"
+        in run("config", "set", "--group", "readers", f"{interval}=1", code=1).stderr
+    )
+    run("config", "unset", "--group", "readers", interval)
+    assert run("config", "get", "--group", "readers", interval).stdout == "5000\n"
+    unknown = run("config", "get", "--group", "readers", "nope", code=1).stderr
+    assert "hint: `headrace config list --group readers` shows all of them" in unknown
 
 
 def test_broker_settings(run: Run) -> None:

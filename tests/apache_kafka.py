@@ -26,6 +26,8 @@ TOOL_CLASSES = {
     "topics": "org.apache.kafka.tools.TopicCommand",
     "delegation-tokens": "org.apache.kafka.tools.DelegationTokenCommand",
     "configs": "kafka.admin.ConfigCommand",
+    "features": "org.apache.kafka.tools.FeatureCommand",
+    "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
     "get-offsets": "org.apache.kafka.tools.GetOffsetShell",
     "delete-records": "org.apache.kafka.tools.DeleteRecordsCommand",
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",

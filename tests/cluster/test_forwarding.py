@@ -29,6 +29,8 @@ from headrace.protocol.messages.alter_partition_reassignments_request import (
 from headrace.protocol.messages.alter_partition_reassignments_response import (
     AlterPartitionReassignmentsResponse,
 )
+from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
+from headrace.protocol.messages.consumer_group_heartbeat_response import ConsumerGroupHeartbeatResponse
 from headrace.protocol.messages.create_partitions_request import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
@@ -40,6 +42,8 @@ from headrace.protocol.messages.delete_topics_request import DeleteTopicsRequest
 from headrace.protocol.messages.delete_topics_response import DeleteTopicsResponse
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from headrace.protocol.messages.elect_leaders_response import ElectLeadersResponse
+from headrace.protocol.messages.find_coordinator_request import FindCoordinatorRequest
+from headrace.protocol.messages.find_coordinator_response import FindCoordinatorResponse
 from headrace.protocol.messages.incremental_alter_configs_request import IncrementalAlterConfigsRequest
 from headrace.protocol.messages.incremental_alter_configs_response import IncrementalAlterConfigsResponse
 from headrace.protocol.messages.init_producer_id_request import InitProducerIdRequest
@@ -52,13 +56,16 @@ from headrace.protocol.messages.list_partition_reassignments_response import (
 )
 from headrace.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
 from headrace.protocol.messages.unregister_broker_response import UnregisterBrokerResponse
+from headrace.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
+from headrace.protocol.messages.update_features_response import UpdateFeaturesResponse
 from tests.cluster_process import HeadraceCluster, eventually
 from tests.wire import Wire
 
 TOPIC_EXISTS = 36
 BROKER_ID_NOT_REGISTERED = 102
 ELECTION_NOT_NEEDED = 84
-TOPIC, BROKER = 2, 4
+INVALID_UPDATE_VERSION = 95
+TOPIC, BROKER, GROUP = 2, 4, 32
 SECONDS = 30
 
 
@@ -207,6 +214,63 @@ def test_replicas_move_and_leaders_are_elected(cluster: HeadraceCluster, elsewhe
     assert elected.error_code == 0
     assert elected.replica_election_results[0].partition_result[0].error_code in (0, ELECTION_NOT_NEEDED)
     eventually(lambda: cluster.leader("moving") == 3, 10, "the preferred replica leads")
+
+
+def test_configs_of_groups_hold_at_every_coordinator(cluster: HeadraceCluster, elsewhere: Wire) -> None:
+    """Whichever broker is the group's, and whichever was asked."""
+    groups = [f"configured-{number}" for number in range(6)]
+    change = incremental_alter_configs_request.AlterableConfig(
+        name="consumer.heartbeat.interval.ms", config_operation=0, value="7000"
+    )
+    altered: IncrementalAlterConfigsResponse = elsewhere.ask(
+        IncrementalAlterConfigsRequest(
+            resources=[
+                incremental_alter_configs_request.AlterConfigsResource(
+                    resource_type=GROUP, resource_name=group, configs=[change]
+                )
+                for group in groups
+            ]
+        ),
+        1,
+        IncrementalAlterConfigsResponse,
+    )
+    assert [each.error_code for each in altered.responses] == [0] * len(groups)
+
+    def interval(group: str) -> int | None:
+        """As its coordinator tells it."""
+        asked = FindCoordinatorRequest(coordinator_keys=[group], key_type=0)
+        found: FindCoordinatorResponse = elsewhere.ask(asked, 4, FindCoordinatorResponse)
+        if found.coordinators[0].error_code:
+            return None
+        joining = ConsumerGroupHeartbeatRequest(
+            group_id=group,
+            member_id="m",
+            rebalance_timeout_ms=30_000,
+            subscribed_topic_names=["nothing"],
+            topic_partitions=[],
+        )
+        with Wire(found.coordinators[0].port, timeout=SECONDS) as wire:
+            beat: ConsumerGroupHeartbeatResponse = wire.ask(joining, 1, ConsumerGroupHeartbeatResponse)
+        return None if beat.error_code else beat.heartbeat_interval_ms
+
+    eventually(
+        lambda: all(interval(group) == 7_000 for group in groups), SECONDS, "each has its own interval"
+    )
+    assert interval("another") == 5_000
+
+
+def test_features_are_updated_by_the_controller(elsewhere: Wire) -> None:
+    def update(level: int) -> UpdateFeaturesResponse:
+        asked = FeatureUpdateKey(feature="transaction.version", max_version_level=level)
+        answer: UpdateFeaturesResponse = elsewhere.ask(
+            UpdateFeaturesRequest(feature_updates=[asked]), 2, UpdateFeaturesResponse
+        )
+        return answer
+
+    assert update(2).error_code == 0
+    refused = update(9)
+    assert refused.error_code == INVALID_UPDATE_VERSION
+    assert "supports 0 to 2" in str(refused.error_message)
 
 
 def test_what_the_controller_refuses_is_told(elsewhere: Wire) -> None:

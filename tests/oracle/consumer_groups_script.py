@@ -37,7 +37,7 @@ CLASSIC = (("range", subscription(TOPIC)),)
 
 
 def run(talk: Conversation) -> None:
-    _wait_for_coordinator(talk)
+    wait_for_coordinator(talk)
     topic_id = talk.topic(TOPIC, 4)
     _refused(talk)
     _life_of_a_member(talk)
@@ -100,7 +100,7 @@ def describe(talk: Conversation, step: str, *groups: str, version: int = 1, oper
     keep(talk, f"describe {', '.join(groups)}, {step}", answer, version)
 
 
-def _wait_for_coordinator(talk: Conversation) -> None:
+def wait_for_coordinator(talk: Conversation) -> None:
     def known() -> bool:
         found = talk.quietly(FindCoordinatorRequest(coordinator_keys=["g"], key_type=0), 4)
         if found.coordinators[0].error_code != ErrorCode.NONE:

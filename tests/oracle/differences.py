@@ -38,9 +38,8 @@ _FEATURES_TO_COME = (
     Difference(
         "ApiVersions",
         "fewer APIs",
-        "Share groups, groups of Kafka Streams, telemetry, and moves between the "
-        "directories of a broker are not there yet. An API is advertised when it works. What belongs to a "
-        "KRaft quorum is never advertised.",
+        "Share groups, groups of Kafka Streams and telemetry are not there yet. An API is advertised when it "
+        "works. What belongs to a KRaft quorum is never advertised.",
         r"versions v\d",
         r"api_keys\[\d+\]\..*",
         headrace=ABSENT,
@@ -51,15 +50,6 @@ _FEATURES_TO_COME = (
         "It follows from the entry before.",
         r"versions v\d",
         r"api_keys\.#",
-    ),
-    Difference(
-        "ApiVersions",
-        "older highest versions",
-        "ListOffsets 10 and 11 come "
-        "with tiered storage, Metadata 13 with rebootstrapping, DescribeLogDirs 5 with cordoned "
-        "directories.",
-        r"versions v\d",
-        r"api_keys\[(1|2|3|35)\]\.max_version",
     ),
     Difference(
         "ApiVersions",
@@ -258,6 +248,30 @@ _CONFIGURATION = (
         "somebody sets it.",
         r".* v\d+",
         r".*configs\[min\.insync\.replicas\]\..*|results\[4/\]\.configs\.#",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "fewer configs of groups",
+        "Those of share groups and of groups of Kafka Streams come with these groups.",
+        r"describe .*group.* v\d",
+        r"results\[32/[^]]*\]\.configs(\.#|\[(share|streams)\..*)",
+    ),
+    Difference(
+        "ListConfigResources",
+        "no loggers of brokers",
+        "Kafka lists each broker once more, for the levels of its loggers. Headrace has no such configs.",
+        r"resources of \[8?\] v1",
+        r"config_resources(\.#|\[8/\d+\]\..*)",
+    ),
+    Difference(
+        "UpdateFeatures",
+        "transaction.version cannot be lowered",
+        "Producers that have begun with 2 trust that their epoch is raised at each end of a transaction, and "
+        "number their batches anew. Without it new batches would look like old ones, and be dropped.",
+        r"features: lower, only to see v\d",
+        r"error_code",
+        kafka="0",
+        headrace="95",
     ),
     Difference(
         "DescribeConfigs",

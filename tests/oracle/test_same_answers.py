@@ -15,6 +15,7 @@ import pytest
 from tests.apache_kafka import ApacheKafka
 from tests.broker_process import BrokerProcess, HeadraceProcess
 from tests.oracle import (
+    administration_script,
     classic_groups_script,
     configs_script,
     consumer_groups_script,
@@ -29,7 +30,7 @@ from tests.oracle import (
 from tests.oracle.conftest import COMPARED
 from tests.oracle.conversation import Conversation
 from tests.oracle.differences import ABSENT, DIFFERENCES
-from tests.oracle.document import PAGE, with_differences
+from tests.oracle.document import PAGE, with_tables
 from tests.oracle.plain import Flat
 
 SCRIPTS: dict[str, Callable[[Conversation], None]] = {
@@ -43,6 +44,7 @@ SCRIPTS: dict[str, Callable[[Conversation], None]] = {
     "consumer groups": consumer_groups_script.run,
     "transactional records": transactional_records_script.run,
     "transactions": transactions_script.run,
+    "administration": administration_script.run,
 }
 #: As few differences as possible between the two configurations.
 PROPERTIES = {
@@ -150,6 +152,6 @@ def test_every_listed_difference_still_occurs(found: dict[str, list[Found]]) -> 
     assert not stale
 
 
-def test_the_documentation_shows_the_list() -> None:
+def test_the_documentation_shows_the_tables() -> None:
     page = PAGE.read_text()
-    assert page == with_differences(page), "run python -m tests.oracle.document"
+    assert page == with_tables(page), "run python -m tests.oracle.document"

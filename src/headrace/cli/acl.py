@@ -13,7 +13,7 @@ from headrace.cli.acl_options import (
     resource_options,
     rules_given,
 )
-from headrace.cli.acl_plan import Plan, carry_out, print_plan
+from headrace.cli.acl_plan import Plan, change, plan_option
 from headrace.cli.acl_words import COLUMNS, document_of, row_of
 from headrace.cli.lazy_group import LazyGroup
 from headrace.cli.options import bootstrap_option, output_option, with_cluster
@@ -33,7 +33,6 @@ _ELSEWHERE = {
 _principal_option = click.option(
     "--principal", multiple=True, metavar="USER", help="alice is User:alice; may be repeated."
 )
-_plan_option = click.option("--plan", is_flag=True, help="Only show what would change.")
 
 
 @click.group(cls=LazyGroup, lazy=_ELSEWHERE)
@@ -49,12 +48,7 @@ def acl() -> None:
 @output_option
 def list_(
     principal: tuple[str, ...],
-    topic: tuple[str, ...],
-    group: tuple[str, ...],
-    transactional_id: tuple[str, ...],
-    delegation_token: tuple[str, ...],
-    user_principal: tuple[str, ...],
-    cluster: bool,
+    resources: Resources,
     pattern: str,
     bootstrap: str,
     as_json: bool,
@@ -64,7 +58,6 @@ def list_(
     --topic orders --resource-pattern-type match lists every rule about that topic, also those for prefixes
     of its name and for all topics.
     """
-    resources = Resources(topic, group, transactional_id, delegation_token, user_principal, cluster)
     wanted = filters_given(resources, principal, pattern)
     found = with_cluster(bootstrap, lambda client: _matching(client, wanted))
     if as_json:
@@ -78,38 +71,24 @@ def list_(
 @entry_options
 @resource_options
 @pattern_option("literal", ["literal", "prefixed"])
-@_plan_option
+@plan_option
 @bootstrap_option
 @output_option
 def add(
-    allow_principal: tuple[str, ...],
-    deny_principal: tuple[str, ...],
-    allow_host: tuple[str, ...],
-    deny_host: tuple[str, ...],
-    operation: tuple[str, ...],
-    topic: tuple[str, ...],
-    group: tuple[str, ...],
-    transactional_id: tuple[str, ...],
-    delegation_token: tuple[str, ...],
-    user_principal: tuple[str, ...],
-    cluster: bool,
+    entries: Entries,
+    resources: Resources,
     pattern: str,
     plan: bool,
     bootstrap: str,
     as_json: bool,
 ) -> None:
     """Add rules one by one, with the options of kafka-acls. (Whole sets: `headrace acl grant`.)"""
-    resources = Resources(topic, group, transactional_id, delegation_token, user_principal, cluster)
-    entries = Entries(allow_principal, deny_principal, allow_host, deny_host, operation)
     rules = rules_given(resources, entries, pattern)
 
-    async def change(client: Cluster) -> Plan:
-        planned = Plan.to_have(rules, await acls.describe_acls(client))
-        if not plan:
-            await carry_out(client, planned)
-        return planned
+    async def decide(client: Cluster) -> Plan:
+        return Plan.to_have(rules, await acls.describe_acls(client))
 
-    print_plan(with_cluster(bootstrap, change), is_done=not plan, as_json=as_json)
+    change(bootstrap, decide, only_plan=plan, as_json=as_json)
 
 
 @acl.command()
@@ -117,22 +96,13 @@ def add(
 @entry_options
 @resource_options
 @pattern_option("literal", ["any", "match", "literal", "prefixed"])
-@_plan_option
+@plan_option
 @bootstrap_option
 @output_option
 def remove(
     principal: tuple[str, ...],
-    allow_principal: tuple[str, ...],
-    deny_principal: tuple[str, ...],
-    allow_host: tuple[str, ...],
-    deny_host: tuple[str, ...],
-    operation: tuple[str, ...],
-    topic: tuple[str, ...],
-    group: tuple[str, ...],
-    transactional_id: tuple[str, ...],
-    delegation_token: tuple[str, ...],
-    user_principal: tuple[str, ...],
-    cluster: bool,
+    entries: Entries,
+    resources: Resources,
     pattern: str,
     plan: bool,
     bootstrap: str,
@@ -143,17 +113,12 @@ def remove(
     Without --allow-principal and --deny-principal every rule of the resources goes; with --principal every
     rule of the user, of those resources if some are named.
     """
-    resources = Resources(topic, group, transactional_id, delegation_token, user_principal, cluster)
-    entries = Entries(allow_principal, deny_principal, allow_host, deny_host, operation)
     unwanted = _removal(resources, entries, principal, pattern)
 
-    async def change(client: Cluster) -> Plan:
-        planned = Plan((), await _matching(client, unwanted), ())
-        if not plan:
-            await carry_out(client, planned)
-        return planned
+    async def decide(client: Cluster) -> Plan:
+        return Plan((), await _matching(client, unwanted), ())
 
-    print_plan(with_cluster(bootstrap, change), is_done=not plan, as_json=as_json)
+    change(bootstrap, decide, only_plan=plan, as_json=as_json)
 
 
 def _removal(

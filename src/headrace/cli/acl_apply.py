@@ -9,9 +9,9 @@ from typing import cast
 
 import click
 
-from headrace.cli.acl_plan import Plan, carry_out, print_plan
+from headrace.cli.acl_plan import Plan, change, plan_option
 from headrace.cli.acl_words import principal_of, rule_of
-from headrace.cli.options import bootstrap_option, output_option, with_cluster
+from headrace.cli.options import bootstrap_option, output_option
 from headrace.client import acls
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
@@ -26,7 +26,7 @@ _KINDS = ("produce", "consume", "admin")
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
 @click.option("--prune", is_flag=True, help="Remove every rule that is not in the file.")
-@click.option("--plan", is_flag=True, help="Only show what would change.")
+@plan_option
 @bootstrap_option
 @output_option
 def apply(file: str, prune: bool, plan: bool, bootstrap: str, as_json: bool) -> None:
@@ -45,16 +45,14 @@ def apply(file: str, prune: bool, plan: bool, bootstrap: str, as_json: bool) -> 
     with click.open_file(file, "rb") as source:
         wanted = rules_of(source.read(), file)
 
-    async def change(cluster: Cluster) -> Plan:
+    async def decide(cluster: Cluster) -> Plan:
         present = await acls.describe_acls(cluster)
         planned = Plan.to_have(wanted, present)
         if prune:
             planned = planned._replace(remove=[rule for rule in present if rule not in wanted])
-        if not plan:
-            await carry_out(cluster, planned)
         return planned
 
-    print_plan(with_cluster(bootstrap, change), is_done=not plan, as_json=as_json)
+    change(bootstrap, decide, only_plan=plan, as_json=as_json)
 
 
 def rules_of(content: bytes, file: str) -> set[AclRule]:

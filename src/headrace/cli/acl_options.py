@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from headrace.cli.acl_words import ResourceName, code_of, operation_of, principal_of
+from headrace.cli.options import bundled
 from headrace.core.errors import InvalidRequest
 from headrace.security.acl import (
     CLUSTER_NAME,
@@ -55,28 +56,41 @@ class Entries(NamedTuple):
     operation: tuple[str, ...]
 
 
-def resource_options(command: F) -> F:
-    for name, text in (
-        ("--user-principal", "A principal, for delegation tokens; may be repeated."),
-        ("--delegation-token", "May be repeated."),
-        ("--transactional-id", "May be repeated."),
-        ("--group", "A consumer group; may be repeated."),
-        ("--topic", "A topic, '*' for all; may be repeated."),
-    ):
-        command = click.option(name, multiple=True, metavar="NAME", help=text)(command)
-    return click.option("--cluster", is_flag=True, help="The cluster itself.")(command)
-
-
-def entry_options(command: F) -> F:
-    for name, metavar, text in (
-        ("--operation", "NAME", "read, write, describe, ...; all if not given. May be repeated."),
-        ("--deny-host", "ADDRESS", "Of those that are denied; any if not given."),
-        ("--allow-host", "ADDRESS", "Of those that are allowed; any if not given."),
-        ("--deny-principal", "USER", "May be repeated."),
-        ("--allow-principal", "USER", "alice is User:alice; may be repeated."),
-    ):
-        command = click.option(name, multiple=True, metavar=metavar, help=text)(command)
-    return command
+resource_options = bundled(
+    "resources",
+    Resources,
+    Resources._fields,
+    (
+        click.option("--cluster", is_flag=True, help="The cluster itself."),
+        *(
+            click.option(name, multiple=True, metavar="NAME", help=text)
+            for name, text in (
+                ("--topic", "A topic, '*' for all; may be repeated."),
+                ("--group", "A consumer group; may be repeated."),
+                ("--transactional-id", "May be repeated."),
+                ("--delegation-token", "May be repeated."),
+                ("--user-principal", "A principal, for delegation tokens; may be repeated."),
+            )
+        ),
+    ),
+)
+"""Gives the command `resources`."""
+entry_options = bundled(
+    "entries",
+    Entries,
+    Entries._fields,
+    (
+        click.option(name, multiple=True, metavar=metavar, help=text)
+        for name, metavar, text in (
+            ("--allow-principal", "USER", "alice is User:alice; may be repeated."),
+            ("--deny-principal", "USER", "May be repeated."),
+            ("--allow-host", "ADDRESS", "Of those that are allowed; any if not given."),
+            ("--deny-host", "ADDRESS", "Of those that are denied; any if not given."),
+            ("--operation", "NAME", "read, write, describe, ...; all if not given. May be repeated."),
+        )
+    ),
+)
+"""Gives the command `entries`."""
 
 
 def pattern_option(default: str, names: list[str]) -> Callable[[F], F]:

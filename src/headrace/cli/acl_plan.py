@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import NamedTuple
 
 import click
 
 from headrace.cli.acl_words import document_of
+from headrace.cli.options import with_cluster
 from headrace.cli.render import print_json
 from headrace.client import acls
 from headrace.client.cluster import Cluster
 from headrace.security.acl import AclRule
+
+plan_option = click.option("--plan", is_flag=True, help="Only show what would change.")
 
 
 class Plan(NamedTuple):
@@ -38,7 +41,21 @@ class Plan(NamedTuple):
         return not self.add and not self.remove
 
 
-async def carry_out(cluster: Cluster, plan: Plan) -> None:
+def change(
+    bootstrap: str, decide: Callable[[Cluster], Awaitable[Plan]], *, only_plan: bool, as_json: bool
+) -> None:
+    """What a command that changes rules does: `decide` what is to change, carry it out, and tell it."""
+
+    async def decide_and_do(cluster: Cluster) -> Plan:
+        plan = await decide(cluster)
+        if not only_plan:
+            await _carry_out(cluster, plan)
+        return plan
+
+    _print(with_cluster(bootstrap, decide_and_do), is_done=not only_plan, as_json=as_json)
+
+
+async def _carry_out(cluster: Cluster, plan: Plan) -> None:
     """What is new comes first: a client that keeps a right under another rule never lacks it."""
     if plan.add:
         await acls.create_acls(cluster, plan.add)
@@ -46,7 +63,7 @@ async def carry_out(cluster: Cluster, plan: Plan) -> None:
         await acls.delete_acls(cluster, plan.remove)
 
 
-def print_plan(plan: Plan, *, is_done: bool, as_json: bool) -> None:
+def _print(plan: Plan, *, is_done: bool, as_json: bool) -> None:
     if as_json:
         print_json(
             {

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -115,6 +116,28 @@ def output_option(command: F) -> F:
     )
     flag = click.option("--json", "as_json", is_flag=True, callback=is_json, help="The same as -o json.")
     return output(flag(command))
+
+
+def bundled(
+    name: str, make: Callable[..., object], fields: Iterable[str], options: Iterable[Callable[[F], F]]
+) -> Callable[[F], F]:
+    """Options that several commands have, as one argument `name`: what `make` makes of their values, which it
+    gets by the names in `fields`. The options are in the order in which `--help` shows them."""
+    taken, decorators = tuple(fields), list(options)
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def call(**values: Any) -> Any:
+            values[name] = make(**{field: values.pop(field) for field in taken})
+            return command(**values)
+
+        result: Any = call
+        for option in reversed(decorators):
+            result = option(result)
+        decorated: F = result
+        return decorated
+
+    return decorate
 
 
 def watch_options(command: F) -> F:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Final
 
 import click
 
-from headrace.cli.options import bootstrap_option, output_option, pairs, with_cluster
+from headrace.cli.options import bootstrap_option, bundled, output_option, pairs, with_cluster
 from headrace.cli.render import print_json, print_table
 from headrace.cli.values import byte_rate
 from headrace.client import quotas
@@ -15,131 +14,8 @@ from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.quotas import CLIENT_ID, IP, USER, Entity, Quota
 
-F = TypeVar("F", bound=Callable[..., Any])
 _BYTES: Final = ("producer_byte_rate", "consumer_byte_rate")
 _OTHERS: Final = ("request_percentage", "controller_mutation_rate", "connection_creation_rate")
-
-
-def _entity_options(command: F) -> F:
-    for option in (
-        click.option("--ip-default", is_flag=True, help="Every address without a quota of its own."),
-        click.option("--ip", metavar="ADDRESS", help="One address."),
-        click.option("--client-id-default", is_flag=True, help="Every client id without one of its own."),
-        click.option("--client-id", metavar="ID", help="One client id."),
-        click.option("--user-default", is_flag=True, help="Every user without one of its own."),
-        click.option("--user", metavar="NAME", help="One user: alice, not User:alice."),
-    ):
-        command = option(command)
-    return command
-
-
-@click.group()
-def quota() -> None:
-    """Show and change quotas of users, client ids and addresses.
-
-    A quota holds for a user, for a client id, for both together, or for an address.
-    """
-
-
-@quota.command("list")
-@_entity_options
-@bootstrap_option
-@output_option
-def list_(
-    user: str | None,
-    user_default: bool,
-    client_id: str | None,
-    client_id_default: bool,
-    ip: str | None,
-    ip_default: bool,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
-    """List the quotas that are set, of all or of those that are named."""
-    parts = _entity(user, user_default, client_id, client_id_default, ip, ip_default)
-    found = with_cluster(bootstrap, lambda cluster: quotas.describe_quotas(cluster, parts))
-    if as_json:
-        print_json([_document(each) for each in found])
-        return
-    print_table(
-        ("ENTITY", "QUOTA", "VALUE"),
-        [(each.words, key, _number(value)) for each in found for key, value in sorted(each.values.items())],
-        empty="no quotas are set: `headrace quota set --user NAME producer_byte_rate=10MB` sets one",
-    )
-
-
-@quota.command("set")
-@click.argument("settings", metavar="QUOTA=VALUE...", nargs=-1, required=True, callback=pairs)
-@_entity_options
-@bootstrap_option
-@output_option
-def set_(
-    settings: dict[str, str],
-    user: str | None,
-    user_default: bool,
-    client_id: str | None,
-    client_id_default: bool,
-    ip: str | None,
-    ip_default: bool,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
-    """Set quotas. They hold at each broker by itself.
-
-    \b
-    producer_byte_rate, consumer_byte_rate    bytes a second: 500000, 10MB
-    request_percentage                        of the time of one core
-    controller_mutation_rate                  partitions created or deleted a second
-    connection_creation_rate                  connections a second; only with --ip
-    """
-    entity = _one(user, user_default, client_id, client_id_default, ip, ip_default)
-    values: dict[str, float | None] = {name: _value(name, text) for name, text in settings.items()}
-    with_cluster(bootstrap, lambda cluster: quotas.alter_quotas(cluster, entity, values))
-    if as_json:
-        print_json({"entity": dict(entity), "set": values})
-        return
-    for name, value in values.items():
-        click.echo(f"set {name}={_number(value or 0.0)} of {quotas.words_of(entity)}")
-
-
-@quota.command()
-@click.argument("names", metavar="[QUOTA]...", nargs=-1)
-@_entity_options
-@bootstrap_option
-@output_option
-def remove(
-    names: tuple[str, ...],
-    user: str | None,
-    user_default: bool,
-    client_id: str | None,
-    client_id_default: bool,
-    ip: str | None,
-    ip_default: bool,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
-    """Remove quotas of one entity: those that are named, or all."""
-    entity = _one(user, user_default, client_id, client_id_default, ip, ip_default)
-
-    async def change(cluster: Cluster) -> list[str]:
-        found = await quotas.describe_quotas(cluster, entity, strict=True)
-        present = sorted(found[0].values) if found else []
-        missing = [name for name in names if name not in present]
-        if missing or not present:
-            raise ClientFailure(
-                f"{quotas.words_of(entity)} has no quota {missing[0] if missing else ''}".rstrip(),
-                "`headrace quota list` shows what is set",
-            )
-        chosen = list(names or present)
-        await quotas.alter_quotas(cluster, entity, dict.fromkeys(chosen))
-        return chosen
-
-    gone = with_cluster(bootstrap, change)
-    if as_json:
-        print_json({"entity": dict(entity), "removed": gone})
-        return
-    for name in gone:
-        click.echo(f"removed {name} of {quotas.words_of(entity)}")
 
 
 def _entity(
@@ -165,11 +41,117 @@ def _entity(
     return tuple(parts)
 
 
-def _one(*choices: Any) -> Entity:
-    entity = _entity(*choices)
+_entity_options = bundled(
+    "entity",
+    _entity,
+    ("user", "user_default", "client_id", "client_id_default", "ip", "ip_default"),
+    (
+        click.option("--user", metavar="NAME", help="One user: alice, not User:alice."),
+        click.option("--user-default", is_flag=True, help="Every user without one of its own."),
+        click.option("--client-id", metavar="ID", help="One client id."),
+        click.option("--client-id-default", is_flag=True, help="Every client id without one of its own."),
+        click.option("--ip", metavar="ADDRESS", help="One address."),
+        click.option("--ip-default", is_flag=True, help="Every address without a quota of its own."),
+    ),
+)
+
+
+@click.group()
+def quota() -> None:
+    """Show and change quotas of users, client ids and addresses.
+
+    A quota holds for a user, for a client id, for both together, or for an address.
+    """
+
+
+@quota.command("list")
+@_entity_options
+@bootstrap_option
+@output_option
+def list_(
+    entity: Entity,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """List the quotas that are set, of all or of those that are named."""
+    found = with_cluster(bootstrap, lambda cluster: quotas.describe_quotas(cluster, entity))
+    if as_json:
+        print_json([_document(each) for each in found])
+        return
+    print_table(
+        ("ENTITY", "QUOTA", "VALUE"),
+        [(each.words, key, _number(value)) for each in found for key, value in sorted(each.values.items())],
+        empty="no quotas are set: `headrace quota set --user NAME producer_byte_rate=10MB` sets one",
+    )
+
+
+@quota.command("set")
+@click.argument("settings", metavar="QUOTA=VALUE...", nargs=-1, required=True, callback=pairs)
+@_entity_options
+@bootstrap_option
+@output_option
+def set_(
+    settings: dict[str, str],
+    entity: Entity,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Set quotas. They hold at each broker by itself.
+
+    \b
+    producer_byte_rate, consumer_byte_rate    bytes a second: 500000, 10MB
+    request_percentage                        of the time of one core
+    controller_mutation_rate                  partitions created or deleted a second
+    connection_creation_rate                  connections a second; only with --ip
+    """
+    _require_one(entity)
+    values: dict[str, float | None] = {name: _value(name, text) for name, text in settings.items()}
+    with_cluster(bootstrap, lambda cluster: quotas.alter_quotas(cluster, entity, values))
+    if as_json:
+        print_json({"entity": dict(entity), "set": values})
+        return
+    for name, value in values.items():
+        click.echo(f"set {name}={_number(value or 0.0)} of {quotas.words_of(entity)}")
+
+
+@quota.command()
+@click.argument("names", metavar="[QUOTA]...", nargs=-1)
+@_entity_options
+@bootstrap_option
+@output_option
+def remove(
+    names: tuple[str, ...],
+    entity: Entity,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Remove quotas of one entity: those that are named, or all."""
+    _require_one(entity)
+
+    async def change(cluster: Cluster) -> list[str]:
+        found = await quotas.describe_quotas(cluster, entity, strict=True)
+        present = sorted(found[0].values) if found else []
+        missing = [name for name in names if name not in present]
+        if missing or not present:
+            raise ClientFailure(
+                f"{quotas.words_of(entity)} has no quota {missing[0] if missing else ''}".rstrip(),
+                "`headrace quota list` shows what is set",
+            )
+        chosen = list(names or present)
+        await quotas.alter_quotas(cluster, entity, dict.fromkeys(chosen))
+        return chosen
+
+    gone = with_cluster(bootstrap, change)
+    if as_json:
+        print_json({"entity": dict(entity), "removed": gone})
+        return
+    for name in gone:
+        click.echo(f"removed {name} of {quotas.words_of(entity)}")
+
+
+def _require_one(entity: Entity) -> None:
     if not entity:
         raise click.UsageError("say whose quota: --user, --client-id, both, or --ip; or one of the defaults")
-    return entity
 
 
 def _value(name: str, text: str) -> float:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
-from headrace.cli.options import bootstrap_of, bootstrap_option, output_option, security, with_cluster
+from headrace.cli.options import (
+    bootstrap_of,
+    bootstrap_option,
+    bundled,
+    output_option,
+    security,
+    with_cluster,
+)
 from headrace.cli.render import print_json, print_table
 from headrace.client import acls, users
 from headrace.client.client_files import Access, ClientFiles, trusted_authority
@@ -25,26 +33,49 @@ from headrace.security.scram_credential import (
 _LONGEST_PASSWORD = 4096
 _NAMES = [each.value for each in ScramMechanism]
 _mechanism_option = click.option("--mechanism", type=click.Choice(_NAMES, case_sensitive=False))
-_iterations_option = click.option(
-    "--iterations",
-    type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS),
-    default=DEFAULT_ITERATIONS,
-    show_default=True,
-)
-_stdin_option = click.option(
-    "--password-stdin", is_flag=True, help="Take the password from standard input instead of making one."
-)
-_client_options = (
-    click.option(
-        "--client-config",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Write client properties here, and beside it those for librdkafka and Spark.",
-    ),
-    click.option(
-        "--client-bootstrap",
-        metavar="HOST:PORT",
-        help="For those files, where the users' listener is not the one of this command.",
+
+
+class _Chosen(NamedTuple):
+    """How a password is set, and which files tell of it."""
+
+    mechanism: str | None
+    iterations: int
+    password_stdin: bool
+    client_config: Path | None
+    client_bootstrap: str | None
+
+    def password(self) -> Secret:
+        return _given_password() if self.password_stdin else users.new_password()
+
+
+_password_options = bundled(
+    "chosen",
+    _Chosen,
+    _Chosen._fields,
+    (
+        _mechanism_option,
+        click.option(
+            "--iterations",
+            type=click.IntRange(MIN_ITERATIONS, MAX_ITERATIONS),
+            default=DEFAULT_ITERATIONS,
+            show_default=True,
+        ),
+        click.option(
+            "--password-stdin",
+            is_flag=True,
+            help="Take the password from standard input instead of making one.",
+        ),
+        click.option(
+            "--client-config",
+            type=click.Path(dir_okay=False, path_type=Path),
+            metavar="FILE",
+            help="Write client properties here, and beside it those for librdkafka and Spark.",
+        ),
+        click.option(
+            "--client-bootstrap",
+            metavar="HOST:PORT",
+            help="For those files, where the users' listener is not the one of this command.",
+        ),
     ),
 )
 
@@ -56,42 +87,29 @@ def user() -> None:
 
 @user.command()
 @click.argument("name")
-@_mechanism_option
-@_iterations_option
-@_stdin_option
-@_client_options[0]
-@_client_options[1]
+@_password_options
 @bootstrap_option
 @output_option
-def create(
-    name: str,
-    mechanism: str | None,
-    iterations: int,
-    password_stdin: bool,
-    client_config: Path | None,
-    client_bootstrap: str | None,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
+def create(name: str, chosen: _Chosen, bootstrap: str, as_json: bool) -> None:
     """Create the user NAME, with a new password that is printed this once.
 
     The user may do nothing yet: `headrace acl grant NAME produce TOPIC` is the next step.
     """
-    chosen = ScramMechanism(mechanism or ScramMechanism.SHA_512.value)
-    password = _given_password() if password_stdin else users.new_password()
-    access = _access(name, chosen, password, bootstrap, client_bootstrap) if client_config else None
+    mechanism = ScramMechanism(chosen.mechanism or ScramMechanism.SHA_512.value)
+    password = chosen.password()
+    access = _access(name, mechanism, password, bootstrap, chosen)
 
     async def operation(cluster: Cluster) -> None:
         if await users.find_user(cluster, name) is not None:
             raise ClientFailure(
                 f"user {name} exists already", f"`headrace user passwd {name}` changes the password"
             )
-        await users.set_password(cluster, name, chosen, password, iterations=iterations)
+        await users.set_password(cluster, name, mechanism, password, iterations=chosen.iterations)
 
     _warn_of_plaintext()
     with_cluster(bootstrap, operation)
-    files = _written(client_config, access)
-    _print_password("created", name, [chosen], None if password_stdin else password, files, as_json)
+    files = _written(chosen.client_config, access)
+    _print_password("created", name, [mechanism], None if chosen.password_stdin else password, files, as_json)
 
 
 @user.command("list")
@@ -123,45 +141,32 @@ def list_(bootstrap: str, as_json: bool) -> None:
 
 @user.command()
 @click.argument("name")
-@_mechanism_option
-@_iterations_option
-@_stdin_option
-@_client_options[0]
-@_client_options[1]
+@_password_options
 @bootstrap_option
 @output_option
-def passwd(
-    name: str,
-    mechanism: str | None,
-    iterations: int,
-    password_stdin: bool,
-    client_config: Path | None,
-    client_bootstrap: str | None,
-    bootstrap: str,
-    as_json: bool,
-) -> None:
+def passwd(name: str, chosen: _Chosen, bootstrap: str, as_json: bool) -> None:
     """Change the password of NAME, for each mechanism that the user has, or for --mechanism alone.
 
     Connections that are open stay open. New ones need the new password at once.
     """
-    password = _given_password() if password_stdin else users.new_password()
+    password = chosen.password()
 
     async def operation(cluster: Cluster) -> list[ScramMechanism]:
         known = await users.find_user(cluster, name)
         if known is None:
             raise _unknown(name)
-        chosen = [ScramMechanism(mechanism)] if mechanism else list(known.iterations)
-        for each in chosen:
-            await users.set_password(cluster, name, each, password, iterations=iterations)
-        return chosen
+        mechanisms = [ScramMechanism(chosen.mechanism)] if chosen.mechanism else list(known.iterations)
+        for each in mechanisms:
+            await users.set_password(cluster, name, each, password, iterations=chosen.iterations)
+        return mechanisms
 
-    if client_config is not None:  # what is wrong with the files is said before anything changes
-        _access(name, ScramMechanism.SHA_512, password, bootstrap, client_bootstrap)
+    # What is wrong with the files is said before anything changes.
+    _access(name, ScramMechanism.SHA_512, password, bootstrap, chosen)
     _warn_of_plaintext()
     changed = with_cluster(bootstrap, operation)
-    access = _access(name, changed[-1], password, bootstrap, client_bootstrap) if client_config else None
-    files = _written(client_config, access)
-    _print_password("changed", name, changed, None if password_stdin else password, files, as_json)
+    access = _access(name, changed[-1], password, bootstrap, chosen)
+    files = _written(chosen.client_config, access)
+    _print_password("changed", name, changed, None if chosen.password_stdin else password, files, as_json)
 
 
 @user.command()
@@ -225,16 +230,19 @@ def _given_password() -> Secret:
 
 
 def _access(
-    name: str, mechanism: ScramMechanism, password: Secret, bootstrap: str, client_bootstrap: str | None
-) -> Access:
+    name: str, mechanism: ScramMechanism, password: Secret, bootstrap: str, chosen: _Chosen
+) -> Access | None:
+    """What the client files say; None if nobody wants them."""
+    if chosen.client_config is None:
+        return None
     own = security()
-    if own.credentials is None and client_bootstrap is None:
+    if own.credentials is None and chosen.client_bootstrap is None:
         raise ClientFailure(
             "this command does not come through a listener for users, so the files lack an address",
             "name the SASL listener with --client-bootstrap HOST:PORT",
         )
     protocol = "SASL_SSL" if own.protocol.endswith("SSL") else "SASL_PLAINTEXT"
-    address = client_bootstrap or bootstrap_of(bootstrap)
+    address = chosen.client_bootstrap or bootstrap_of(bootstrap)
     return Access(address, protocol, mechanism.value, name, password, trusted_authority(own))
 
 

@@ -21,6 +21,7 @@ def check_protection(config: BrokerConfig) -> None:
             "super.users is set and authorizer.class.name is not, so that everybody may do everything; set"
             " the second, or remove the first"
         )
+    _check_accepted(config)
     security = config.security_of(config.inter_broker_listener.name)
     if security.has_sasl and config.zookeeper is not None:
         _check_between_brokers(security, config.sasl_mechanism_inter_broker_protocol)
@@ -41,6 +42,22 @@ def _check_between_brokers(security: ListenerSecurity, mechanism: str | None) ->
         )
 
 
+def _check_accepted(config: BrokerConfig) -> None:
+    known = [listener.name for listener in config.bound_listeners]
+    for name in config.headrace_inter_broker_accepted_listeners:
+        if name.upper() not in known:
+            raise ConfigError(
+                f"headrace.inter.broker.accepted.listeners: there is no listener {name}; listeners has"
+                f" {', '.join(known)}"
+            )
+
+
+def broker_listeners(config: BrokerConfig) -> frozenset[str]:
+    """Where other brokers are served as brokers."""
+    accepted = (name.upper() for name in config.headrace_inter_broker_accepted_listeners)
+    return frozenset((config.inter_broker_listener.name, *accepted))
+
+
 def exposure(config: BrokerConfig) -> list[str]:
     """What is reachable from outside and lacks a part of the protection, and what protects nothing."""
     warnings = [
@@ -55,6 +72,12 @@ def exposure(config: BrokerConfig) -> list[str]:
         warnings.append("sasl.enabled.mechanisms is set, and no listener speaks SASL: see listeners")
     if config.delegation_token_secret_key:
         warnings.extend(_token_warnings(config))
+    further = sorted(broker_listeners(config) - {config.inter_broker_listener.name})
+    if further:
+        warnings.append(
+            f"brokers are accepted on {', '.join(further)} too: when every broker uses the new listener,"
+            " remove headrace.inter.broker.accepted.listeners"
+        )
     return warnings
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from headrace.security.acl import (
+    CLUSTER_NAME,
     EVERYONE,
     WILDCARD,
     AclRule,
@@ -22,19 +23,20 @@ _SEPARATORS: Final = ".-_"
 _MERGED_TYPES: Final = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
 
 
-class Use(NamedTuple):
-    """Something that a client did and was allowed."""
+class Access(NamedTuple):
+    """What a client asked for: a right that it used, or was denied."""
 
     principal: str
     operation: Operation
     resource_type: ResourceType
     name: str
+    """`*` where any one resource of the type would have done."""
 
 
 _Grant = tuple[str, ResourceType, frozenset[Operation]]
 
 
-def suggest(uses: Iterable[Use], *, merge_from: int | None = None) -> list[AclRule]:
+def suggest(uses: Iterable[Access], *, merge_from: int | None = None) -> list[AclRule]:
     """The least rules that allow these uses from every host.
 
     With `merge_from`, so many names or more become one prefix if one principal used them for the same
@@ -54,7 +56,29 @@ def suggest(uses: Iterable[Use], *, merge_from: int | None = None) -> list[AclRu
     )
 
 
-def unused(rules: Iterable[AclRule], used: Iterable[Use]) -> list[AclRule]:
+def without_any_one(uses: Iterable[Access]) -> list[Access]:
+    """For InitProducerId WRITE on any one topic is enough, which is noted as WRITE on `*`. No rule about all
+    topics is needed for it: either another use is such a WRITE, or IDEMPOTENT_WRITE on the cluster is the
+    least."""
+    found = list(uses)
+    writers = {
+        use.principal
+        for use in found
+        if use.operation == Operation.WRITE
+        and use.resource_type == ResourceType.TOPIC
+        and use.name != WILDCARD
+    }
+    kept = []
+    for use in found:
+        if use.resource_type == ResourceType.TOPIC and use.name == WILDCARD:
+            if use.principal in writers:
+                continue
+            use = Access(use.principal, Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, CLUSTER_NAME)
+        kept.append(use)
+    return kept
+
+
+def unused(rules: Iterable[AclRule], used: Iterable[Access]) -> list[AclRule]:
     """The ALLOW rules that match none of the uses, from whichever host. A DENY is never among them."""
     tables: dict[tuple[str, ResourceType], PatternTable[set[AclRule]]] = {}
     idle = {rule for rule in rules if rule.permission == Permission.ALLOW}

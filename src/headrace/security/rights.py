@@ -1,6 +1,8 @@
 """What a client may do, asked on every request: decisions of the index, kept until the rules change.
 
-Connections of the same principal and host share one `Rights`. No decision outlives its epoch.
+Connections of the same principal and host share one `Rights`. No decision outlives its epoch. A denial is
+reported each time, a use of a right once: what was reported is kept together with the decision, so that the
+next question of the same kind costs one look-up.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from headrace.security.acl_rule_scope import ALL_OPERATIONS
 Mode = Literal["enforce", "shadow"]
 Wanted = tuple[Operation, ResourceType, str | None]
 """Without a name: on any one resource of the type."""
-OnDenial = Callable[[str, str, Operation, ResourceType, str], None]
+Report = Callable[[str, str, Operation, ResourceType, str], None]
 """Gets principal, host, operation, resource type and name; `*` where any one resource would have done."""
 
 MOST_RIGHTS: Final = 10_000
@@ -38,13 +40,17 @@ class Authorizer:
         *,
         super_users: Iterable[str] = (),
         mode: Mode = "enforce",
-        on_denial: OnDenial = _ignore,
-        on_shadow_denial: OnDenial = _ignore,
+        on_denial: Report = _ignore,
+        on_shadow_denial: Report = _ignore,
+        on_use: Report = _ignore,
     ) -> None:
         self.epoch = 0
         """Moves with every change of what anybody may do."""
         self.on_denial = on_denial
         self.on_shadow_denial = on_shadow_denial
+        self.on_use = on_use
+        """Told once of each right that a client used by the rules, and again after a change of them. Never of
+        super users."""
         self._index = index
         self._super_users = frozenset(super_users)
         self._mode: Mode = mode
@@ -113,6 +119,7 @@ class Rights:
         "_epoch",
         "_is_super_user",
         "_masks",
+        "_used",
         "host",
         "principal",
     )
@@ -123,6 +130,9 @@ class Rights:
         self._authorizer = authorizer
         self._masks: dict[tuple[ResourceType, str], int] = {}
         """By the rules, in shadow mode too. At most MOST_NAMES, and all of the epoch `_epoch`."""
+        self._used: dict[tuple[ResourceType, str | None], int] = {}
+        """Those bits of the masks that were asked for and reported; None stands for any one resource. Bounded
+        in the same way."""
         self._by_type: dict[tuple[Operation, ResourceType], bool] = {}
         self._renew()
 
@@ -137,14 +147,13 @@ class Rights:
         return self._class_id
 
     def allows(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
-        """Reports a denial."""
-        # `_mask` without its call: this is asked for every partition of every request.
+        """Reports a denial, and the first use."""
+        # One look-up where the same was allowed before: this is asked for every partition of every request.
         if self._epoch != self._authorizer.epoch:
             self._renew()
-        mask = self._masks.get((resource_type, name))
-        if mask is None:
-            mask = self._decide(resource_type, name)
-        return bool(mask >> operation & 1) or self._deny(operation, resource_type, name)
+        if self._used.get((resource_type, name), 0) >> operation & 1:
+            return True
+        return self.allows_any((operation, resource_type, name))
 
     def allows_any(self, *wanted: Wanted) -> bool:
         """Whether one of these is allowed, say CREATE on the cluster or on the topic. Else reports the last.
@@ -152,7 +161,11 @@ class Rights:
         Two questions with `or` would report the first although the second is allowed, and shadow mode would
         not ask the second at all.
         """
-        return any(self._permits(*each) for each in wanted) or self._deny(*wanted[-1])
+        for each in wanted:
+            if self._permits(*each):
+                self._use(*each)
+                return True
+        return self._deny(*wanted[-1])
 
     def allows_by_type(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Whether some resource of the type is allowed, as InitProducerId asks. Reports a denial."""
@@ -198,16 +211,33 @@ class Rights:
             self._masks[resource_type, name] = mask
         return mask
 
+    def _use(self, operation: Operation, resource_type: ResourceType, name: str | None) -> None:
+        used = self._used.get((resource_type, name), 0)
+        if used >> operation & 1:
+            return
+        if name is None or len(name) <= LONGEST_KEPT_NAME:
+            if len(self._used) >= MOST_NAMES:
+                self._used.clear()
+            self._used[resource_type, name] = ALL_OPERATIONS if self._is_super_user else used | 1 << operation
+        if not self._is_super_user:
+            self._report(self._authorizer.on_use, operation, resource_type, name)
+
     def _deny(self, operation: Operation, resource_type: ResourceType, name: str | None) -> bool:
         authorizer = self._authorizer
         shadow = authorizer.mode == "shadow"
         report = authorizer.on_shadow_denial if shadow else authorizer.on_denial
-        report(self.principal, self.host, operation, resource_type, WILDCARD if name is None else name)
+        self._report(report, operation, resource_type, name)
         return shadow
+
+    def _report(
+        self, report: Report, operation: Operation, resource_type: ResourceType, name: str | None
+    ) -> None:
+        report(self.principal, self.host, operation, resource_type, WILDCARD if name is None else name)
 
     def _renew(self) -> None:
         self._epoch = self._authorizer.epoch
         self._masks.clear()
+        self._used.clear()
         self._by_type.clear()
         self._is_super_user = self.principal in self._authorizer.super_users
         self._class_id = SUPER_USER_CLASS if self._is_super_user else self._authorizer.next_class()

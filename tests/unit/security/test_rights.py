@@ -24,6 +24,7 @@ class Reports:
     def __init__(self) -> None:
         self.denied: list[Denial] = []
         self.shadow: list[Denial] = []
+        self.used: list[Denial] = []
 
     def authorizer(
         self, *rules: AclRule, shadow: bool = False, super_users: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Reports:
             mode="shadow" if shadow else "enforce",
             on_denial=lambda *denial: self.denied.append(denial),
             on_shadow_denial=lambda *denial: self.shadow.append(denial),
+            on_use=lambda *use: self.used.append(use),
         )
 
 
@@ -49,6 +51,40 @@ def test_a_denial_is_reported_each_time(reports: Reports) -> None:
     assert not rights.allows(WRITE, TOPIC, "a")
     assert reports.denied == [(ALICE, HOST, WRITE, TOPIC, "a")] * 2
     assert reports.shadow == []
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+def test_a_use_is_reported_once_for_each_change_of_rules(reports: Reports, shadow: bool) -> None:
+    authorizer = reports.authorizer(topic_rule("a"), topic_rule("a", WRITE), shadow=shadow)
+    rights = authorizer.rights_of(ALICE, HOST)
+    for _ in range(3):
+        assert rights.allows(READ, TOPIC, "a")
+        assert rights.allows_by_type(WRITE, TOPIC)
+        assert rights.allows_any((READ, TOPIC, "b"), (WRITE, TOPIC, "a"))
+        assert rights.allows(WRITE, TOPIC, "b") is shadow
+    once = [
+        (ALICE, HOST, READ, TOPIC, "a"),
+        (ALICE, HOST, WRITE, TOPIC, "*"),
+        (ALICE, HOST, WRITE, TOPIC, "a"),
+    ]
+    assert reports.used == once
+    assert len(reports.shadow if shadow else reports.denied) == 3, "and what is denied each time"
+    authorizer.add(topic_rule("c"))
+    assert rights.allows(READ, TOPIC, "a")
+    assert reports.used == [*once, once[0]]
+
+
+def test_a_right_on_any_one_resource_is_none_on_a_resource_of_that_name(reports: Reports) -> None:
+    rights = reports.authorizer(topic_rule("a", WRITE)).rights_of(ALICE, HOST)
+    assert rights.allows_by_type(WRITE, TOPIC)
+    assert not rights.allows(WRITE, TOPIC, "*")
+
+
+def test_super_users_are_not_reported(reports: Reports) -> None:
+    rights = reports.authorizer(super_users=(ALICE,)).rights_of(ALICE, HOST)
+    assert rights.allows(READ, TOPIC, "a")
+    assert rights.allows_any((WRITE, TOPIC, None))
+    assert reports.used == []
 
 
 def test_lists_and_masks_are_silent(reports: Reports) -> None:
@@ -196,7 +232,7 @@ def test_kept_names_are_bounded_in_number_and_length(
     most = 0
     for number in range(100):
         assert rights.allows(READ, TOPIC, f"n{number}")
-        most = max(most, len(rights._masks))
+        most = max(most, len(rights._masks), len(rights._used))
     assert most == 10
     before = len(rights._masks)
     assert rights.allows(READ, TOPIC, "n" * 300)

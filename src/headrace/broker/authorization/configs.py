@@ -2,7 +2,8 @@
 ListConfigResources: the right to describe the configs of the cluster, which shows all names.
 
 Brokers, their loggers and client metrics belong to the cluster. A resource of a type that nobody knows goes
-to the handler, which refuses it.
+to the handler, which refuses it. What a broker tells of accesses and of its protection needs DESCRIBE on the
+cluster besides.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from headrace.broker.authorization.plain_guards import on_cluster
 from headrace.broker.authorization.refusals import CLUSTER_DENIED, GROUP_DENIED, TEXTS, TOPIC_DENIED
 from headrace.broker.requests.api import Call
 from headrace.broker.requests.context import RequestContext
+from headrace.config.security_report import NEED_DESCRIBE
 from headrace.controller.image import ResourceType as ConfigOf
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.message import Message, Structure
@@ -50,7 +52,10 @@ def _on_each(
                 return True
             resource_type, _ = _RESOURCES[resource.resource_type]
             name = CLUSTER_NAME if resource_type == ResourceType.CLUSTER else resource.resource_name
-            return rights.allows(operation, resource_type, name)
+            return rights.allows(operation, resource_type, name) and (
+                not NEED_DESCRIBE.intersection(getattr(resource, "configuration_keys", None) or ())
+                or rights.allows(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+            )
 
         def when_denied(allowed: list[Any], denied: list[Any]) -> Decided:
             once = {(each.resource_type, each.resource_name): each for each in denied}

@@ -53,9 +53,9 @@ class MetadataCache:
         return None if registration is None else self.address_among(registration.endpoints)
 
     def address_among(self, endpoints: Sequence[Endpoint]) -> tuple[str, int] | None:
-        wanted = self._runtime.config.inter_broker_listener_name
+        wanted = self._runtime.config.inter_broker_listener.name
         for endpoint in endpoints:
-            if wanted is None or endpoint.listener == wanted:
+            if endpoint.listener == wanted:
                 return endpoint.host, endpoint.port
         return None
 

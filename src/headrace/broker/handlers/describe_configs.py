@@ -1,19 +1,24 @@
 """DescribeConfigs: every property with its value, its source and what lies beneath.
 
 Versions 1-4. 1: synonyms and sources. 3: types and documentation. 4: flexible. Ours: the name
-`headrace.health` asks a broker how it is; Kafka has no such name, and answers nothing to it.
+`headrace.health` asks a broker how it is, `headrace.access` what clients did, `headrace.security` how it is
+protected; Kafka has no such names, and answers nothing to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+from headrace.broker.authorization.access_report import tell_access
 from headrace.broker.cluster.configs import describe_resource
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
+from headrace.broker.runtime.health_report import Figure
+from headrace.broker.security.self_examination import tell_findings
 from headrace.config.describe import ConfigEntry
 from headrace.config.health import HEALTH
+from headrace.config.security_report import ACCESS, SECURITY
 from headrace.config.values import ConfigType
 from headrace.controller.image import ResourceType
 from headrace.core.errors import HeadraceError
@@ -33,13 +38,21 @@ if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
 
 
+_REPORTS: Final[Mapping[str, Callable[[RequestContext], Awaitable[list[Figure]]]]] = {
+    HEALTH: lambda context: context.runtime.health.tell(),
+    ACCESS: tell_access,
+    SECURITY: tell_findings,
+}
+"""What a broker tells of itself to whoever asks for the name."""
+
+
 def handle(
     context: RequestContext,
     request: DescribeConfigsRequest,
     call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> DescribeConfigsResponse | Awaitable[DescribeConfigsResponse]:
-    if any(_asks_for_health(context, resource) for resource in request.resources):
-        return _with_health(context, request)
+    if any(_reports_wanted(context, resource) for resource in request.resources):
+        return _with_reports(context, request)
     return _answer(context, request)
 
 
@@ -49,31 +62,34 @@ def _answer(context: RequestContext, request: DescribeConfigsRequest) -> Describ
     )
 
 
-def _asks_for_health(context: RequestContext, resource: DescribeConfigsResource) -> bool:
-    return (
-        HEALTH in (resource.configuration_keys or ())
-        and resource.resource_type == ResourceType.BROKER
-        and resource.resource_name == str(context.runtime.broker_id)
-    )
+def _reports_wanted(context: RequestContext, resource: DescribeConfigsResource) -> list[str]:
+    if resource.resource_type != ResourceType.BROKER:
+        return []
+    if resource.resource_name != str(context.runtime.broker_id):
+        return []
+    return [name for name in _REPORTS if name in (resource.configuration_keys or ())]
 
 
-async def _with_health(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """The figures of `broker/runtime/health_report.py`, beside the settings that were asked for."""
-    figures = [
-        DescribeConfigsResourceResult(
-            name=figure.name,
-            value=figure.value,
-            read_only=True,
-            config_type=ConfigType.STRING,
-            documentation=figure.means if request.include_documentation else None,
-        )
-        for figure in await context.runtime.health.tell()
-    ]
-    answer = _answer(context, request)
+async def _with_reports(context: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+    """Figures, beside the settings that were asked for. There may be thousands: they are made in slices."""
+    answer, turns = _answer(context, request), context.runtime.turns
     for resource, result in zip(request.resources, answer.results, strict=True):
-        if _asks_for_health(context, resource):
-            result.configs += figures
+        for name in _reports_wanted(context, resource):
+            for figure in await _REPORTS[name](context):
+                if turns.is_over:
+                    await turns.next()
+                result.configs.append(_figure(figure, request))
     return answer
+
+
+def _figure(figure: Figure, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+    return DescribeConfigsResourceResult(
+        name=figure.name,
+        value=figure.value,
+        read_only=True,
+        config_type=ConfigType.STRING,
+        documentation=figure.means if request.include_documentation else None,
+    )
 
 
 def _describe(

@@ -10,6 +10,7 @@ from typing import Final
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.runtime.runtime import Runtime
+from headrace.config.security_checks import broker_listeners
 from headrace.controller.quota_image import IP
 from headrace.metrics.quotas import CONNECTION
 from headrace.security.allowance import BURST_SECONDS
@@ -26,15 +27,14 @@ class ConnectionRates:
         self._runtime = runtime
         self._metadata = metadata
         config = runtime.config
-        is_shared = len(config.bound_listeners) == 1
-        self._broker_listener = None if is_shared else config.inter_broker_listener.name
-        """Brokers come by it, and are not limited. None: clients come by it too."""
+        is_shared = len(config.bound_listeners) == 1  # clients come by it too
+        self._broker_listeners = frozenset() if is_shared else broker_listeners(config)
         self._buckets: dict[str, TokenBucket] = {}
 
     def delay(self, host: str, listener: str) -> float:
         """0, or the seconds after which a new connection is closed."""
         bound = self._bound(host)
-        if bound is None or listener == self._broker_listener:
+        if bound is None or listener in self._broker_listeners:
             return 0.0
         now_ms = self._runtime.monotonic_ms()
         bucket = self._buckets.get(host)

@@ -9,14 +9,19 @@ from headrace.config.broker import BrokerConfig
 from headrace.controller.delta import MetadataDelta
 from headrace.security.acl_index import AclIndex
 from headrace.security.principal import super_users
-from headrace.security.rights import Authorizer, OnDenial
+from headrace.security.rights import Authorizer, Report
 
 
 class AclFollower:
     """Invariant: the authorizer decides by exactly the rules of the image whose epoch is `_epoch`."""
 
     def __init__(
-        self, metadata: MetadataCache, config: BrokerConfig, on_denial: OnDenial, on_shadow_denial: OnDenial
+        self,
+        metadata: MetadataCache,
+        config: BrokerConfig,
+        on_denial: Report,
+        on_shadow_denial: Report,
+        on_use: Report,
     ) -> None:
         self._metadata = metadata
         self._allows_without_rules = config.allow_everyone_if_no_acl_found
@@ -27,6 +32,7 @@ class AclFollower:
             mode="shadow" if config.headrace_authorizer_mode == "shadow" else "enforce",
             on_denial=on_denial,
             on_shadow_denial=on_shadow_denial,
+            on_use=on_use,
         )
         self.on_change: Callable[[], None] = lambda: None
         """Told after every change of the rules."""

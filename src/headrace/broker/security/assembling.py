@@ -16,18 +16,23 @@ from headrace.broker.security.delegation_tokens import tokens_of
 from headrace.broker.security.sasl_mechanisms import mechanisms_of
 from headrace.broker.security.security import Security
 from headrace.broker.security.token_logins import TokenLogins
+from headrace.config.security_checks import broker_listeners
 from headrace.network.connection import FrameHandler
 
 
 def make_security(runtime: Runtime, metadata: MetadataCache) -> tuple[Security, AclFollower | None]:
     config = runtime.config
-    follower = None
+    follower = memory = None
     if config.authorizer_class_name:
         denials = Denials(runtime.log, runtime.metrics.authorizer, runtime.clock)
-        follower = AclFollower(metadata, config, denials.on_denial, denials.on_shadow_denial)
+        memory = denials.memory
+        follower = AclFollower(metadata, config, denials.on_denial, denials.on_shadow_denial, denials.on_use)
     authorizer = None if follower is None else follower.authorizer
     security = Security(
-        config.inter_broker_listener.name, authorizer=authorizer, tokens=tokens_of(runtime.static_config)
+        *broker_listeners(config),
+        authorizer=authorizer,
+        memory=memory,
+        tokens=tokens_of(runtime.static_config),
     )
     return security, follower
 

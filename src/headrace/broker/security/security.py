@@ -16,6 +16,7 @@ from headrace.security.hosts import java_host
 from headrace.security.principal import Principal
 
 if TYPE_CHECKING:
+    from headrace.broker.authorization.access_memory import AccessMemory
     from headrace.network.connection import Connection
     from headrace.security.mechanism import Authenticated
     from headrace.security.rights import Authorizer, Rights
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 class Security:
     def __init__(
         self,
-        broker_listener: str,
-        *,
+        *broker_listeners: str,
         authorizer: Authorizer | None = None,
         tokens: DelegationTokens | None = None,
+        memory: AccessMemory | None = None,
     ) -> None:
-        self._broker_listener = broker_listener
+        self._broker_listeners = frozenset(broker_listeners)
         self.authorizer = authorizer
+        self.memory = memory
+        """Of what clients did and were denied; None without an authorizer."""
         self.tokens = tokens
         """None without `delegation.token.secret.key`."""
         self.authenticate: dict[str, Callable[[Connection], None]] = {}
@@ -69,8 +72,8 @@ class Security:
 
     def is_broker(self, connection: Connection) -> bool:
         """Whether the peer may do what only brokers do: fetch as a replica, read the metadata log, forward
-        requests in somebody's name. Without an authorizer all who reach the listener between brokers may."""
-        if connection.listener != self._broker_listener:
+        requests in somebody's name. Without an authorizer all who reach a listener between brokers may."""
+        if connection.listener not in self._broker_listeners:
             return False
         rights = connection.rights
         return rights is None or rights.allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)

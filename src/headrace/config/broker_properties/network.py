@@ -37,6 +37,12 @@ class NetworkProperties:
         "inter.broker.listener.name",
         "The listener that brokers use among themselves; the first one if not set.",
     )
+    headrace_inter_broker_accepted_listeners = names(
+        "headrace.inter.broker.accepted.listeners",
+        (),
+        "Listeners on which brokers are accepted beside that of inter.broker.listener.name, while a running "
+        "cluster moves from one to another. Leave it empty otherwise.",
+    )
     port = optional_int32(
         "port",
         "The old way to give the port of a single PLAINTEXT listener. Not used where listeners is set.",

@@ -29,7 +29,7 @@ from headrace.protocol.messages.offset_commit_request import (
 from headrace.security.acl import CLUSTER_NAME, AclRule, Operation, PatternType, Permission, ResourceType
 from headrace.security.acl_index import AclIndex
 from headrace.security.principal import Principal
-from headrace.security.rights import Authorizer, Mode, OnDenial, Rights
+from headrace.security.rights import Authorizer, Mode, Report, Rights
 from headrace.testing.cluster import Cluster
 from tests.unit.broker.authorization import unwritten_handlers
 
@@ -72,7 +72,7 @@ def _ignore(*_: Any) -> None:
     """Nobody listens."""
 
 
-def rights_by(rules: Iterable[AclRule], *, mode: Mode = "enforce", on_denial: OnDenial = _ignore) -> Rights:
+def rights_by(rules: Iterable[AclRule], *, mode: Mode = "enforce", on_denial: Report = _ignore) -> Rights:
     authorizer = Authorizer(AclIndex(rules), mode=mode, on_denial=on_denial)
     return authorizer.rights_of("User:alice", HOST)
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
-from headrace.broker.authorization.denials import (
-    AGAIN_AFTER_SECONDS,
-    LONGEST_KEPT_NAME,
-    MOST_LINES,
-    MOST_SHADOW_DENIALS,
-    Denial,
-    Denials,
-    cure,
-)
+from headrace.broker.authorization.denials import AGAIN_AFTER_SECONDS, MOST_LINES, Denials, cure
 from headrace.metrics.authorizer import AuthorizerMetrics
 from headrace.metrics.authorizer_families import authorizer_families
 from headrace.security.acl import Operation, ResourceType
 from headrace.security.acl_index import AclIndex
+from headrace.security.acl_usage import Access
 from headrace.security.rights import Authorizer
+from tests.unit.security.drawn_rules import topic_rule
 
 READ, TOPIC = Operation.READ, ResourceType.TOPIC
 
@@ -88,7 +82,7 @@ def test_the_line_says_who_what_and_how_to_find_out_why() -> None:
 
 
 def test_a_name_cannot_become_a_command() -> None:
-    denial = Denial("User:$(reboot)", READ, TOPIC, "a; rm -rf '/' `b`")
+    denial = Access("User:$(reboot)", READ, TOPIC, "a; rm -rf '/' `b`")
     command = cure(denial, "h").removeprefix("`").partition("` names")[0]
     words = shlex.split(command)
     assert words == [
@@ -115,40 +109,34 @@ def test_names_without_end_cost_no_memory_and_few_lines() -> None:
     assert world.metrics.denied == {("READ", "TOPIC"): 5001}, "the counts are complete"
 
 
-def test_shadow_mode_keeps_what_it_would_have_denied() -> None:
+def test_denials_of_both_modes_are_remembered() -> None:
     world = World()
     for name in ("a", "b", "b"):
         world.shadow(name)
         world.now += 1
-    kept = world.denials.shadow_denials()
-    assert [(each.denial.name, each.count, each.first_ms, each.last_ms) for each in kept] == [
-        ("b", 2, 1_001_000, 1_002_000),
-        ("a", 1, 1_000_000, 1_000_000),
-    ]
-    assert kept[0].last_host == "10.0.0.1"
+    world.deny("b")
+    kept = {
+        access.name: (seen.count, seen.first_ms, seen.last_ms, seen.last_host)
+        for access, seen in world.denials.memory.denied
+    }
+    assert kept == {
+        "a": (1, 1_000_000, 1_000_000, "10.0.0.1"),
+        "b": (3, 1_001_000, 1_003_000, "10.0.0.1"),
+    }
+    assert len(world.denials.memory.used) == 0
     assert world.metrics.shadow_denied == {("READ", "TOPIC"): 3}
-    assert world.metrics.denied == {}
-    assert [line["event"] for line in world.lines] == ["authorization denied in shadow mode"] * 2
-    world.denials.forget_shadow_denials()
-    assert world.denials.shadow_denials() == []
-
-
-def test_what_shadow_mode_keeps_is_bounded() -> None:
-    world = World()
-    for number in range(MOST_SHADOW_DENIALS + 5):
-        world.shadow(f"t{number}")
-    world.shadow("t0")
-    assert len(world.denials.shadow_denials()) == MOST_SHADOW_DENIALS
-    assert world.denials.shadow_overflow == 5
-    world.denials.forget_shadow_denials()
-    world.shadow("x" * (LONGEST_KEPT_NAME + 1))
-    assert (world.denials.shadow_denials(), world.denials.shadow_overflow) == ([], 1)
+    assert world.metrics.denied == {("READ", "TOPIC"): 1}
+    events = [line["event"] for line in world.lines]
+    assert events == ["authorization denied in shadow mode"] * 2 + ["authorization denied"]
 
 
 def test_an_authorizer_reports_to_it() -> None:
     world = World()
     authorizer = Authorizer(
-        AclIndex(), on_denial=world.denials.on_denial, on_shadow_denial=world.denials.on_shadow_denial
+        AclIndex([topic_rule("mine")]),
+        on_denial=world.denials.on_denial,
+        on_shadow_denial=world.denials.on_shadow_denial,
+        on_use=world.denials.on_use,
     )
     rights = authorizer.rights_of("User:alice", "10.0.0.1")
     assert not rights.allows(READ, TOPIC, "orders")
@@ -156,6 +144,9 @@ def test_an_authorizer_reports_to_it() -> None:
     authorizer.set_mode("shadow")
     assert rights.allows(READ, TOPIC, "orders")
     assert world.metrics.denied == world.metrics.shadow_denied == {("READ", "TOPIC"): 1}
+    assert rights.allows(READ, TOPIC, "mine")
+    assert [access for access, _ in world.denials.memory.used] == [Access("User:alice", READ, TOPIC, "mine")]
+    assert [access.name for access, _ in world.denials.memory.denied] == ["orders"]
 
 
 def test_the_counts_are_exported() -> None:

@@ -28,6 +28,8 @@ _ELSEWHERE = {
     "revoke": ("headrace.cli.acl_grant:revoke", "Take back what grant gave."),
     "explain": ("headrace.cli.acl_explain:explain", "Say why somebody may or may not do something."),
     "lint": ("headrace.cli.acl_explain:lint", "Find rules that do not do what they seem to."),
+    "shadow": ("headrace.cli.acl_shadow:shadow", "List what the rules deny of what clients did."),
+    "suggest": ("headrace.cli.acl_shadow:suggest", "Print the least rules for what a user did."),
     "apply": ("headrace.cli.acl_apply:apply", "Make the rules those of a file."),
 }
 _principal_option = click.option(
@@ -37,7 +39,7 @@ _principal_option = click.option(
 
 @click.group(cls=LazyGroup, lazy=_ELSEWHERE)
 def acl() -> None:
-    """Grant and revoke rights, explain and check them."""
+    """Grant and revoke rights, explain and check them, try them in shadow mode."""
 
 
 @acl.command("list")

@@ -9,15 +9,9 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from headrace.client.broker_reports import ask
 from headrace.client.cluster import Cluster
-from headrace.client.configs import ResourceType
-from headrace.client.errors import ApiMissing, ClientFailure
 from headrace.config.health import HEALTH
-from headrace.protocol.messages.describe_configs_request import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
-from headrace.protocol.messages.describe_configs_response import DescribeConfigsResponse
 
 
 class ScrubState(NamedTuple):
@@ -64,26 +58,5 @@ async def ask_brokers(cluster: Cluster, broker_ids: Iterable[int]) -> dict[int, 
 
 
 async def _ask(cluster: Cluster, broker_id: int) -> BrokerHealth:
-    resource = DescribeConfigsResource(
-        resource_type=int(ResourceType.BROKER),
-        resource_name=str(broker_id),
-        configuration_keys=[HEALTH],
-    )
-    request = DescribeConfigsRequest(resources=[resource])
-    try:
-        async with asyncio.timeout(cluster.connect_timeout):
-            reply = await cluster.ask_broker(broker_id, request, DescribeConfigsResponse, at_most=4)
-    except ApiMissing:
-        return BrokerHealth(True)
-    except (ClientFailure, TimeoutError):
-        return BrokerHealth(False)
-    prefix = f"{HEALTH}."
-    return BrokerHealth(
-        True,
-        {
-            entry.name.removeprefix(prefix): entry.value or ""
-            for result in reply.results
-            for entry in result.configs
-            if entry.name.startswith(prefix)
-        },
-    )
+    told = await ask(cluster, broker_id, HEALTH, cluster.connect_timeout)
+    return BrokerHealth(False) if told is None else BrokerHealth(True, told.figures)

@@ -107,12 +107,22 @@ def trusted_authority(security: ClientSecurity) -> Path | None:
     if security.tls is None or not security.tls.trust_store.is_there:
         return None
     store = security.tls.trust_store
-    if store.location is None or store.type.upper() != "PEM":
+    if store.location is None or not _is_pem(store.type.upper(), Path(store.location)):
         raise ClientFailure(
             "client files name a PEM file with the authority, and --command-config names none",
             "set ssl.truststore.type=PEM and ssl.truststore.location in that file",
         )
     return Path(store.location).absolute()
+
+
+def _is_pem(store_type: str, path: Path) -> bool:
+    """JKS is what a file means that names no type. Commands read PEM then too."""
+    if store_type != "JKS":
+        return store_type == "PEM"
+    try:
+        return b"-----BEGIN " in path.read_bytes()
+    except OSError:
+        return False
 
 
 def _quoted(text: str) -> str:

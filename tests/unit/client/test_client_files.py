@@ -96,3 +96,16 @@ def test_the_trust_of_a_new_user_is_the_administrators(tmp_path: Path) -> None:
     assert trusted_authority(ClientSecurity()) is None
     with pytest.raises(ClientFailure, match="PEM"):
         trusted_authority(ClientSecurity.parse({**pem, "ssl.truststore.type": "PKCS12"}))
+
+
+def test_a_pem_file_needs_no_type(tmp_path: Path) -> None:
+    """As for connecting."""
+    path = tmp_path / "ca.pem"
+    untyped = {"security.protocol": "SSL", "ssl.truststore.location": str(path)}
+    for content in (None, b"\x30\x82"):
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(ClientFailure, match="PEM"):
+            trusted_authority(ClientSecurity.parse(untyped))
+    path.write_bytes(b"-----BEGIN CERTIFICATE-----\n")
+    assert trusted_authority(ClientSecurity.parse(untyped)) == path

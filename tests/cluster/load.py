@@ -58,9 +58,9 @@ class Load:
         self._bootstrap = bootstrap
         self._rate = rate
         self._padding = b"x" * padding
-        self._producer = Producer(
-            {**PRODUCER, **(settings or {}), "bootstrap.servers": bootstrap, "error_cb": lambda _: None}
-        )
+        self._producer = _producer(bootstrap, settings or {})
+        self._next: Producer | None = None
+        self._has_moved = threading.Event()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
@@ -75,6 +75,7 @@ class Load:
     def _run(self) -> None:
         began = time.monotonic()
         while not self._stop.is_set():
+            self._take_next()
             due = int((time.monotonic() - began) * self._rate)
             while self.sent < due:
                 value = struct.pack(">q", self.sent) + self._padding
@@ -86,6 +87,20 @@ class Load:
                     break
                 self.sent += 1
             self._producer.poll(0.005)
+
+    def move(self, bootstrap: str, access: Mapping[str, str | int | float | bool]) -> None:
+        """Go on with another client, as an application that is restarted: what the old one has sent is
+        acknowledged first, so that the order stays. Returns when a write of the new one is."""
+        self._bootstrap = bootstrap
+        self._has_moved.clear()
+        self._next = _producer(bootstrap, access)
+        assert self._has_moved.wait(60), "the old client does not come to its end"
+        self.wait_flowing()
+
+    def _take_next(self) -> None:
+        if self._next is not None and self._producer.flush(30) == 0:
+            self._producer, self._next = self._next, None
+            self._has_moved.set()
 
     def wait_flowing(self, seconds: float = 30) -> None:
         """Until a write that was sent after this call has been acknowledged."""
@@ -105,13 +120,14 @@ class Load:
         times = sorted(moment for moment in self.acknowledged.values() if moment >= since)
         return max((after - before for before, after in pairwise(times)), default=0.0)
 
-    def judge(self) -> list[int]:
-        """Every write was acknowledged and is there, once, in the order of its partition."""
+    def judge(self, reader: Mapping[str, str | int | float | bool] | None = None) -> list[int]:
+        """Every write was acknowledged and is there, once, in the order of its partition. `reader` says how
+        to connect, where not everybody may read."""
         assert not self.failures, self.failures[:3]
         assert len(self.acknowledged) == self.sent, "every write is answered"
         found: list[int] = []
         for partition in range(self.partitions):
-            numbers = read_numbers(self._bootstrap, self.topic, partition)
+            numbers = read_numbers(self._bootstrap, self.topic, partition, settings=reader)
             assert numbers == list(range(partition, self.sent, self.partitions))
             found += numbers
         return found
@@ -127,15 +143,25 @@ class Load:
         self.stop(60 if error is None else 1)
 
 
+def _producer(bootstrap: str, settings: Mapping[str, str | int | float | bool]) -> Producer:
+    return Producer({**PRODUCER, **settings, "bootstrap.servers": bootstrap, "error_cb": lambda _: None})
+
+
 def number_of(message: Message) -> int:
     value = message.value()
     assert isinstance(value, bytes)
     return int(struct.unpack_from(">q", value)[0])
 
 
-def read_numbers(bootstrap: str, topic: str, partition: int = 0, seconds: float = 60) -> list[int]:
+def read_numbers(
+    bootstrap: str,
+    topic: str,
+    partition: int = 0,
+    seconds: float = 60,
+    settings: Mapping[str, str | int | float | bool] | None = None,
+) -> list[int]:
     """Everything up to the end that the leader tells."""
-    return [number_of(message) for message in read(bootstrap, topic, partition, seconds)]
+    return [number_of(message) for message in read(bootstrap, topic, partition, seconds, settings)]
 
 
 def read(

@@ -175,6 +175,12 @@ class Rights:
         """For what a list leaves out: a client that lists did not ask for each of them."""
         return bool(self.mask(resource_type, name) >> operation & 1)
 
+    def is_granted(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        """By rules, also in shadow mode: for secrets, which that mode must not open to more people than a
+        broker without an authorizer does. Reports nothing.
+        """
+        return bool(self._mask(resource_type, name) >> operation & 1)
+
     def mask(self, resource_type: ResourceType, name: str) -> int:
         """The bits `1 << operation` of what `allows` would allow. Reports nothing."""
         return ALL_OPERATIONS if self._authorizer.mode == "shadow" else self._mask(resource_type, name)

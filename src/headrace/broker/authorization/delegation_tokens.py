@@ -72,6 +72,6 @@ def _may_see(rights: Rights, principal: Principal, token: DescribedDelegationTok
     renewers = [Principal(each.principal_type, each.principal_name) for each in token.renewers]
     return (
         principal in (owner, requester, *renewers)
-        or rights.allows_silently(Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
-        or rights.allows_silently(Operation.DESCRIBE_TOKENS, ResourceType.USER, _resource(owner))
+        or rights.is_granted(Operation.DESCRIBE, ResourceType.DELEGATION_TOKEN, token.token_id)
+        or rights.is_granted(Operation.DESCRIBE_TOKENS, ResourceType.USER, _resource(owner))
     )

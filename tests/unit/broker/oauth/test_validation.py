@@ -70,6 +70,13 @@ def by_hmac(encoding: Encoding, form: PublicFormat) -> str:
     return f"{signed}.{part(hmac.new(secret, signed.encode(), hashlib.sha256).digest())}"
 
 
+def by_hand(headers: dict[str, Any], claims: dict[str, Any] | None = None) -> str:
+    """The library would not write everything that it may be asked to read."""
+    head = {"alg": "EdDSA", "kid": "key-EdDSA", **headers}
+    signed = f"{part(head)}.{part({**CLAIMS, **(claims or {})})}"
+    return f"{signed}.{part(KEYS['EdDSA'].sign(signed.encode()))}"
+
+
 def tampered() -> str:
     head, _, signature = token(now=NOW).split(".")
     return f"{head}.{part({**CLAIMS, 'sub': 'admin'})}.{signature}"
@@ -107,7 +114,8 @@ REFUSED: dict[str, tuple[Callable[[], str], str]] = {
     "no kid": (lambda: token(now=NOW, headers={"kid": None}), "does not name"),
     "an empty kid": (lambda: token(now=NOW, headers={"kid": ""}), "does not name"),
     "an unknown kid": (lambda: token(now=NOW, headers={"kid": "key-9"}), "key is not one"),
-    "crit": (lambda: token(now=NOW, headers={"crit": ["b64"], "b64": True}), "header fields|cannot be read"),
+    "crit": (lambda: by_hand({"crit": ["b64"], "b64": True}), "header fields"),
+    "b64": (lambda: by_hand({"b64": True}), "header fields"),
     "no user": (lambda: token(now=NOW, sub=None), "lacks"),
     "a user that is no text": (lambda: token(now=NOW, sub=7), "cannot be read|no name"),
     "an empty user": (lambda: token(now=NOW, sub=""), "no name"),
@@ -211,11 +219,7 @@ def test_a_token_with_another_byte_is_no_other_token(data: st.DataObject) -> Non
 def test_whatever_an_issuer_signs_is_believed_or_refused(
     claims: dict[str, Any], headers: dict[str, Any]
 ) -> None:
-    """Signed by hand: the library would not write everything that it may be asked to read."""
-    head = {"alg": "EdDSA", "kid": "key-EdDSA", **headers}
-    signed = f"{part(head)}.{part({**CLAIMS, **claims})}"
-    text = f"{signed}.{part(KEYS['EdDSA'].sign(signed.encode()))}"
-    found = outcome(text)
+    found = outcome(by_hand(headers, claims))
     if found is not None:
         assert claims.get("iss", ISSUER) == ISSUER
         assert found.name == claims.get("sub", "alice")

@@ -29,7 +29,7 @@ from headrace.security.acl import (
 )
 from headrace.security.acl_index import AclIndex
 from headrace.security.principal import ANONYMOUS, Principal, user
-from headrace.security.rights import Authorizer
+from headrace.security.rights import Authorizer, Mode
 from headrace.security.token_secret import TokenSecret
 from tests.unit.broker.security.controller_context import Server
 
@@ -188,15 +188,17 @@ async def test_rights_show_tokens_of_others() -> None:
     await server.create()
     server.asks = Identity(user("auditor"))
 
-    async def shown(*rules: tuple[Operation, ResourceType, str]) -> int:
+    async def shown(*rules: tuple[Operation, ResourceType, str], mode: Mode = "enforce") -> int:
         index = AclIndex(
             AclRule(kind, name, PatternType.LITERAL, "User:auditor", WILDCARD, operation, Permission.ALLOW)
             for operation, kind, name in rules
         )
-        server.rights = Authorizer(index).rights_of("User:auditor", "10.0.0.1")
+        server.rights = Authorizer(index, mode=mode).rights_of("User:auditor", "10.0.0.1")
         return len((await server.described()).tokens)
 
     assert await shown() == 0
+    assert await shown(mode="shadow") == 0, "no secret is shown because rules are only tried"
+    assert await shown((TOKENS_OF, ResourceType.USER, "User:alice"), mode="shadow") == 2
     assert await shown((DESCRIBE, ResourceType.DELEGATION_TOKEN, made.token_id)) == 1
     assert await shown((TOKENS_OF, ResourceType.USER, "User:alice")) == 2
     assert await shown((TOKENS_OF, ResourceType.USER, "User:bob"), (DESCRIBE, ResourceType.TOPIC, "*")) == 0

@@ -27,6 +27,7 @@ from headrace.testing.zookeeper import ZooKeeper
 from tests.broker_process import BrokerProcess, HeadraceProcess, Place
 from tests.chaos.relay import Relay
 from tests.ports import own_port
+from tests.secured_links import SecuredLinks
 from tests.wire import Wire
 
 T = TypeVar("T")
@@ -90,6 +91,8 @@ class ClusterProcess:
         self.relays: dict[int, Relay] = {}
         self.adapt: Callable[[BrokerProcess], None] | None = None
         """Changes what a broker is given before its first start."""
+        self.links: SecuredLinks | None = None
+        """None: brokers speak plaintext with each other."""
 
     @property
     def bootstrap(self) -> str:
@@ -126,13 +129,17 @@ class ClusterProcess:
         broker = self.make(number, place._replace(prefix=(*place.prefix, *DIES_WITH_PARENT)))
         own_host = place.address != "127.0.0.1"
         broker.port = 9092 if own_host else own_port()
+        if self.links is not None:
+            self.links.protect(broker)
         if self.adapt is not None:
             self.adapt(broker)
         self.brokers[number] = broker
         if self.relayed:
             relay = Relay(place, 19092 if own_host else own_port(), broker.port, seed=number).start()
             self.relays[number] = relay
-            broker.properties["advertised.listeners"] = f"PLAINTEXT://{place.address}:{relay.port}"
+            own = f"PLAINTEXT://{place.address}:{broker.port}"
+            advertised = broker.listeners.replace(own, f"PLAINTEXT://{place.address}:{relay.port}")
+            broker.properties["advertised.listeners"] = advertised
 
     def wait_whole(self, seconds: float | None = None) -> None:
         """Until every broker says that every broker is there."""
@@ -309,6 +316,8 @@ class HeadraceCluster(ClusterProcess):
         zookeeper_host: str = "127.0.0.1",
     ) -> None:
         super().__init__(directory, brokers, properties, places=places, relayed=relayed)
+        if "listeners" not in self.properties and "inter.broker.listener.name" not in self.properties:
+            self.links = SecuredLinks.if_wanted(directory / "certificates")
         self.zookeeper = ZooKeeper(
             directory / "zookeeper", servers=zookeepers, host=zookeeper_host, synced=False
         )

@@ -23,6 +23,7 @@ from headrace.protocol.produce_codec import parse_produce
 from headrace.protocol.records import decode_records, open_batch
 from headrace.protocol.replica_fetch_codec import parse_replica_fetch
 from tests.hostile.fuzz.damaged_log import open_damaged
+from tests.hostile.fuzz.security_targets import SECURITY_TARGETS
 
 Target = Callable[[bytes], None]
 MOST_SECONDS: Final = 1.0
@@ -102,7 +103,8 @@ def recovery(data: bytes) -> None:
 
 
 TARGETS: Final[dict[str, Target]] = {
-    each.__name__: each for each in (frames, answers, batches, codecs, small_files, recovery)
+    each.__name__: each
+    for each in (frames, answers, batches, codecs, small_files, recovery, *SECURITY_TARGETS)
 }
 
 

@@ -1,4 +1,8 @@
-"""The disk port over the operating system's own files."""
+"""The disk port over the operating system's own files.
+
+Only the user of the process can read what is made here, whatever the umask is: the metadata holds
+credentials, and records are nobody else's business.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,34 @@ import os
 import resource
 import shutil
 from collections.abc import Sequence
+from typing import Final
 
 from headrace.core.ports import Buffer, SyncFailed
 from headrace.log import residency
 from headrace.log.descriptors import RESERVE
+
+PRIVATE_FILE: Final = 0o600
+PRIVATE_DIRECTORY: Final = 0o700
+
+
+def private_opener(path: str, flags: int) -> int:
+    """For `open`: a file that is made by it has the mode of all others."""
+    return os.open(path, flags, PRIVATE_FILE)
+
+
+def make_private_directories(path: str) -> None:
+    """`os.makedirs` gives its mode to the last directory alone, and leaves those above to the umask."""
+    try:
+        os.mkdir(path, PRIVATE_DIRECTORY)
+    except FileNotFoundError:
+        above = os.path.dirname(path.rstrip("/"))
+        if not above or os.path.isdir(above):
+            raise
+        make_private_directories(above)
+        make_private_directories(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
 
 
 def descriptor_limit() -> int:
@@ -93,7 +121,7 @@ class OsDisk:
 
     def open(self, path: str, *, create: bool = False) -> OsFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
-        return OsFile(RESERVE.use(lambda: os.open(path, flags, 0o644)))
+        return OsFile(RESERVE.use(lambda: os.open(path, flags, PRIVATE_FILE)))
 
     def exists(self, path: str) -> bool:
         return os.path.exists(path)
@@ -105,7 +133,7 @@ class OsDisk:
         return sorted(RESERVE.use(lambda: os.listdir(path)))
 
     def make_dirs(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+        make_private_directories(path)
 
     def rename(self, old: str, new: str) -> None:
         os.rename(old, new)

@@ -17,6 +17,7 @@ from headrace.broker.process.gauges import connect_gauges
 from headrace.broker.process.health import BrokerHealth
 from headrace.broker.process.loop_lag import LoopLag
 from headrace.broker.process.metrics_server import MetricsServer
+from headrace.broker.process.open_directories import warn_of_open_directories
 from headrace.broker.process.system import SystemClock, boot_id, memory_bytes, system_random
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.logging import configure, get_logger
@@ -138,6 +139,7 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     log = get_logger("headrace.broker")
+    warn_of_open_directories(log, config.data_directories)
     running = RunningBroker(config)
     ready = await _unless_stopped(running.start(), stop)
     if ready is None:

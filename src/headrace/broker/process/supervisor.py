@@ -15,9 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from headrace.client.private_files import write_file
 from headrace.core.errors import HeadraceError
 from headrace.core.failures import report
 from headrace.core.tasks import spawn
+from headrace.log.os_disk import make_private_directories, private_opener
 
 START_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 60.0
@@ -45,8 +47,9 @@ class BrokerSpec(NamedTuple):
 
 
 def write_properties(path: Path, properties: Mapping[str, str]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+    """For nobody else to read: passwords may be among them."""
+    make_private_directories(str(path.parent))
+    write_file(path, "".join(f"{name}={value}\n" for name, value in properties.items()).encode())
     return path
 
 
@@ -212,7 +215,7 @@ class Supervisor:
         with contextlib.ExitStack() as files:
             output = None
             if child.spec.output is not None:
-                output = files.enter_context(child.spec.output.open("ab"))
+                output = files.enter_context(open(child.spec.output, "ab", opener=private_opener))
             child.process = await asyncio.create_subprocess_exec(
                 *_command(child.spec),
                 stdin=asyncio.subprocess.DEVNULL,

@@ -30,7 +30,7 @@ from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import checkpoints, files, scan
 from headrace.log.directory_identity import DirectoryIdentity, read_meta_properties
 from headrace.log.manager import LogManager
-from headrace.log.os_disk import OsDisk
+from headrace.log.os_disk import OsDisk, make_private_directories, private_opener
 from headrace.log.partition_log import PartitionLog
 from headrace.log.recovery import open_log
 from headrace.log.wholeness import Claims
@@ -338,7 +338,9 @@ class _Target:
 
 
 def _copy(source: str, target: str) -> None:
-    os.makedirs(target)
+    make_private_directories(target)
     for name in sorted(os.listdir(source)):
         if name.endswith(_COPIED) or name == files.EPOCHS:
+            with open(f"{target}/{name}", "xb", opener=private_opener):
+                pass  # made before it is filled, so that nobody reads it meanwhile
             shutil.copyfile(f"{source}/{name}", f"{target}/{name}")

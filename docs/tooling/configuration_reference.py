@@ -23,6 +23,7 @@ from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
+from headrace.config.broker_properties.zookeeper import ZooKeeperProperties
 from headrace.config.group_properties import GROUP_PROPERTIES
 from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
@@ -49,6 +50,7 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("OAUTHBEARER", OAuthProperties),
     ("Authorization", AuthorizationProperties),
     ("Delegation tokens", DelegationTokenProperties),
+    ("ZooKeeper by TLS, with ACLs", ZooKeeperProperties),
 )
 
 INTRODUCTION = """\

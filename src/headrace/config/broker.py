@@ -23,6 +23,7 @@ from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
+from headrace.config.broker_properties.zookeeper import ZooKeeperProperties
 from headrace.config.consumer_group_bounds import check_consumer_groups
 from headrace.config.kraft_file import check_quorum
 from headrace.config.listener_security import (
@@ -35,10 +36,12 @@ from headrace.config.property import Property, Status, UpdateMode
 from headrace.config.protection import require_known_protection, scope_of
 from headrace.config.security_checks import check_protection, exposure
 from headrace.config.zookeeper_address import ZooKeeperAddress, parse_zookeeper_connect
+from headrace.config.zookeeper_security import ZooKeeperSecurity, zookeeper_security
 from headrace.core.errors import ConfigError
 
 _GROUPS: tuple[type, ...] = (
     IdentityProperties,
+    ZooKeeperProperties,
     NetworkProperties,
     MemoryProperties,
     StorageProperties,
@@ -71,6 +74,7 @@ ALIASES: dict[str, str] = {
 
 class BrokerConfig(
     IdentityProperties,
+    ZooKeeperProperties,
     NetworkProperties,
     MemoryProperties,
     StorageProperties,
@@ -103,6 +107,8 @@ class BrokerConfig(
     """Of each bound listener, by its name."""
     zookeeper: ZooKeeperAddress | None
     """zookeeper.connect; None for a broker that is a cluster of its own."""
+    zookeeper_security: ZooKeeperSecurity
+    """How it is spoken to."""
     data_directories: tuple[str, ...]
     """log.dirs, or else log.dir."""
     metrics_address: tuple[str, int] | None
@@ -134,6 +140,7 @@ class BrokerConfig(
         config.__dict__["listener_security"] = _security(config, mapping)
         config.__dict__["inter_broker_listener"] = _inter_broker_listener(config)
         config.__dict__["zookeeper"] = parse_zookeeper_connect(config.zookeeper_connect)
+        config.__dict__["zookeeper_security"] = zookeeper_security(config)
         if config.zookeeper is None:
             warnings.extend(_quorum(config, mapping))
         config.__dict__.update(_directories(config, warnings))

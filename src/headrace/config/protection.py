@@ -24,6 +24,7 @@ _OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
 _HANDLER: Final = "sasl.server.callback.handler.class"
 _KAFKAS_OWN: Final = {
     "principal.builder.class": (DEFAULT_PRINCIPAL_BUILDER,),
+    "zookeeper.clientCnxnSocket": ("org.apache.zookeeper.ClientCnxnSocketNetty",),
     _HANDLER: (
         f"{_OAUTH}.OAuthBearerValidatorCallbackHandler",
         f"{_OAUTH}.secured.OAuthBearerValidatorCallbackHandler",
@@ -41,9 +42,8 @@ _SCOPED: Final = re.compile(
     rf"(?:(?P<mechanism>{_MECHANISM})\.)?"
     r"(?P<name>(?:ssl|sasl|security)\..+|connections\.max\.reauth\.ms|principal\.builder\.class"
     r"|authorizer\..+|super\.users|allow\.everyone\..+|headrace\.authorizer\..+"
-    r"|headrace\.oauthbearer\..+)"
+    r"|headrace\.oauthbearer\..+|zookeeper\.(?:set\.acl|ssl\..+|clientCnxnSocket)|headrace\.zookeeper\..+)"
 )
-_NOT_YET: Final = re.compile(r"zookeeper\.(set\.acl|ssl\..+|clientCnxnSocket)")
 _ONLY_JAVAS: Final = (
     "ssl.provider",
     "ssl.keymanager.algorithm",
@@ -75,8 +75,6 @@ def require_known_protection(mapping: Mapping[str, str], known: Collection[str])
     for full_name, text in sorted(mapping.items()):
         if not text.strip():
             continue  # it asks for nothing
-        if _NOT_YET.fullmatch(full_name) and text.strip().lower() != "false":
-            complaints.append(f"{full_name}: this protection is not there yet")
         scoped = scope_of(full_name)
         complaint = None if scoped is None else _complaint(scoped, text.strip(), known)
         if complaint is not None:
@@ -92,7 +90,7 @@ def _complaint(scoped: Scoped, text: str, known: Collection[str]) -> str | None:
     name = scoped.name
     if text in _KAFKAS_OWN.get(name, ()) and (name != _HANDLER or scoped.mechanism == "oauthbearer"):
         return None
-    if name.endswith(".class") or name == "security.providers":
+    if name.endswith(".class") or name in ("security.providers", "zookeeper.clientCnxnSocket"):
         return "no class is loaded here"
     if name in _ONLY_JAVAS:
         return "only Java has this"

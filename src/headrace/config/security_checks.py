@@ -65,6 +65,15 @@ def exposure(config: BrokerConfig) -> list[str]:
         for listener in config.bound_listeners
         if not listener.is_loopback and (lacking := _lacking(config.security_of(listener.name)))
     ]
+    if (
+        config.authorizer_class_name
+        and config.zookeeper is not None
+        and not config.zookeeper_security.sets_acl
+    ):
+        warnings.append(
+            "authorizer.class.name is set, and whoever reaches ZooKeeper can change the cluster and its"
+            " rules: set zookeeper.ssl.client.enable and zookeeper.set.acl"
+        )
     all_security = config.listener_security.values()
     if "ssl.keystore.location" in config.given and all(each.tls is None for each in all_security):
         warnings.append("ssl.keystore.location is set, and no listener speaks TLS: see listeners")

@@ -11,6 +11,7 @@ from headrace.config.property import Property, Status, UpdateMode
 from headrace.config.protection import JAAS
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.values import ConfigType, format_value
+from headrace.config.zookeeper_security import NEED_TLS
 from headrace.core.errors import ConfigError
 from tests.unit.config import kafka_4_3_facts as kafka
 
@@ -45,6 +46,16 @@ NOT_IN_KAFKA_4 = {
     "zookeeper.connection.timeout.ms": None,
     # Kafka 3.9 waits 18 s; ours decides only about hosts that vanish in silence.
     "zookeeper.session.timeout.ms": "6000",
+    # Of Kafka 3.9, which had ZooKeeper; the digest stands for a JAAS file.
+    "headrace.zookeeper.digest": None,
+    "zookeeper.set.acl": "false",
+    "zookeeper.ssl.client.enable": "false",
+    "zookeeper.ssl.keystore.location": None,
+    "zookeeper.ssl.keystore.password": None,
+    "zookeeper.ssl.keystore.type": "JKS",
+    "zookeeper.ssl.truststore.location": None,
+    "zookeeper.ssl.truststore.password": None,
+    "zookeeper.ssl.truststore.type": "JKS",
 }
 
 # Where the default differs on purpose.
@@ -162,11 +173,17 @@ def test_a_broker_file_may_set_each_property(declared: Property[object]) -> None
         "sasl.enabled.mechanisms": "SCRAM-SHA-256",
         "authorizer.class.name": AUTHORIZERS[0],
         "super.users": "User:admin",
+        "headrace.zookeeper.digest": "user:password",
     }.get(declared.name)
     if text is None:
         text = declared.default_text() or ("rack" if declared.type is ConfigType.STRING else "5")
     beside = {"authorizer.class.name": AUTHORIZERS[0]} if declared.name == "super.users" else {}
-    config = BrokerConfig.parse({declared.name: text, **beside})
+    if declared.name in NEED_TLS:
+        beside = {
+            "zookeeper.ssl.client.enable": "true",
+            "zookeeper.ssl.truststore.location": "rack",
+        }
+    config = BrokerConfig.parse({**beside, declared.name: text})
     assert config[declared.name] == declared.parse(text)
     assert getattr(config, declared.attribute) == config[declared.name]
     assert config.given[declared.name] == text

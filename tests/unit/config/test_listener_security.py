@@ -168,7 +168,10 @@ def test_secrets_are_not_shown() -> None:
             "ssl.truststore.location": "/t.p12",
             "sasl.enabled.mechanisms": "PLAIN",
             "listener.name.sasl_ssl.plain.sasl.jaas.config": JAAS,
+            "zookeeper.ssl.client.enable": "true",
+            "zookeeper.ssl.truststore.location": "/t.p12",
             **secrets,
+            "headrace.zookeeper.digest": f"user:{CANARY}",
         }
     )
     security = config.security_of("SASL_SSL")
@@ -176,6 +179,7 @@ def test_secrets_are_not_shown() -> None:
     assert security.tls.key_store.key == Secret(CANARY)
     described = describe_broker(config, {}, {})
     shown = [repr(security), str(config.__dict__["listener_security"]), repr(described), *config.warnings]
+    shown.append(repr(config.zookeeper_security))
     assert not [text for text in shown if CANARY in text]
     assert {entry.name: entry.value for entry in described}["ssl.keystore.password"] is None
 

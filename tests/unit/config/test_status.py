@@ -13,8 +13,8 @@ from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 
 # Worked out inside the package itself: others read bound_listeners, advertised, inter_broker_listener,
-# broker_listeners, zookeeper, data_directories and metrics_address, or the topic property that a broker
-# property is the default of.
+# broker_listeners, zookeeper, zookeeper_security, data_directories and metrics_address, or the topic property
+# that a broker property is the default of.
 WORKED_OUT_HERE = {
     "advertised.host.name",
     "advertised.listeners",
@@ -40,6 +40,8 @@ WORKED_OUT_HERE = {
     "port",
     "process.roles",
     "zookeeper.connect",
+    *(name for name in BROKER_PROPERTIES if name.startswith(("zookeeper.ssl.", "headrace.zookeeper."))),
+    "zookeeper.set.acl",
 }
 # Of a listener: others read `security_of(listener)`.
 OF_A_LISTENER = {name for name in BROKER_PROPERTIES if name.startswith(("ssl.", "sasl.", "security."))} | {

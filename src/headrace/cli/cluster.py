@@ -24,9 +24,13 @@ _COMMANDS = {
         "headrace.cli.cluster_members:recover_metadata",
         "Write a broker's copy of the metadata into an empty ZooKeeper.",
     ),
+    "secure-zookeeper": (
+        "headrace.cli.cluster_zookeeper:secure_zookeeper",
+        "Give what a cluster keeps in ZooKeeper to its brokers alone.",
+    ),
 }
 
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS)
 def cluster() -> None:
-    """Look at a cluster; drain, rebalance and recover it."""
+    """Begin a cluster, look at it; drain, rebalance and recover it."""

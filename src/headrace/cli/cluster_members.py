@@ -9,6 +9,7 @@ import click
 
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json
+from headrace.cli.zookeeper_options import broker_file_option, ensemble_of
 from headrace.client import admin, health, reassignments
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
@@ -16,6 +17,7 @@ from headrace.client.errors import ClientFailure
 if TYPE_CHECKING:
     from headrace.broker.storage.metadata_recovery import MetadataCopy
     from headrace.config.zookeeper_address import ZooKeeperAddress
+    from headrace.config.zookeeper_security import ZooKeeperSecurity
 
 
 @click.command()
@@ -60,9 +62,8 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
 
 
 @click.command("recover-metadata")
-@click.option(
-    "--zookeeper", required=True, metavar="HOST:PORT/CHROOT", help="The empty ensemble to write into."
-)
+@click.option("--zookeeper", metavar="HOST:PORT/CHROOT", help="The empty ensemble to write into.")
+@broker_file_option
 @click.option(
     "--from",
     "directories",
@@ -76,7 +77,12 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def recover_metadata(
-    zookeeper: str, directories: tuple[str, ...], accept_damage: bool, yes: bool, as_json: bool
+    zookeeper: str | None,
+    config: str | None,
+    directories: tuple[str, ...],
+    accept_damage: bool,
+    yes: bool,
+    as_json: bool,
 ) -> None:
     """Write a broker's copy of the metadata into a ZooKeeper that has lost everything.
 
@@ -85,11 +91,8 @@ def recover_metadata(
     does not know, a topic that was created in the last second for instance, is not known afterwards.
     """
     from headrace.broker.storage.metadata_recovery import best_copy, read_copy
-    from headrace.config.zookeeper_address import parse_zookeeper_connect
 
-    address = parse_zookeeper_connect(zookeeper, "--zookeeper")
-    if address is None:
-        raise click.UsageError("--zookeeper is empty")
+    address, security = ensemble_of(config, zookeeper)
     copies = [read_copy(directory) for directory in directories]
     for copy in copies:
         click.echo(_sentence(copy), err=True)
@@ -104,7 +107,7 @@ def recover_metadata(
         click.confirm(
             f"write the metadata of {chosen.directory} to ZooKeeper at {address}?", abort=True, err=True
         )
-    epoch = _restore(address, chosen)
+    epoch = _restore(address, security, chosen)
     if as_json:
         print_json(
             {
@@ -125,7 +128,7 @@ def _sentence(copy: MetadataCopy) -> str:
     return f"{copy.directory}: {copy.topics} topics, {copy.end_offset} records, the last of {moment}{damage}"
 
 
-def _restore(address: ZooKeeperAddress, copy: MetadataCopy) -> int:
+def _restore(address: ZooKeeperAddress, security: ZooKeeperSecurity, copy: MetadataCopy) -> int:
     import asyncio
 
     from headrace.coordination.restore import restore
@@ -133,6 +136,10 @@ def _restore(address: ZooKeeperAddress, copy: MetadataCopy) -> int:
 
     return asyncio.run(
         restore(
-            address, copy.batches, cluster_id=copy.cluster_id, broker_epoch=BrokerEpoch(copy.broker_epoch)
+            address,
+            copy.batches,
+            cluster_id=copy.cluster_id,
+            broker_epoch=BrokerEpoch(copy.broker_epoch),
+            security=security,
         )
     )

@@ -11,7 +11,10 @@ _COMMANDS = {
     "up": ("headrace.cli.up:up", "Run a local broker or cluster until Ctrl-C."),
     "broker": ("headrace.cli.broker:broker", "Run one broker from a server.properties file."),
     "host": ("headrace.cli.host:host", "Run one broker per core of this host."),
-    "cluster": ("headrace.cli.cluster:cluster", "Look at a cluster; drain, rebalance and recover it."),
+    "cluster": (
+        "headrace.cli.cluster:cluster",
+        "Begin a cluster, look at it; drain, rebalance and recover it.",
+    ),
     "topic": ("headrace.cli.topic:topic", "Create, list, describe, alter, move, trim and delete topics."),
     "group": ("headrace.cli.group:group", "Look at consumer groups, find and fix their lag, delete them."),
     "txn": ("headrace.cli.txn:txn", "Look at transactions; find and abort those that hold consumers up."),

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.config.zookeeper_security import OPEN, ZooKeeperSecurity
 from headrace.coordination.ensemble.metadata_log import MAX_BATCH_BYTES, encode_pointer
 from headrace.coordination.ensemble.paths import Paths, sequences_of
 from headrace.coordination.ensemble.requests import (
@@ -51,6 +52,7 @@ async def restore(
     epoch: ControllerEpoch = NONE,
     snapshot: SnapshotPointer | None = None,
     session_timeout_ms: int = SESSION_TIMEOUT_MS,
+    security: ZooKeeperSecurity = OPEN,
 ) -> ControllerEpoch:
     """Make `batches` the metadata log, and return the controller epoch that stands afterwards.
 
@@ -59,7 +61,9 @@ async def restore(
     later registration must still get a higher one. `snapshot` is needed if the copy begins above 0.
     """
     raised = max([int(epoch), *_check_copy(batches, snapshot)]) + 1
-    session = Session(address, timeout_ms=session_timeout_ms, connect_timeout_ms=session_timeout_ms)
+    session = Session(
+        address, timeout_ms=session_timeout_ms, connect_timeout_ms=session_timeout_ms, security=security
+    )
     await session.start()
     try:
         paths = Paths(address.chroot)

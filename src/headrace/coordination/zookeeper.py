@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.config.zookeeper_security import OPEN, ZooKeeperSecurity
+from headrace.coordination.ensemble.access import close_own_root, warn_of_open_nodes
 from headrace.coordination.ensemble.controller_election import ControllerElection
 from headrace.coordination.ensemble.members import Members
 from headrace.coordination.ensemble.metadata_log import MetadataLog
@@ -46,6 +48,7 @@ class ZooKeeperCoordination:
         *,
         session_timeout_ms: int = SESSION_TIMEOUT_MS,
         connection_timeout_ms: int | None = None,
+        security: ZooKeeperSecurity = OPEN,
     ) -> None:
         """The servers grant a session timeout within bounds of their own: 2 to 20 of their ticks."""
         self._paths = Paths(address.chroot)
@@ -53,6 +56,7 @@ class ZooKeeperCoordination:
             address,
             timeout_ms=session_timeout_ms,
             connect_timeout_ms=connection_timeout_ms or session_timeout_ms,
+            security=security,
         )
         self._election = ControllerElection(self._session, self._paths)
         self._log = MetadataLog(self._session, self._paths, self._election)
@@ -94,6 +98,9 @@ class ZooKeeperCoordination:
     async def _prepare(self) -> None:
         await self._refuse_kafka()
         await make_lasting_nodes(self._session, self._paths.lasting())
+        if self._session.security.sets_acl:
+            await close_own_root(self._session, self._paths)
+            await warn_of_open_nodes(self._session, self._paths)
 
     async def _refuse_kafka(self) -> None:
         """Its brokers and controller have their nodes where ours have theirs: we would depose each other."""

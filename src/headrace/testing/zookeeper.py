@@ -15,14 +15,16 @@ import os
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from headrace.core.errors import HeadraceError
+from headrace.log.os_disk import make_private_directories
 from headrace.testing.zookeeper_jars import find_classpath, find_java
 
 HOST = "127.0.0.1"
@@ -36,6 +38,21 @@ _PORTS = range(20_000, 32_000)
 a stopped server could otherwise be given the server's own port, and be connected to itself."""
 _ATTEMPTS = 3
 _PAUSE_SECONDS = 5.0
+
+
+class ServerTls(NamedTuple):
+    """PEM files. Clients need a certificate of the same authority; there is no port without TLS."""
+
+    keystore: Path
+    """The server's key with its certificates, for HOST."""
+    truststore: Path
+    own: Path
+    """A client's key with its certificates, to ask whether the server serves."""
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=self.truststore)
+        context.load_cert_chain(self.own)
+        return context
 
 
 class ZooKeeperFailed(HeadraceError):
@@ -54,7 +71,16 @@ def _is_stopped(pid: int) -> bool:
 class Node:
     """One server: a directory, a port, and the process while there is one."""
 
-    def __init__(self, number: int, directory: Path, host: str, port: int, command: list[str]) -> None:
+    def __init__(
+        self,
+        number: int,
+        directory: Path,
+        host: str,
+        port: int,
+        command: list[str],
+        tls: ServerTls | None = None,
+    ) -> None:
+        self._tls = tls
         self.number = number
         self.directory = directory
         self.host = host
@@ -89,6 +115,7 @@ class Node:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=0o077,  # it keeps the metadata of the brokers
             )
 
     def restart(self, timeout: float = START_SECONDS) -> None:
@@ -132,7 +159,12 @@ class Node:
 
     def ask(self, word: str, timeout: float = 2.0) -> str:
         """The answer to one of ZooKeeper's four-letter words, such as srvr or mntr; OSError if none comes."""
-        with socket.create_connection((self.host, self.port), timeout) as connection:
+        with contextlib.ExitStack() as opened:
+            connection = opened.enter_context(socket.create_connection((self.host, self.port), timeout))
+            if self._tls is not None:
+                connection = opened.enter_context(
+                    self._tls.context().wrap_socket(connection, server_hostname=self.host)
+                )
             connection.sendall(word.encode())
             parts = []
             while part := connection.recv(65536):
@@ -196,12 +228,17 @@ class ZooKeeper:
         heap_mb: int = 256,
         tick_ms: int = TICK_MS,
         synced: bool = True,
+        tls: ServerTls | None = None,
+        settings: Sequence[str] = (),
     ) -> None:
         """Listens at `host`, an address of this machine. Without `synced` it survives kill -9, as before, and
         no loss of power: it does not wait for a disk that others keep busy.
 
         `classpath` is found by `find_classpath` if it is not given; ZooKeeperMissing if there is none.
+        `settings` are further lines of zoo.cfg.
         """
+        self._tls = tls
+        self._settings = settings
         self.directory = Path(directory)
         self._servers = servers
         self._host = host
@@ -217,7 +254,7 @@ class ZooKeeper:
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
             "-cp",
-            classpath or find_classpath(),
+            classpath or find_classpath(for_tls=tls is not None),
             _MAIN,
         ]
         self.nodes: list[Node] = []
@@ -229,7 +266,7 @@ class ZooKeeper:
 
     def start(self, timeout: float = START_SECONDS) -> Self:
         """Returns when every server serves. On any failure nothing is left running."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_private_directories(str(self.directory))
         (self.directory / "log4j2.properties").write_text(_LOG4J2)
         for attempt in range(1, _ATTEMPTS + 1):
             self._configure()
@@ -267,20 +304,20 @@ class ZooKeeper:
         for number in range(1, self._servers + 1):
             directory = self.directory / str(number)
             data = directory / "data"
-            data.mkdir(parents=True, exist_ok=True)
+            make_private_directories(str(data))
             (data / "myid").write_text(f"{number}\n")
             lines = [
                 f"tickTime={self._tick_ms}",
                 "initLimit=20",
                 "syncLimit=10",
                 f"dataDir={data}",
-                f"clientPort={client[number - 1]}",
-                f"clientPortAddress={self._host}",
+                *self._listening(client[number - 1]),
                 "admin.enableServer=false",
                 "4lw.commands.whitelist=ruok,srvr,mntr,cons,wchs",
                 "maxClientCnxns=0",
                 "maxSessionTimeout=60000",
                 "autopurge.purgeInterval=1",
+                *self._settings,
             ]
             if self._servers > 1:
                 lines += [
@@ -289,8 +326,22 @@ class ZooKeeper:
             file = directory / "zoo.cfg"
             file.write_text("\n".join(lines) + "\n")
             self.nodes.append(
-                Node(number, directory, self._host, client[number - 1], [*self._java, str(file)])
+                Node(number, directory, self._host, client[number - 1], [*self._java, str(file)], self._tls)
             )
+
+    def _listening(self, port: int) -> list[str]:
+        if self._tls is None:
+            return [f"clientPort={port}", f"clientPortAddress={self._host}"]
+        return [
+            f"secureClientPort={port}",
+            f"secureClientPortAddress={self._host}",
+            "serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
+            f"ssl.keyStore.location={self._tls.keystore}",
+            "ssl.keyStore.type=PEM",
+            f"ssl.trustStore.location={self._tls.truststore}",
+            "ssl.trustStore.type=PEM",
+            "ssl.clientAuth=need",
+        ]
 
     def __enter__(self) -> Self:
         return self.start()

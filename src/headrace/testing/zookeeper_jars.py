@@ -30,22 +30,27 @@ _OF_PYSPARK = (
 )
 """Beginnings of the names that a server needs, among the hundreds of jars that Spark brings."""
 
+_FOR_TLS = "netty-transport-classes-epoll-*.jar"
+
 
 class ZooKeeperMissing(ConfigError):
     """No server can be started here; the text says what brings one."""
 
 
-def find_classpath(cache: Path | None = None, environ: Mapping[str, str] | None = None) -> str:
+def find_classpath(
+    cache: Path | None = None, environ: Mapping[str, str] | None = None, *, for_tls: bool = False
+) -> str:
     """The class path of a server.
 
     `cache` is a directory of jars: .cache/zookeeper here, if it is not given. The variable
-    HEADRACE_ZOOKEEPER_CLASSPATH goes before it, PySpark comes after it.
+    HEADRACE_ZOOKEEPER_CLASSPATH goes before it, PySpark comes after it. A server with TLS needs classes of
+    Netty that a cache may lack.
     """
     cache = CACHE if cache is None else cache
     named = (os.environ if environ is None else environ).get(CLASSPATH_VARIABLE, "").strip()
     if named:
         return named
-    if any(cache.glob("zookeeper-[0-9]*.jar")):
+    if any(cache.glob("zookeeper-[0-9]*.jar")) and (not for_tls or any(cache.glob(_FOR_TLS))):
         return str(cache.resolve() / "*")
     jars = _jars_of_pyspark()
     if jars:

@@ -6,6 +6,7 @@ import asyncio
 from typing import Protocol
 
 from headrace.config.zookeeper_address import parse_zookeeper_connect
+from headrace.config.zookeeper_security import OPEN, ZooKeeperSecurity
 from headrace.coordination.local import LocalCoordination
 from headrace.coordination.zookeeper import ZooKeeperCoordination
 from headrace.core.ports_coordination import Coordination
@@ -43,7 +44,10 @@ class LocalWorld:
 class ZooKeeperWorld:
     """Real servers. Each world is a chroot of its own, each `open` a session of its own."""
 
-    def __init__(self, connect: str, *, session_timeout_ms: int = 6_000) -> None:
+    def __init__(
+        self, connect: str, *, session_timeout_ms: int = 6_000, security: ZooKeeperSecurity = OPEN
+    ) -> None:
+        self._security = security
         address = parse_zookeeper_connect(connect)
         assert address is not None
         self._address = address
@@ -52,7 +56,10 @@ class ZooKeeperWorld:
 
     async def open(self) -> ZooKeeperCoordination:
         port = ZooKeeperCoordination(
-            self._address, session_timeout_ms=self._session_timeout_ms, connection_timeout_ms=20_000
+            self._address,
+            session_timeout_ms=self._session_timeout_ms,
+            connection_timeout_ms=20_000,
+            security=self._security,
         )
         self._open.append(port)
         await port.start()

@@ -42,7 +42,7 @@ def real_environment(config: BrokerConfig) -> Environment:
         disk=OsDisk(),
         random=system_random(),
         dialer=DirectDialer(receive_buffer_bytes=_receive_buffer(config)),
-        make_coordination=_coordination,
+        make_coordination=coordination_of,
         boot_id=boot_id(),
         processes=True,
         memory_bytes=memory_bytes(),
@@ -56,7 +56,7 @@ def _receive_buffer(config: BrokerConfig) -> int:
     return config.replica_socket_receive_buffer_bytes if given else -1
 
 
-def _coordination(config: BrokerConfig) -> Coordination | None:
+def coordination_of(config: BrokerConfig) -> Coordination | None:
     if config.zookeeper is None:
         return None
     # Only here: a broker that is alone needs no ZooKeeper, and does not load its client.
@@ -66,6 +66,7 @@ def _coordination(config: BrokerConfig) -> Coordination | None:
         config.zookeeper,
         session_timeout_ms=config.zookeeper_session_timeout_ms,
         connection_timeout_ms=config.zookeeper_connection_timeout_ms,
+        security=config.zookeeper_security,
     )
 
 

@@ -17,7 +17,8 @@ def protect(runtime: Runtime, network: Any, stops: AsyncExitStack) -> None:
     between_brokers = config.security_of(config.inter_broker_listener.name)
     if between_brokers.tls is None and between_brokers.has_sasl:
         _secure_dialer(runtime, None)
-    if all(security.tls is None for security in config.listener_security.values()):
+    to_zookeeper = config.zookeeper is not None and config.zookeeper_security.tls is not None
+    if not to_zookeeper and all(security.tls is None for security in config.listener_security.values()):
         return
     # Only here: a broker without TLS needs no library for certificates, and does not load it.
     from headrace.broker.security.certificates import Certificates

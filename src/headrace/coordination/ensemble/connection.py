@@ -9,8 +9,11 @@ from typing import Any, Final
 
 from kazoo.client import KazooClient
 from kazoo.handlers.threading import AsyncResult, SequentialThreadingHandler
+from kazoo.security import CREATOR_ALL_ACL
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.config.zookeeper_security import ZooKeeperSecurity
+from headrace.coordination.ensemble.secure_sockets import SecureSockets, has_pending
 
 SWITCH_SECONDS: Final = 0.0002
 """A thread that wants the interpreter asks for it after this time. With Python's 5 ms a loop that makes a
@@ -24,15 +27,21 @@ _KAZOO_LOG: Final = logging.getLogger("headrace.zookeeper.kazoo")
 _KAZOO_LOG.setLevel(logging.ERROR)
 
 
-def new_client(address: ZooKeeperAddress, timeout_ms: int) -> Any:
+def new_client(
+    address: ZooKeeperAddress, timeout_ms: int, security: ZooKeeperSecurity, sockets: SecureSockets | None
+) -> Any:
     """A client that is not yet started. One host may use up a third of the session timeout at most."""
     sys.setswitchinterval(min(sys.getswitchinterval(), SWITCH_SECONDS))
+    digest = security.digest
     return _Client(
         hosts=address.hosts,
         timeout=timeout_ms / 1000,
-        handler=_Handler(timeout_ms / 1000 / max(3, len(address.servers))),
+        handler=_Handler(timeout_ms / 1000 / max(3, len(address.servers)), sockets),
         connection_retry=dict(_RECONNECT),
         logger=_KAZOO_LOG,
+        # kazoo gives them to every node, also to those of transactions.
+        default_acl=CREATOR_ALL_ACL if security.sets_acl else None,
+        auth_data=None if digest is None else {("digest", digest.reveal())},
     )
 
 
@@ -50,6 +59,8 @@ class _Client(KazooClient):  # type: ignore[misc]  # kazoo has no types
             read_timeout_ms, connect_timeout_ms = connect(*where)
             self._note(round(read_timeout_ms * 3 / 2))  # kazoo lets a reading take two thirds of what it has
             self.heard_at = time.monotonic()
+            if self.handler.sockets is not None:
+                self.handler.sockets.succeeded()
             return read_timeout_ms, connect_timeout_ms
 
         def read_and_note(timeout: float) -> Any:
@@ -86,18 +97,26 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has n
     another host, has to come while the session still lives.
     """
 
-    def __init__(self, patience_seconds: float) -> None:
+    def __init__(self, patience_seconds: float, sockets: SecureSockets | None) -> None:
         super().__init__()
         self._patience_seconds = patience_seconds
+        self.sockets = sockets
 
     def async_result(self) -> _Promise:
         return _Promise(self)
 
     def create_connection(self, *args: Any, **options: Any) -> Any:
+        if self.sockets is not None:
+            return self.sockets.connect(options["address"], options["hostname"], self._patience_seconds)
         options["timeout"] = self._patience_seconds
         return super().create_connection(*args, **options)
 
     def select(self, readable: Any, writable: Any, failed: Any, timeout: float | None = None) -> Any:
+        if any(map(has_pending, readable)):
+            # kazoo asks before it reads a message, and several may have come together.
+            ready = super().select(readable, writable, failed, 0)
+            pending = [each for each in readable if has_pending(each) or each in ready[0]]
+            return pending, ready[1], ready[2]
         # For one socket alone it waits where an answer is due: the handshake, the rest of a message.
         if timeout is not None and len(readable) + len(writable) == 1:
             timeout = min(timeout, self._patience_seconds)

@@ -18,6 +18,7 @@ from headrace.coordination.ensemble.requests import (
     ConnectionBroken,
     Exists,
     Missing,
+    NotPermitted,
     Refused,
     children,
     get,
@@ -29,6 +30,7 @@ from headrace.core.ids import BrokerId, ControllerEpoch
 from headrace.core.ports_coordination import (
     CommittedBatch,
     CommitUnknown,
+    ControllerFenced,
     SequenceTaken,
     SnapshotPointer,
 )
@@ -93,6 +95,10 @@ class MetadataLog:
             if refused.place == 0:
                 raise self._election.lost(term) from None
             raise refused.reason from None
+        except NotPermitted as error:
+            # Somebody has changed the ACLs under us. To try again for ever would help nobody.
+            self._election.lost(term)
+            raise ControllerFenced(str(error)) from error
         except ConnectionBroken as error:
             raise CommitUnknown(f"it is not known whether the write was committed: {error}") from error
 

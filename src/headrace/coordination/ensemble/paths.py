@@ -38,9 +38,7 @@ class Paths:
 
     def lasting(self) -> Iterator[str]:
         """The nodes that everything else is made below, parents first."""
-        parts = [part for part in self.chroot.split("/") if part]
-        for depth in range(len(parts)):
-            yield "/" + "/".join(parts[: depth + 1])
+        yield from _above(self.chroot)
         for name in (
             "/cluster",
             "/brokers",
@@ -51,6 +49,22 @@ class Paths:
             "/metadata/snapshot",
         ):
             yield self.chroot + name
+
+    def roots(self) -> tuple[str, ...]:
+        """Every node of a cluster is one of these, or below one of them."""
+        names = ("/cluster", "/brokers", "/controller", "/controller_epoch", "/metadata")
+        return tuple(self.chroot + name for name in names)
+
+    def of_cluster(self) -> tuple[str, ...]:
+        """The nodes of a cluster, without those that come and go."""
+        named = (self.cluster_id, self.controller_epoch, self.epoch_base)
+        return (*(path for path in self.lasting() if path not in _above(self.chroot)), *named)
+
+
+def _above(chroot: str) -> tuple[str, ...]:
+    """The chroot and what is above it, where others may be at home."""
+    parts = chroot.split("/")
+    return tuple("/".join(parts[: depth + 1]) for depth in range(1, len(parts)))
 
 
 def sequences_of(names: list[str]) -> list[int]:

@@ -15,6 +15,10 @@ class ConnectionBroken(CoordinationUnavailable):
     """No answer came. A read has changed nothing; whether a write happened is not known."""
 
 
+class NotPermitted(CoordinationUnavailable):
+    """ZooKeeper knows us as somebody who may not do this. Nothing was done."""
+
+
 class Missing(Exception):
     """There is no such node."""
 
@@ -68,6 +72,14 @@ def put(path: str, data: bytes) -> Request:
 
 def delete(path: str, version: int) -> Request:
     return lambda client: client.delete_async(path, version)
+
+
+def acls(path: str) -> Request:
+    return lambda client: client.get_acls_async(path)
+
+
+def put_acls(path: str, entries: Any) -> Request:
+    return lambda client: client.set_acls_async(path, entries)
 
 
 def stored(answer: Any) -> Stored | None:

@@ -1,4 +1,4 @@
-"""One session with ZooKeeper, as the event loop sees it. Only this module and `connection.py` know kazoo.
+"""One session with ZooKeeper, as the event loop sees it. Only `coordination/ensemble/` knows kazoo.
 
 kazoo runs a thread that owns the connection. A request is handed to that thread without waiting, and its
 answer comes back to the loop as a future, so the loop never blocks. Requests are answered in the order in
@@ -15,23 +15,18 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from kazoo.exceptions import (
-    BadVersionError,
-    KazooException,
-    NodeExistsError,
-    NoNodeError,
-    RolledBackError,
-    RuntimeInconsistency,
-)
+from kazoo.exceptions import KazooException, RolledBackError, RuntimeInconsistency
 from kazoo.protocol.states import EventType, KazooState
 
 from headrace.config.zookeeper_address import ZooKeeperAddress
+from headrace.config.zookeeper_security import OPEN, ZooKeeperSecurity
 from headrace.coordination.ensemble.connection import new_client
+from headrace.coordination.ensemble.refusals import translate
 from headrace.coordination.ensemble.requests import (
     ConnectionBroken,
     Exists,
     Missing,
-    OtherVersion,
+    NotPermitted,
     Refused,
     Request,
     create,
@@ -39,6 +34,7 @@ from headrace.coordination.ensemble.requests import (
     get,
     stored,
 )
+from headrace.coordination.ensemble.secure_sockets import SecureSockets
 from headrace.core.failures import report
 from headrace.core.ports_coordination import CoordinationUnavailable, SessionState
 from headrace.core.timers import TimerQueue
@@ -68,8 +64,19 @@ class Proof(NamedTuple):
 class Session:
     """Call it on one event loop. `number` changes with each session that ended: what it owned is gone."""
 
-    def __init__(self, address: ZooKeeperAddress, *, timeout_ms: int, connect_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        address: ZooKeeperAddress,
+        *,
+        timeout_ms: int,
+        connect_timeout_ms: int,
+        security: ZooKeeperSecurity = OPEN,
+    ) -> None:
         self.address = address
+        self.security = security
+        self._sockets: SecureSockets | None = None
+        self._refusal = ""
+        """What was told last of being kept out."""
         self._wanted_timeout_ms = timeout_ms
         self.state = SessionState.LOST
         self.number = 0
@@ -113,9 +120,12 @@ class Session:
     # --- its life ---------------------------------------------------------------------------------------
 
     async def start(self) -> None:
+        """Raises CoordinationUnavailable; ConfigError if the certificates cannot be used."""
         self._loop = asyncio.get_running_loop()
         self._timers = TimerQueue(self._loop)
-        self._client = new_client(self.address, self._wanted_timeout_ms)
+        if self.security.tls is not None:
+            self._sockets = await asyncio.to_thread(SecureSockets, self.security.tls)
+        self._client = new_client(self.address, self._wanted_timeout_ms, self.security, self._sockets)
         self._client.add_listener(self._on_state_in_thread)
         self._client.start_async()
         try:
@@ -124,8 +134,14 @@ class Session:
             await self.close()
             raise CoordinationUnavailable(
                 f"no ZooKeeper answers at {self.address.hosts} within {self._connect_timeout_ms} ms:"
-                " check zookeeper.connect, that a majority of the servers run, and that they can be reached"
+                f" {self._why_not()}"
             ) from None
+
+    def _why_not(self) -> str:
+        if self._sockets is not None and self._sockets.failure is not None:
+            return self._sockets.failure
+        check = "check zookeeper.connect, that a majority of the servers run, and that they can be reached"
+        return check if self._sockets else f"{check}; a secureClientPort needs zookeeper.ssl.client.enable"
 
     async def connected(self, timeout: float) -> None:
         """Returns as soon as the session is connected; CoordinationUnavailable if that takes too long."""
@@ -194,6 +210,8 @@ class Session:
         self.state = state
         if state is SessionState.LOST:
             self.number += 1
+        if state is SessionState.CONNECTED:
+            self._refusal = ""
         if state is not SessionState.CONNECTED:
             # kazoo keeps a request that comes while it reconnects, and sends it later. Nobody waits for
             # that: what has no answer now has an unknown outcome.
@@ -240,12 +258,19 @@ class Session:
             limit.cancel()
             self._waiting.pop(answer, None)
             if not answer.cancelled():
-                answer.exception()  # whoever sent several together may have given up on the others
+                # Asked in any case: whoever sent several together may have given up on the others.
+                self._tell_refusal(answer.exception())
 
         answer.add_done_callback(done)
         promise = request(self._client)
         promise.rawlink(lambda result: _tell(loop, _settle, answer, result.value, result.exception))
         return answer
+
+    def _tell_refusal(self, error: BaseException | None) -> None:
+        """Brokers try again and again. What keeps them out is told once for each connection."""
+        if isinstance(error, NotPermitted) and str(error) != self._refusal:
+            self._refusal = str(error)
+            _LOG.error("%s", error)
 
     async def ask(self, *requests: Request) -> list[Any]:
         """Send some requests together; their answers in order. A node that is missing answers None."""
@@ -294,8 +319,11 @@ class Session:
             if isinstance(result, KazooException) and not isinstance(
                 result, (RolledBackError, RuntimeInconsistency)
             ):
-                reason = _translate(result)
-                raise reason if isinstance(reason, ConnectionBroken) else Refused(place, reason)
+                reason = translate(result)
+                self._tell_refusal(reason)
+                if isinstance(reason, (ConnectionBroken, NotPermitted)):
+                    raise reason
+                raise Refused(place, reason)
         if any(isinstance(result, KazooException) for result in results):
             raise ConnectionBroken("ZooKeeper rolled a transaction back and did not say why")
         return results
@@ -317,19 +345,9 @@ async def make_lasting_nodes(session: Session, paths: Iterable[str]) -> None:
                 pass  # another broker starts at the same moment
 
 
-def _translate(error: BaseException) -> Exception:
-    if isinstance(error, NoNodeError):
-        return Missing()
-    if isinstance(error, NodeExistsError):
-        return Exists()
-    if isinstance(error, BadVersionError):
-        return OtherVersion()
-    return ConnectionBroken(f"ZooKeeper did not confirm it: {type(error).__name__} {error}".rstrip())
-
-
 def _settle(answer: asyncio.Future[Any], value: Any, error: BaseException | None) -> None:
     if error is not None:
-        _fail(answer, _translate(error))
+        _fail(answer, translate(error))
     else:
         _resolve(answer, value)
 

@@ -219,6 +219,34 @@ def test_an_expiry_is_warned_of_once_for_each_term(tmp_path: Path) -> None:
     run(scenario())
 
 
+def test_what_zookeeper_is_shown_is_warned_of_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        bench = Bench(tmp_path)
+        shown = {"expires": NOW + timedelta(days=6), "begins": NOW - timedelta(days=1)}
+        identity = bench.authority.issue("brokers", file="brokers.pem", **shown)
+        bench.settings |= {
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "zookeeper.connect": "zk1:2182",
+            "zookeeper.ssl.client.enable": "true",
+            "zookeeper.ssl.keystore.location": str(identity),
+            "zookeeper.ssl.truststore.location": str(bench.authority.trust_store),
+        }
+        certificates = bench.certificates()
+        (warned,) = bench.log.take()
+        assert "zookeeper" in warned
+        identity.write_bytes(b"")  # being written: what was known stays
+        await certificates.look()
+        assert bench.log.take() == []
+        bench.authority.issue("brokers", file="brokers.pem")
+        await certificates.look()
+        assert bench.log.take() == []
+        ((name, seconds),) = bench.metrics.read_certificates()
+        assert name == "zookeeper"
+        assert seconds > 30 * DAY
+
+    run(scenario())
+
+
 def test_the_watch_reloads_when_it_is_asked_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headrace.broker.security.certificates.LOOK_SECONDS", 3600.0)
 

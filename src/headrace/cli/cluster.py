@@ -24,6 +24,7 @@ _COMMANDS = {
         "headrace.cli.cluster_members:recover_metadata",
         "Write a broker's copy of the metadata into an empty ZooKeeper.",
     ),
+    "init": ("headrace.cli.cluster_init:init", "Begin a cluster, with users that can log in to it."),
     "secure-zookeeper": (
         "headrace.cli.cluster_zookeeper:secure_zookeeper",
         "Give what a cluster keeps in ZooKeeper to its brokers alone.",

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError
 
 from headrace.client.security import ClientSecurity
 from headrace.testing.cluster import Cluster
@@ -176,7 +180,7 @@ def test_a_lost_password_is_replaced_with_the_certificate(tmp_path: Path) -> Non
 @pytest.mark.timeout(300)
 def test_three_brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     try:
-        monkeypatch.setenv(CLASSPATH_VARIABLE, find_classpath(CACHE))
+        monkeypatch.setenv(CLASSPATH_VARIABLE, find_classpath(CACHE, for_tls=True))
     except ZooKeeperMissing as error:
         pytest.skip(f"{error}; or run `poe clients`")
     data = tmp_path / "data"
@@ -194,6 +198,30 @@ def test_three_brokers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         denied = produce(alice, "t", b"again")
         assert denied is not None
         assert denied.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+        _require_closed_zookeeper(data, (tmp_path / "up.log").read_text())
+
+
+def _require_closed_zookeeper(data: Path, log: str) -> None:
+    """It speaks TLS alone. Also who has a certificate of the same authority reads nothing there."""
+    (address,) = re.findall(r"ZooKeeper serves at (\S+) with TLS", log)
+    assert "open to everybody" not in log
+    identity = str(data / "certs" / "admin-keystore.pem")
+    trusted = str(data / "certs" / "ca.pem")
+    with closing(socket.create_connection((address.split(":")[0], int(address.split(":")[1])))) as plain:
+        plain.settimeout(30)
+        plain.sendall(b"srvr")
+        assert b"Zookeeper version" not in plain.recv(100)
+    client = KazooClient(hosts=address, use_ssl=True, ca=trusted, certfile=identity, keyfile=identity)
+    client.start(SECONDS)
+    try:
+        for path in ("/", "/cluster/id", "/metadata/log", "/controller_epoch"):
+            with pytest.raises(NoAuthError):
+                client.get(path)
+    finally:
+        client.stop()
+        client.close()
+    others = [path for path in data.rglob("*") if path.stat().st_mode & 0o077]
+    assert [path.name for path in others if path.parent.name != "certs"] == []
 
 
 def test_the_fixture_is_protected(headrace_secure: Cluster) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.broker import say_ready, serve
-from headrace.cli.up_secure import protection
+from headrace.cli.up_secure import Protected, protection
 from headrace.client.errors import ClientFailure
 
 if TYPE_CHECKING:
@@ -108,13 +108,16 @@ def _cluster(
     security = protection(directory, range(1, brokers + 1), port, secure)
     ports = local_ports(port, brokers) if security is None else security.ports
     companion = None
+    to_zookeeper: dict[str, str] = {}
     if zookeeper is None:
-        server = _own_zookeeper(directory / "zookeeper", stack)
+        server = _own_zookeeper(directory / "zookeeper", stack, security)
         zookeeper, companion = server.connect, lambda: _keep_running(server)
+        if security is not None:
+            to_zookeeper = security.zookeeper_properties
     else:
         parse_zookeeper_connect(zookeeper, "--zookeeper")
     names = [name.strip() for name in racks.split(",")] if racks else []
-    every = local_properties(directory, ports, zookeeper, names)
+    every = local_properties(directory, ports, zookeeper, names, to_zookeeper)
     if security is not None:
         every = [{**each, **more} for each, more in zip(every, security.properties, strict=True)]
     specs = [
@@ -130,12 +133,13 @@ def _cluster(
     return run(say_ready) if security is None else security.serve(run)
 
 
-def _own_zookeeper(directory: Path, stack: contextlib.ExitStack) -> ZooKeeper:
-    from headrace.testing.zookeeper import ZooKeeper
+def _own_zookeeper(directory: Path, stack: contextlib.ExitStack, security: Protected | None) -> ZooKeeper:
+    from headrace.testing.zookeeper import ServerTls, ZooKeeper
 
-    server = ZooKeeper(directory).start()
+    tls = None if security is None else ServerTls(*security.prepare_zookeeper())
+    server = ZooKeeper(directory, tls=tls).start()
     stack.callback(server.stop)
-    click.echo(f"ZooKeeper serves at {server.connect}", err=True)
+    click.echo(f"ZooKeeper serves at {server.connect}{' with TLS' if tls else ''}", err=True)
     return server
 
 

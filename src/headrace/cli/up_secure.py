@@ -59,6 +59,8 @@ class Protected:
             for broker_id, port, broker_port in zip(broker_ids, ports, broker_ports, strict=True)
         ]
         """What each broker's file says beside the rest."""
+        self.zookeeper_properties = security.zookeeper_properties()
+        self.prepare_zookeeper = security.prepare_zookeeper
         self._has_failed = False
 
     def serve(self, run: Callable[[Callable[[str], None]], int]) -> int:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headrace.broker.process.local_cluster import local_ports, local_properties
 from headrace.broker.process.supervisor import BrokerSpec, Supervisor, write_properties
 from headrace.core.errors import HeadraceError
-from headrace.testing.zookeeper import ZooKeeper
+from headrace.testing.zookeeper import ServerTls, ZooKeeper
 
 if TYPE_CHECKING:
     from headrace.broker.process.local_security import LocalSecurity
@@ -65,7 +65,8 @@ class ProcessCluster:
         return self._directory / f"broker-{broker_id}.out"
 
     def start(self) -> None:
-        self.zookeeper = ZooKeeper(self._directory / "zookeeper").start()
+        tls = None if self._security is None else ServerTls(*self._security.prepare_zookeeper())
+        self.zookeeper = ZooKeeper(self._directory / "zookeeper", tls=tls).start()
         try:
             self._start_loop()
             self.start_brokers()
@@ -94,7 +95,10 @@ class ProcessCluster:
             return [{} for _ in ids]
         self._security.prepare(ids, self._broker_ports)
         return [
-            self._security.properties(broker_id, port, broker_port, ids)
+            {
+                **self._security.properties(broker_id, port, broker_port, ids),
+                **self._security.zookeeper_properties(),
+            }
             for broker_id, port, broker_port in zip(ids, self._ports, self._broker_ports, strict=True)
         ]
 

@@ -1,10 +1,11 @@
 """Protection of a local cluster: an authority and certificates in its directory, one administrator, ACLs.
 
-    directory/certs/              the authority, a certificate for each broker and for `admin`
+    directory/certs/              the authority, a certificate for each broker, for `admin`, for ZooKeeper
     directory/client.properties   how `admin` connects with a password; beside it for librdkafka and Spark
 
 Clients come over SASL_SSL with SCRAM. Brokers, and `admin` where the password is lost, come over SSL with
-certificates. What is there is used again: only a certificate that ends soon is made anew.
+certificates. Brokers come to ZooKeeper with one certificate for all of them, to which its nodes belong. What
+is there is used again: only a certificate that ends soon is made anew.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from headrace.broker.process.local_cluster import LOOPBACK
 from headrace.client import users
@@ -35,7 +36,18 @@ MECHANISM: Final = ScramMechanism.SHA_512
 HOSTS: Final = (LOOPBACK, "localhost")
 RENEWED_DAYS: Final = 30
 """A certificate with fewer days left is made anew at the start."""
+_ZOOKEEPER: Final = "zookeeper"
+_ZOOKEEPER_CLIENT: Final = "zookeeper-client"
 _AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+class ZooKeeperStores(NamedTuple):
+    """PEM files."""
+
+    server: Path
+    truststore: Path
+    client: Path
+    """What brokers show."""
 
 
 class LocalSecurity:
@@ -52,15 +64,36 @@ class LocalSecurity:
 
     def prepare(self, broker_ids: Sequence[int], broker_ports: Sequence[int]) -> list[str]:
         """Makes what is missing. Returns the names of the certificates that were made."""
-        self.directory.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
-        self.certificates.mkdir(exist_ok=True, mode=PRIVATE_DIRECTORY)
-        self.certificates.chmod(PRIVATE_DIRECTORY)
-        authority = Authority.at(self.certificates)
+        authority = self._authority()
         wanted = {ADMIN: (), **{f"broker-{number}": HOSTS for number in broker_ids}}
         made = [name for name, hosts in wanted.items() if _issued(authority, name, hosts)]
         text = "".join(f"{name}={value}\n" for name, value in self._admin_properties(broker_ports).items())
         write_if_changed(self.admin_file, text.encode())
         return made
+
+    def prepare_zookeeper(self) -> ZooKeeperStores:
+        """Makes what a ZooKeeper on this machine and its clients need."""
+        authority = self._authority()
+        _issued(authority, _ZOOKEEPER, HOSTS)
+        _issued(authority, _ZOOKEEPER_CLIENT, ())
+        return ZooKeeperStores(
+            self._keystore(_ZOOKEEPER), authority.path.absolute(), self._keystore(_ZOOKEEPER_CLIENT)
+        )
+
+    def zookeeper_properties(self) -> dict[str, str]:
+        """What the file of every broker says about it."""
+        stores = self._stores(_ZOOKEEPER_CLIENT)
+        return {
+            "zookeeper.ssl.client.enable": "true",
+            **{f"zookeeper.{name}": value for name, value in stores.items()},
+            "zookeeper.set.acl": "true",
+        }
+
+    def _authority(self) -> Authority:
+        self.directory.mkdir(parents=True, exist_ok=True, mode=PRIVATE_DIRECTORY)
+        self.certificates.mkdir(exist_ok=True, mode=PRIVATE_DIRECTORY)
+        self.certificates.chmod(PRIVATE_DIRECTORY)
+        return Authority.at(self.certificates)
 
     def properties(
         self, broker_id: int, port: int, broker_port: int, broker_ids: Sequence[int]
@@ -127,10 +160,13 @@ class LocalSecurity:
             **self._stores(ADMIN),
         }
 
+    def _keystore(self, name: str) -> Path:
+        return self.certificates / f"{name}-keystore.pem"
+
     def _stores(self, name: str) -> dict[str, str]:
         return {
             "ssl.keystore.type": "PEM",
-            "ssl.keystore.location": str(self.certificates / f"{name}-keystore.pem"),
+            "ssl.keystore.location": str(self._keystore(name)),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self.certificates / "ca.pem"),
         }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ANONYMOUS = "User:ANONYMOUS"
 SOON_DAYS, NOW_DAYS = 30, 7
 _DAY_SECONDS = 86_400
+_OWN_HOSTS = {LOOPBACK, "localhost", "::1"}
 
 
 class Level(StrEnum):
@@ -39,6 +40,7 @@ def examine(config: BrokerConfig) -> list[Finding]:
         *(finding for listener in config.bound_listeners for finding in _listener(config, listener)),
         *_listeners_together(config),
         *_rights(config),
+        *_zookeeper(config),
         *_metrics(config),
     ]
 
@@ -104,6 +106,18 @@ def _listeners_together(config: BrokerConfig) -> Iterator[Finding]:
             f"brokers are accepted on {', '.join(further)} too, as during a move to another listener",
             "remove it when every broker has the new inter.broker.listener.name",
         )
+
+
+def _zookeeper(config: BrokerConfig) -> Iterator[Finding]:
+    if config.zookeeper is None or config.zookeeper_security.sets_acl:
+        return
+    hosts = {host for host, _ in config.zookeeper.servers}
+    yield Finding(
+        _level(not hosts <= _OWN_HOSTS),
+        "zookeeper.connect",
+        "who reaches ZooKeeper reads the keys of users there, and can change the cluster and its rules",
+        "set zookeeper.ssl.client.enable and zookeeper.set.acl, and run `headrace cluster secure-zookeeper`",
+    )
 
 
 def _rights(config: BrokerConfig) -> Iterator[Finding]:

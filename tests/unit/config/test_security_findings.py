@@ -50,6 +50,20 @@ def test_nothing_is_wrong_with_a_guarded_broker() -> None:
     assert found() == []
 
 
+def test_a_zookeeper_that_everybody_may_change() -> None:
+    subject = "zookeeper.connect"
+    assert found(**{subject: "zk1:2181,localhost:2181"}) == [(SERIOUS, subject)]
+    assert found(**{subject: "127.0.0.1:2181/a"}) == [(ADVICE, subject)]
+    tls = {
+        subject: "zk1:2182",
+        "zookeeper.ssl.client.enable": "true",
+        "zookeeper.ssl.keystore.location": "/etc/brokers.pem",
+        "zookeeper.ssl.truststore.location": "/etc/ca.pem",
+    }
+    assert found(**tls) == [(SERIOUS, subject)]
+    assert found(**tls, **{"zookeeper.set.acl": "true"}) == []
+
+
 def test_a_broker_for_one_machine_gets_advice_only() -> None:
     assert findings({}) == [(ADVICE, "authorizer.class.name")]
 

@@ -34,7 +34,8 @@ async def tell_findings(context: RequestContext) -> list[Figure]:
 
 def private_files(config: BrokerConfig) -> list[str]:
     """What holds keys or data."""
-    stores = [each.tls.key_store.location for each in config.listener_security.values() if each.tls]
+    every = [*(each.tls for each in config.listener_security.values()), config.zookeeper_security.tls]
+    stores = [tls.key_store.location for tls in every if tls]
     return [*dict.fromkeys(path for path in stores if path), *config.data_directories]
 
 

@@ -31,7 +31,6 @@ from headrace.core.errors import (
     InvalidRequest,
     InvalidTopic,
     PolicyViolation,
-    TopicAuthorizationFailed,
     TopicExists,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -120,7 +119,7 @@ def _too_large() -> PolicyViolation:
 
 def _check_name(image: MetadataImage, name: str, taken: set[str]) -> None:
     if name == METADATA_TOPIC:
-        raise TopicAuthorizationFailed(f"{name} is the metadata log; it exists by itself")
+        raise InvalidRequest(f"{name} is the metadata log; it exists by itself")
     check_topic_name(name)
     if name in image.topics_by_name:
         raise TopicExists(f"topic {name!r} exists already")

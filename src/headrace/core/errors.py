@@ -113,10 +113,6 @@ class InvalidConfig(ClientError):
     pass
 
 
-class TopicAuthorizationFailed(ClientError):
-    pass
-
-
 class InvalidRequiredAcks(ClientError):
     pass
 

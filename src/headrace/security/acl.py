@@ -153,6 +153,9 @@ def check_rule(rule: AclRule, *, operations: bool = True) -> None:
 
 
 def _check_codes(rule: AclRule) -> None:
+    """What only a filter may say refuses the whole request, a code that nobody knows this rule alone."""
+    if not all((rule.resource_type, rule.pattern, rule.operation, rule.permission)):
+        raise InvalidAcl("the rule has an unknown resource type, pattern type, operation or permission")
     if rule.resource_type not in _OPERATIONS:
         raise InvalidAclRequest("a rule needs one resource type")
     if rule.pattern not in (PatternType.LITERAL, PatternType.PREFIXED):

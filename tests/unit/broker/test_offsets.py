@@ -157,3 +157,17 @@ async def test_a_deletion_ends_with_the_leadership(filled: Server) -> None:
     filled.partition.assign(row(2, 2), LOCAL, 0.0)
     result = await asyncio.wait_for(deleting, 5)
     assert result.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+@pytest.mark.parametrize(("partition", "code"), [(0, 17), (7, 3)])
+async def test_records_of_internal_topics_are_never_deleted(
+    server: Server, monkeypatch: pytest.MonkeyPatch, partition: int, code: int
+) -> None:
+    """Whatever their cleanup.policy says."""
+    monkeypatch.setattr(delete_records, "INTERNAL_TOPICS", frozenset({TOPIC}))
+    server.append()
+    asked = DeleteRecordsPartition(partition_index=partition, offset=-1)
+    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=TOPIC, partitions=[asked])], timeout_ms=50)
+    response = await delete_records.handle(server.context, request, call(2))
+    assert response.topics[0].partitions[0].error_code == code
+    assert server.partition.log.log_start_offset == 0

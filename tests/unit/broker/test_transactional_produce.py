@@ -25,6 +25,9 @@ from headrace.protocol.messages.add_partitions_to_txn_request import AddPartitio
 from headrace.protocol.messages.produce_request import PartitionProduceData, ProduceRequest, TopicProduceData
 from headrace.protocol.messages.produce_response import ProduceResponse
 from headrace.protocol.primitives import Reader
+from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType
+from headrace.security.acl_index import AclIndex
+from headrace.security.rights import Authorizer
 from tests.unit.broker.membership_answers import Link, answer_to, settle
 from tests.unit.broker.serving import LOCAL, TOPIC, TOPIC_ID, Image, Server, Topic, sent
 from tests.unit.log.material import NOW, batch_of
@@ -385,3 +388,35 @@ async def test_clients_write_to_no_internal_topic(server: Server, coordinator: C
     assert told != [ErrorCode.INVALID_TOPIC_EXCEPTION]
     coordinator.image.state = None
     assert codes(send(server, batch(), topic=TRANSACTIONS_TOPIC)) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+
+
+async def test_a_topic_that_is_not_there_is_told_before_strange_acks(server: Server) -> None:
+    plain = batch(transactional=False)
+    for topic, code in (
+        (TOPIC, ErrorCode.INVALID_REQUIRED_ACKS),
+        ("nowhere", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ):
+        assert codes(send(server, plain, transactional_id=None, topic=topic, acks=2)) == [code]
+    assert server.partition.log.end_offset == 0
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("topic", [TOPIC, "nowhere"])
+async def test_transactional_records_without_an_id_are_refused_before_the_topic_is_looked_at(
+    server: Server, count: int, topic: str
+) -> None:
+    """Whoever may write to it, and to every transactional id."""
+    everything = [
+        AclRule(kind, "*", PatternType.LITERAL, "User:alice", "*", Operation.WRITE, Permission.ALLOW)
+        for kind in (ResourceType.TOPIC, ResourceType.TRANSACTIONAL_ID)
+    ]
+    for rules in ([], everything):
+        server.connection.rights = Authorizer(AclIndex(rules)).rights_of("User:alice", "10.0.0.1")
+        batches = [batch(), batch(transactional=False)][:count]
+        answer = send(server, *batches, transactional_id=None, topic=topic)
+        assert codes(answer) == [ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED] * count
+        assert server.partition.log.end_offset == 0
+        plain = send(server, batch(transactional=False), transactional_id=None, topic="nowhere")
+        assert codes(plain) == [
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if rules else ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        ]

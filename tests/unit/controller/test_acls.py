@@ -79,7 +79,6 @@ def test_an_operation_that_the_type_does_not_have_is_stored() -> None:
         {"pattern": PatternType.MATCH},
         {"operation": Operation.ANY},
         {"permission": Permission.ANY},
-        {"permission": Permission.UNKNOWN},
     ],
 )
 def test_what_only_a_filter_may_say_refuses_the_whole_request(change: dict[str, object]) -> None:

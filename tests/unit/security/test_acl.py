@@ -113,19 +113,30 @@ def test_an_entry_is_refused_with_the_reason(rule: AclRule, reason: str) -> None
     "rule",
     [
         GOOD._replace(resource_type=ResourceType.ANY),
-        GOOD._replace(resource_type=ResourceType.UNKNOWN),
         GOOD._replace(pattern=PatternType.ANY),
         GOOD._replace(pattern=PatternType.MATCH),
-        GOOD._replace(pattern=PatternType.UNKNOWN),
         GOOD._replace(operation=Operation.ANY),
-        GOOD._replace(operation=Operation.UNKNOWN),
         GOOD._replace(permission=Permission.ANY),
-        GOOD._replace(permission=Permission.UNKNOWN),
     ],
 )
 def test_what_only_a_filter_may_say_refuses_the_request(rule: AclRule) -> None:
     with pytest.raises(InvalidAclRequest):
         check_rule(rule)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        GOOD._replace(resource_type=ResourceType.UNKNOWN),
+        GOOD._replace(pattern=PatternType.UNKNOWN),
+        GOOD._replace(operation=Operation.UNKNOWN),
+        GOOD._replace(permission=Permission.UNKNOWN),
+    ],
+)
+def test_a_code_that_nobody_knows_refuses_the_rule_alone(rule: AclRule) -> None:
+    with pytest.raises(InvalidAcl) as refused:
+        check_rule(rule)
+    assert not isinstance(refused.value, InvalidAclRequest)
 
 
 def test_operations_of_other_types_are_accepted_where_asked() -> None:

@@ -25,6 +25,10 @@ _RESOURCES: Final[dict[int, tuple[ResourceType, ErrorCode]]] = {
 }
 
 
+def _key(coordinator: Coordinator) -> str:
+    return coordinator.key
+
+
 def find_coordinator(
     context: RequestContext, rights: Rights, request: FindCoordinatorRequest, call: Call
 ) -> Verdict:
@@ -42,7 +46,7 @@ def find_coordinator(
         response = of_one_key(refuse(request.key))
         response.error_message = TEXTS[code]
         return response
-    entries = Entries("coordinator_keys", str, FindCoordinatorResponse, "coordinators", refuse)
+    entries = Entries("coordinator_keys", str, FindCoordinatorResponse, "coordinators", refuse, _key)
     return divide(
         context,
         request.coordinator_keys,

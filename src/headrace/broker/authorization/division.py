@@ -81,6 +81,15 @@ class Entries(NamedTuple):
     answered: str
     """The list of the response."""
     refuse: Callable[[Any], Structure]
+    answered_name: Callable[[Any], str] | None = None
+    """Of a row of the response. If given, rows stand in the order of the request, where Kafka has them so.
+    It has most lists in no order at all."""
+
+
+def arrange(rows: list[Any], asked: Iterable[str], name: Callable[[Any], str]) -> None:
+    """Puts the rows of a response into the order in which their names were asked for."""
+    order = {each: at for at, each in enumerate(asked)}
+    rows.sort(key=lambda row: order[name(row)])
 
 
 def each(operation: Operation, resource_type: ResourceType, entries: Entries) -> Guard:
@@ -110,6 +119,7 @@ def without(
 
     No handler ever sees a list that has become empty: in some requests that asks for everything.
     """
+    asked = getattr(request, entries.asked)
     refused = [entries.refuse(entry) for entry in {entries.name(entry): entry for entry in denied}.values()]
     if not allowed:
         return entries.response(**{entries.answered: refused})
@@ -117,7 +127,10 @@ def without(
 
     def add(response: Message) -> Message:
         if not getattr(response, "error_code", 0):  # one that is refused as a whole says only that
-            getattr(response, entries.answered).extend(refused)
+            rows = getattr(response, entries.answered)
+            rows.extend(refused)
+            if entries.answered_name is not None:
+                arrange(rows, map(entries.name, asked), entries.answered_name)
         return response
 
     if adapt is None:

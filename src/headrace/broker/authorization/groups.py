@@ -9,6 +9,7 @@ from headrace.broker.authorization.guard import ALLOWED, Decided, Partly, Verdic
 from headrace.broker.authorization.plain_guards import on_group
 from headrace.broker.authorization.refusals import GROUP_DENIED, TEXTS, TOPIC_DENIED
 from headrace.broker.handlers.join_group import refused_in
+from headrace.broker.handlers.sync_group import lacks_protocol
 from headrace.broker.requests.api import Call
 from headrace.broker.requests.context import RequestContext
 from headrace.groups.classic.answers import sync_refused
@@ -20,17 +21,24 @@ from headrace.protocol.messages.heartbeat_response import HeartbeatResponse
 from headrace.protocol.messages.leave_group_response import LeaveGroupResponse
 from headrace.protocol.messages.list_groups_request import ListGroupsRequest
 from headrace.protocol.messages.list_groups_response import ListGroupsResponse
+from headrace.protocol.messages.sync_group_request import SyncGroupRequest
 from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
 from headrace.security.rights import Rights
 
 join_group: Final = on_group(Operation.READ, lambda _, call: refused_in(call.version, GROUP_DENIED))
-sync_group: Final = on_group(Operation.READ, lambda _request, _call: sync_refused(GROUP_DENIED))
 heartbeat: Final = on_group(
     Operation.READ, lambda _request, _call: HeartbeatResponse(error_code=GROUP_DENIED)
 )
 leave_group: Final = on_group(
     Operation.READ, lambda _request, _call: LeaveGroupResponse(error_code=GROUP_DENIED)
 )
+_sync_group: Final = on_group(Operation.READ, lambda _request, _call: sync_refused(GROUP_DENIED))
+
+
+def sync_group(context: RequestContext, rights: Rights, request: SyncGroupRequest, call: Call) -> Verdict:
+    if lacks_protocol(request, call.version):
+        return ALLOWED  # and refused by the handler, whatever the group is
+    return _sync_group(context, rights, request, call)
 
 
 def group_id(name: str) -> str:

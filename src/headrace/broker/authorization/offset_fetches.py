@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.broker.authorization.division import keep
+from headrace.broker.authorization.division import arrange, keep
 from headrace.broker.authorization.guard import ALLOWED, Partly, Verdict
 from headrace.broker.authorization.offset_commits import name_by_id
 from headrace.broker.authorization.refusals import GROUP_DENIED, TOPIC_DENIED
@@ -53,6 +53,7 @@ def offset_fetch(context: RequestContext, rights: Rights, request: OffsetFetchRe
         return ALLOWED
     if not served:
         return OffsetFetchResponse(groups=refused)
+    asked = [group.group_id for group in request.groups]
     request.groups = served
 
     async def complete(response: OffsetFetchResponse) -> OffsetFetchResponse:
@@ -62,9 +63,14 @@ def offset_fetch(context: RequestContext, rights: Rights, request: OffsetFetchRe
             if not group.error_code:
                 group.topics += hidden.get(group.group_id, ())
         response.groups += refused
+        arrange(response.groups, asked, _group_id)
         return response
 
     return Partly(request, complete)
+
+
+def _group_id(group: OffsetFetchResponseGroup) -> str:
+    return group.group_id
 
 
 def _of_one_group(

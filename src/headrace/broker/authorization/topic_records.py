@@ -109,7 +109,7 @@ list_offsets: Final = each(
 describe_producers: Final = each(
     Operation.READ,
     ResourceType.TOPIC,
-    Entries("topics", _name, DescribeProducersResponse, "topics", _tells_no_producers),
+    Entries("topics", _name, DescribeProducersResponse, "topics", _tells_no_producers, _name),
 )
 _EPOCHS: Final = Entries("topics", _epoch_name, OffsetForLeaderEpochResponse, "topics", _tells_no_end)
 

@@ -27,7 +27,13 @@ def _not_described(name: str) -> TransactionState:
     return TransactionState(transactional_id=name, error_code=TRANSACTIONAL_ID_DENIED)
 
 
-_IDS = Entries("transactional_ids", str, DescribeTransactionsResponse, "transaction_states", _not_described)
+def _id(state: TransactionState) -> str:
+    return state.transactional_id
+
+
+_IDS = Entries(
+    "transactional_ids", str, DescribeTransactionsResponse, "transaction_states", _not_described, _id
+)
 
 
 def describe_transactions(

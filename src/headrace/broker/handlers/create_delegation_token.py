@@ -20,6 +20,9 @@ from headrace.security.principal import Principal
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
 
+FIRST_WITH_REQUESTER: Final = 3
+"""The version that tells who asked: it may be another than the owner."""
+
 
 async def handle(
     context: RequestContext, request: CreateDelegationTokenRequest, call: Call
@@ -31,8 +34,8 @@ async def handle(
     answer = CreateDelegationTokenResponse(
         principal_type=owner.type,
         principal_name=owner.name,
-        token_requester_principal_type=requester.type,
-        token_requester_principal_name=requester.name,
+        token_requester_principal_type=requester.type if call.version >= FIRST_WITH_REQUESTER else "",
+        token_requester_principal_name=requester.name if call.version >= FIRST_WITH_REQUESTER else "",
         issue_timestamp_ms=-1,
         expiry_timestamp_ms=-1,
         max_timestamp_ms=-1,

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of
-from headrace.core.errors import HeadraceError, NotLeader, PolicyViolation
+from headrace.controller.topic_names import INTERNAL_TOPICS
+from headrace.core.errors import HeadraceError, InvalidTopic, NotLeader, PolicyViolation
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.delete_records_request import DeleteRecordsPartition, DeleteRecordsRequest
@@ -64,6 +65,8 @@ class _Deletion:
         self._target = -1
         try:
             self._partition = context.partitions.get(topic, self._index)
+            if topic in INTERNAL_TOPICS:
+                raise InvalidTopic(f"records of {topic} are kept by coordinators")
             self._require_leader()
             if "delete" not in self._partition.log.config.cleanup_policy:
                 raise PolicyViolation("records of a topic that is only compacted cannot be deleted by offset")

@@ -1,7 +1,7 @@
 """DescribeAcls: the rules that a filter matches, by resource.
 
-Versions 1-3. 2: flexible. 3: users as resources (KIP-373). An unknown code is answered INVALID_REQUEST;
-Apache Kafka closes the connection.
+Versions 1-3. 2: flexible. 3: users as resources (KIP-373). An unknown code is answered INVALID_REQUEST,
+as in DeleteAcls; Apache Kafka answers an empty list.
 """
 
 from __future__ import annotations

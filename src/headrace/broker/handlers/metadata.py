@@ -321,7 +321,7 @@ def _answer(
 ) -> MetadataResponse:
     if request.include_topic_authorized_operations:
         for topic in topics:
-            if not topic.error_code and topic.name is not None:
+            if topic.name is not None:  # of a topic that does not exist, too
                 topic.topic_authorized_operations = on_topic(call.rights, topic.name)
     return MetadataResponse(
         brokers=[

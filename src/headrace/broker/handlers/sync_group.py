@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 CHECKED_PROTOCOL_FROM: Final = 5
 
 
+def lacks_protocol(request: SyncGroupRequest, version: int) -> bool:
+    return version >= CHECKED_PROTOCOL_FROM and (
+        request.protocol_type is None or request.protocol_name is None
+    )
+
+
 def handle(
     context: RequestContext, request: SyncGroupRequest, call: Call
 ) -> SyncGroupResponse | Completion[SyncGroupResponse]:
-    if call.version >= CHECKED_PROTOCOL_FROM and (
-        request.protocol_type is None or request.protocol_name is None
-    ):
+    if lacks_protocol(request, call.version):
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if not request.group_id:
         return sync_refused(ErrorCode.INVALID_GROUP_ID)

@@ -55,6 +55,7 @@ ACKS: Final = (ACKS_ALL, 0, 1)
 INTERNAL_TOPICS: Final = frozenset((GROUPS_TOPIC, TRANSACTIONS_TOPIC))
 ADMIN_CLIENT: Final = "__admin_client"
 """Whoever calls himself this may write to internal topics, as with Apache Kafka."""
+NO_TRANSACTIONAL_ID: Final = "a transactional batch in a request without a transactional id"
 
 Results = list[tuple[Topic, list[PartitionResult]]]
 
@@ -111,11 +112,17 @@ def check_internal(context: RequestContext, topic: str, index: int, frame: memor
 
 def may_write_transactionally(rights: Rights, request: ProduceRequestView, frame: memoryview) -> bool:
     """What counts is what the batches say: a request can name any transactional id, or none."""
+    name = request.transactional_id
     return not any(
-        end - start >= HEADER_SIZE and read_header(frame, start)[5] & TRANSACTIONAL_FLAG
+        _is_transactional(frame[start:end])
         for _, partitions in request.topics
         for _, start, end in partitions
-    ) or rights.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id or "")
+    ) or (name is not None and rights.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, name))
+
+
+def _is_transactional(records: memoryview) -> bool:
+    """As far as its header says. Nothing else of the batch has been looked at."""
+    return len(records) >= HEADER_SIZE and bool(read_header(records)[5] & TRANSACTIONAL_FLAG)
 
 
 class Refused(NamedTuple):
@@ -147,11 +154,15 @@ def produce(
             check_internal(context, name, index, frame)
         return _append(context, name, index, records, version, acks, now_ms, in_transaction=in_transaction)
     except HeadraceError as error:
-        answer = refusal(context, name, index, version, error)
+        told = error
+        if not in_transaction and _is_transactional(records):
+            # Whatever else is wrong, with the topic or with its rights.
+            told = TransactionalIdNotAuthorized(NO_TRANSACTIONAL_ID)
+        answer = refusal(context, name, index, version, told)
         if acks != 0:
             where = TopicPartition(name, index)
-            context.produces.refused.note(where, records, error, context.runtime.monotonic_ms())
-        return Refused(error, answer)
+            context.produces.refused.note(where, records, told, context.runtime.monotonic_ms())
+        return Refused(told, answer)
 
 
 def must_wait(partition: Partition, result: AppendResult, acks: int) -> bool:
@@ -170,9 +181,9 @@ def _append(
     *,
     in_transaction: bool,
 ) -> tuple[Partition, AppendResult]:
+    partition = context.partitions.get(topic, index)
     if acks not in ACKS:
         raise InvalidRequiredAcks(f"acks={acks}: only -1, 0 and 1 mean something")
-    partition = context.partitions.get(topic, index)
     try:
         header = check(records)
     except CorruptBatch as error:
@@ -184,7 +195,7 @@ def _append(
     if header[0] != 0:
         raise InvalidRecord(f"a producer's batch begins at offset 0, not {header[0]}")
     if attributes & TRANSACTIONAL_FLAG and not in_transaction:
-        raise TransactionalIdNotAuthorized("a transactional batch in a request without a transactional id")
+        raise TransactionalIdNotAuthorized(NO_TRANSACTIONAL_ID)
     if version < FIRST_WITH_ZSTD and attributes & 7 == Compression.ZSTD:
         raise UnsupportedCompression("zstd needs Produce 7 or later")
     if partition.log.directory.is_full:

@@ -251,7 +251,11 @@ GROUPS = (
     Question(
         ApiKey.SYNC_GROUP,
         "",
-        _each(lambda name: sync_group_request.SyncGroupRequest(group_id=name)),
+        _each(
+            lambda name: sync_group_request.SyncGroupRequest(
+                group_id=name, protocol_type="consumer", protocol_name="range"
+            )
+        ),
         _of_group,
     ),
     Question(

@@ -20,6 +20,7 @@ from headrace.protocol.messages.consumer_group_describe_response import (
 from headrace.protocol.messages.consumer_group_heartbeat_request import ConsumerGroupHeartbeatRequest
 from headrace.protocol.messages.describe_groups_request import DescribeGroupsRequest
 from headrace.protocol.messages.list_groups_request import ListGroupsRequest
+from headrace.protocol.messages.sync_group_request import SyncGroupRequest
 from headrace.security.acl import AclRule, Operation
 from tests.unit.broker.authorization import unwritten_handlers
 from tests.unit.broker.authorization.realm import (
@@ -110,3 +111,13 @@ def test_what_a_member_has_counts_as_much_as_what_it_should_have(
     rows = {row.group_id: row for row in realm.ask(request, 1, rights).groups}
     assert (rows["hidden"].error_code, rows["hidden"].members) == (29, [])
     assert (rows["shown"].error_code, len(rows["shown"].members)) == (0, 1)
+
+
+@pytest.mark.parametrize("group", [OPEN, SHUT, "nowhere"])
+def test_a_sync_without_a_protocol_is_refused_before_anybody_asks_for_rights(
+    realm: Realm, group: str
+) -> None:
+    """As in Kafka. It says nothing of the group."""
+    answer = realm.ask(SyncGroupRequest(group_id=group), 5, rights_by([]))
+    assert answer.error_code == 23
+    assert realm.ask(SyncGroupRequest(group_id=group), 4, rights_by([])).error_code == 30

@@ -114,6 +114,30 @@ def test_of_all_topics_those_that_may_be_described(
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["few partitions", "encoded rows"])
+def test_operations_are_told_of_topics_that_do_not_exist_too(
+    realm: Realm, wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in Kafka: they follow from rules about names. Of what is denied none are told."""
+    if wide:
+        monkeypatch.setattr(handler, "FEW_PARTITIONS", 0)
+    rules = on_topic(Operation.DESCRIBE, OPEN, "nowhere", "not a name")
+    request = MetadataRequest(
+        topics=named(OPEN, "nowhere", "not a name", SHUT, "elsewhere"),
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=True,
+    )
+    answer = ask(realm, request, 12, rules)
+    rows = {topic.name: (topic.error_code, topic.topic_authorized_operations) for topic in answer.topics}
+    assert rows == {
+        OPEN: (0, DESCRIBE_BIT),
+        "nowhere": (3, DESCRIBE_BIT),
+        "not a name": (17, DESCRIBE_BIT),
+        SHUT: (29, NOT_ASKED),
+        "elsewhere": (29, NOT_ASKED),
+    }
+
+
+@pytest.mark.parametrize("wide", [False, True], ids=["few partitions", "encoded rows"])
 def test_rows_that_are_kept_say_nothing_of_other_clients(
     realm: Realm, wide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

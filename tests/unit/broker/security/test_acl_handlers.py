@@ -111,7 +111,6 @@ async def test_results_stand_where_their_rules_do() -> None:
         {"resource_pattern_type": 2},
         {"operation": 1},
         {"permission_type": 1},
-        {"resource_type": 99},
     ],
 )
 async def test_what_only_a_filter_may_say_refuses_all_of_the_request(change: dict[str, Any]) -> None:
@@ -121,6 +120,14 @@ async def test_what_only_a_filter_may_say_refuses_all_of_the_request(change: dic
     assert set(codes) == {ErrorCode.UNKNOWN_SERVER_ERROR}
     assert len(codes) == len(many) + 1
     assert len(server.cluster.image.acls) == 0
+
+
+@pytest.mark.parametrize("field", ["resource_type", "resource_pattern_type", "operation", "permission_type"])
+async def test_an_unknown_code_refuses_its_rule_alone(field: str) -> None:
+    server, unknown = Server(), creation("strange")
+    setattr(unknown, field, 99)
+    assert await create(server, unknown, creation("good")) == [42, 0]
+    assert len(server.cluster.image.acls) == 1
 
 
 async def test_many_rules_are_created_in_slices_and_those_that_deny_first() -> None:

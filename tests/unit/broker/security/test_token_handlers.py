@@ -202,3 +202,15 @@ async def test_rights_show_tokens_of_others() -> None:
     assert await shown((DESCRIBE, ResourceType.DELEGATION_TOKEN, made.token_id)) == 1
     assert await shown((TOKENS_OF, ResourceType.USER, "User:alice")) == 2
     assert await shown((TOKENS_OF, ResourceType.USER, "User:bob"), (DESCRIBE, ResourceType.TOPIC, "*")) == 0
+
+
+async def test_older_versions_do_not_tell_who_asked() -> None:
+    for key in (None, b"CANARY-key"):
+        server = TokenServer(key=key)
+        for version in (1, 2, 3):
+            request = CreateDelegationTokenRequest(max_lifetime_ms=-1)
+            answer = await server.ask(request, CreateDelegationTokenResponse, version)
+            disabled = ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
+            assert answer.error_code == (disabled if key is None else ErrorCode.NONE)
+            assert answer.principal_name == "alice"
+            assert answer.token_requester_principal_name == ("alice" if version == 3 else "")

@@ -52,7 +52,7 @@ class Conversation:
 
     def __init__(self, broker: BrokerProcess) -> None:
         self.broker = broker
-        self.wire = Wire(broker.port, timeout=SILENCE_SECONDS)
+        self.wire = self.connect(SILENCE_SECONDS)
         self._others: list[Wire] = []
         self.symbols = Symbols()
         self.symbols.define(broker.port, "port")
@@ -74,8 +74,11 @@ class Conversation:
             self.reconnect()
             self.answers[name] = {"connection": "silent"}
             return None
-        self.answers[name] = flatten(answer, self.symbols)
+        self.answers[name] = self.flat(answer)
         return answer
+
+    def flat(self, answer: Message) -> Flat:
+        return flatten(answer, self.symbols)
 
     def quietly(self, request: Message, version: int) -> Any:
         """A request whose answer is not compared: it only prepares something."""
@@ -88,12 +91,15 @@ class Conversation:
 
     def another(self, timeout: float) -> Wire:
         """A connection beside the usual one, closed with it."""
-        self._others.append(Wire(self.broker.port, timeout=timeout))
+        self._others.append(self.connect(timeout))
         return self._others[-1]
+
+    def connect(self, timeout: float) -> Wire:
+        return Wire(self.broker.port, timeout=timeout)
 
     def reconnect(self) -> None:
         self.wire.close()
-        self.wire = Wire(self.broker.port, timeout=SILENCE_SECONDS)
+        self.wire = self.connect(SILENCE_SECONDS)
 
     def topic(self, name: str, partitions: int = 1, **configs: str) -> UUID:
         """Create a topic and wait until the broker leads it. Underscores in config names stand for dots."""

@@ -81,8 +81,10 @@ _DELIBERATE = (
         "Kafka answers UNKNOWN_TOPIC_OR_PARTITION, creates the topic, and the client asks again. "
         "Headrace creates "
         "first and answers then, so that nobody waits for a retry.",
-        r"metadata that creates v\d+",
-        r"topics\[metadata-made-\d+\]\..*",
+        r"(.*: )?metadata that creates v\d+",
+        r"topics\[(metadata-made-\d+|(pre|shut)-auto-.*)\]\..*",
+        kafka=r"(?!29).*",
+        headrace=r"(?!29).*",
     ),
     Difference(
         "Produce",
@@ -173,7 +175,7 @@ _DELIBERATE = (
         "A partition that has an error has no aborted transactions: null says so, as for a reader of "
         "uncommitted "
         "records.",
-        r".*unknown.* v\d+|zero topic id v\d+",
+        r".*unknown.* v\d+|zero topic id v\d+|.*: .*: (fetch|begin|go on) .* v\d+",
         r".*\.aborted_transactions(\.#)?",
     ),
     Difference(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.broker.requests.apis import APIS
+from tests.oracle.authorization.differences import DIFFERENCES as BY_RIGHTS
 from tests.oracle.differences import DIFFERENCES
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "compatibility.md"
@@ -16,7 +17,7 @@ END_APIS = "<!-- end of APIs -->"
 
 def render() -> str:
     lines = ["| API | Difference | Why |", "|---|---|---|"]
-    lines += [f"| {one.api} | {one.title} | {one.reason} |" for one in DIFFERENCES]
+    lines += [f"| {one.api} | {one.title} | {one.reason} |" for one in (*DIFFERENCES, *BY_RIGHTS)]
     return "\n".join(lines)
 
 

@@ -36,6 +36,8 @@ _NAMES = (
     "log_dir",
     "producer_id",
 )
+#: Further ones. Where they count as names, the order of an answer is compared as a field of its own.
+_NAMES_IN_ORDER = ("group_id", "transactional_id", "user", *_NAMES)
 _RESOURCE = ("resource_type", "resource_name")
 
 
@@ -65,18 +67,29 @@ class Symbols:
 
 
 def flatten(message: Structure, symbols: Symbols) -> Flat:
-    return dict(_walk(message, "", "", symbols))
+    return dict(_walk(message, "", "", symbols, _NAMES))
 
 
-def _walk(value: object, path: str, field: str, symbols: Symbols) -> Iterator[tuple[str, Value]]:
+def flatten_in_order(message: Structure, symbols: Symbols) -> Flat:
+    """Likewise, with a field `order` for each outermost array."""
+    return dict(_walk(message, "", "", symbols, _NAMES_IN_ORDER))
+
+
+def _walk(
+    value: object, path: str, field: str, symbols: Symbols, names: tuple[str, ...]
+) -> Iterator[tuple[str, Value]]:
     if isinstance(value, Structure):
         for name in value.__slots__:
             if name not in _LEFT_OUT:
-                yield from _walk(getattr(value, name), f"{path}.{name}" if path else name, name, symbols)
+                inner = f"{path}.{name}" if path else name
+                yield from _walk(getattr(value, name), inner, name, symbols, names)
     elif isinstance(value, list):
         yield f"{path}.#", len(value)
-        for position, element in enumerate(value):
-            yield from _walk(element, f"{path}[{_name(element, position, symbols)}]", field, symbols)
+        named = [_name(element, position, symbols, names) for position, element in enumerate(value)]
+        if names is _NAMES_IN_ORDER and "[" not in path:
+            yield f"{path}.order", " ".join(named)
+        for name, element in zip(named, value, strict=True):
+            yield from _walk(element, f"{path}[{name}]", field, symbols, names)
     elif field == "records" and isinstance(value, bytes | bytearray | memoryview):
         yield from _batches(bytes(value), path)
     elif isinstance(value, bytes | bytearray | memoryview):
@@ -86,11 +99,14 @@ def _walk(value: object, path: str, field: str, symbols: Symbols) -> Iterator[tu
         yield path, symbols.of(field, value)
 
 
-def _name(element: object, position: int, symbols: Symbols) -> str:
+def _name(element: object, position: int, symbols: Symbols, names: tuple[str, ...]) -> str:
     if isinstance(element, Structure):
         if set(_RESOURCE) <= set(element.__slots__):
             return "/".join(str(getattr(element, name)) for name in _RESOURCE)
-        for name in _NAMES:
+        if "entity" in element.__slots__:
+            entity = getattr(element, "entity")  # noqa: B009 - only some structures have it
+            return "/".join(f"{each.entity_type}={each.entity_name}" for each in entity)
+        for name in names:
             if name in element.__slots__:
                 found = getattr(element, name)
                 if found not in ("", None, UUID(int=0)):

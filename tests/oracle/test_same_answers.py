@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -27,9 +22,10 @@ from tests.oracle import (
     transactional_records_script,
     transactions_script,
 )
+from tests.oracle.comparison import Found, compare, report, require_reasons, stale
 from tests.oracle.conftest import COMPARED
 from tests.oracle.conversation import Conversation
-from tests.oracle.differences import ABSENT, DIFFERENCES
+from tests.oracle.differences import DIFFERENCES
 from tests.oracle.document import PAGE, with_tables
 from tests.oracle.plain import Flat
 
@@ -57,15 +53,6 @@ PROPERTIES = {
 }
 
 
-class Found(NamedTuple):
-    """One field that is not the same."""
-
-    step: str
-    path: str
-    kafka: object
-    headrace: object
-
-
 Answers = dict[str, dict[str, Flat]]
 """Of one broker: by script and step."""
 
@@ -78,17 +65,6 @@ def talk(broker: BrokerProcess) -> Answers:
                 run(conversation)
                 answers[name] = conversation.answers
     return answers
-
-
-def compare(kafka: dict[str, Flat], headrace: dict[str, Flat]) -> list[Found]:
-    found = []
-    for step in {**kafka, **headrace}:
-        ours, theirs = headrace.get(step, {}), kafka.get(step, {})
-        for path in sorted({**theirs, **ours}):
-            pair = theirs.get(path, ABSENT), ours.get(path, ABSENT)
-            if pair[0] != pair[1]:
-                found.append(Found(step, path, *pair))
-    return found
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +80,9 @@ def answers(
         kafka, headrace = pool.map(talk, brokers)
     steps = sum(len(script) for script in kafka.values())
     fields = sum(len(flat) for script in kafka.values() for flat in script.values())
-    request.config.stash[COMPARED] = f"{steps:,} answers of Apache Kafka with {fields:,} fields were compared"
+    request.config.stash[COMPARED].append(
+        f"{steps:,} answers of Apache Kafka with {fields:,} fields were compared"
+    )
     return kafka, headrace
 
 
@@ -112,26 +90,14 @@ def answers(
 def found(answers: tuple[Answers, Answers]) -> dict[str, list[Found]]:
     kafka, headrace = answers
     result = {name: compare(kafka[name], headrace[name]) for name in SCRIPTS}
-    report = os.environ.get("HEADRACE_ORACLE_REPORT")
-    if report:
-        flat = [{"script": name, **one._asdict()} for name, all_found in result.items() for one in all_found]
-        Path(report).write_text(json.dumps(flat, indent=1, default=str))
+    report(result, "HEADRACE_ORACLE_REPORT")
     return result
-
-
-def _explained(one: Found) -> bool:
-    return any(difference.explains(*one) for difference in DIFFERENCES)
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("script", list(SCRIPTS))
 def test_no_answer_differs_without_a_reason(found: dict[str, list[Found]], script: str) -> None:
-    unexplained = [one for one in found[script] if not _explained(one)]
-    shown = "\n".join(
-        f"  {one.step} | {one.path}: Kafka {one.kafka!r}, Headrace {one.headrace!r}"
-        for one in unexplained[:80]
-    )
-    assert not unexplained, f"{len(unexplained)} differences without a reason:\n{shown}"
+    require_reasons(found[script], DIFFERENCES)
 
 
 @pytest.mark.timeout(600)
@@ -144,12 +110,7 @@ def test_every_script_was_answered_by_both(answers: tuple[Answers, Answers]) -> 
 
 @pytest.mark.timeout(600)
 def test_every_listed_difference_still_occurs(found: dict[str, list[Found]]) -> None:
-    occurs: Counter[int] = Counter()
-    for all_found in found.values():
-        for one in all_found:
-            occurs.update(number for number, known in enumerate(DIFFERENCES) if known.explains(*one))
-    stale = [known for number, known in enumerate(DIFFERENCES) if not occurs[number]]
-    assert not stale
+    assert not stale([one for all_found in found.values() for one in all_found], DIFFERENCES)
 
 
 def test_the_documentation_shows_the_tables() -> None:

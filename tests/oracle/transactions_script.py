@@ -23,9 +23,10 @@ TOPIC = "of-transactions"
 class Owner:
     """One transactional id and what its coordinator has given it."""
 
-    def __init__(self, talk: Conversation, name: str) -> None:
+    def __init__(self, talk: Conversation, name: str, timeout_ms: int = 60_000) -> None:
         self._talk = talk
         self.name = name
+        self.timeout_ms = timeout_ms
         asked = FindCoordinatorRequest(key_type=1, coordinator_keys=[name])
         talk.wait_until(lambda: not talk.quietly(asked, 4).coordinators[0].error_code, 60)
         self.id, self.epoch = -1, -1
@@ -33,7 +34,7 @@ class Owner:
         talk.symbols.define_producer(self.id, f"producer of {name}")
 
     def init(self) -> None:
-        asked = InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=60_000)
+        asked = InitProducerIdRequest(transactional_id=self.name, transaction_timeout_ms=self.timeout_ms)
 
         def given() -> bool:
             answer = self._talk.quietly(asked, 4)

@@ -136,7 +136,9 @@ def counted(bootstrap: str, topic: str) -> dict[Cell, Tally]:
 
 def test_status_report_and_wait_agree(bootstrap: str, run: Run, name: str, tmp_path: Path) -> None:
     states = [State.CERTIFIED, State.CERTIFIED, State.DIFFERENT, State.INCOMPLETE]
-    asyncio.run(publish(bootstrap, name, [verdict("orders", at, state) for at, state in enumerate(states)]))
+    asyncio.run(
+        publish(Cluster(bootstrap), name, [verdict("orders", at, state) for at, state in enumerate(states)])
+    )
     where = ("--certificates", name)
     shown = run("audit", "status", *where).stdout
     assert "2023-11-14T22:16:00Z" in shown  # certified until there
@@ -164,7 +166,9 @@ def test_status_report_and_wait_agree(bootstrap: str, run: Run, name: str, tmp_p
 def test_wait_goes_on_until_the_certificate_comes(bootstrap: str, run: Run, name: str) -> None:
     def certify() -> None:
         time.sleep(1)
-        asyncio.run(publish(bootstrap, name, [verdict("orders", 0, State.OPEN), verdict("orders", 0)]))
+        asyncio.run(
+            publish(Cluster(bootstrap), name, [verdict("orders", 0, State.OPEN), verdict("orders", 0)])
+        )
 
     later = threading.Thread(target=certify)
     later.start()

@@ -21,9 +21,9 @@ Verdicts = dict[tuple[str, int], Verdict]
 """The last one of each topic and window."""
 
 
-async def publish(bootstrap: str, topic: str, verdicts: Iterable[Verdict]) -> None:
-    """All of one topic go to one partition, in their order."""
-    async with Cluster(bootstrap, client_id="headrace-audit") as cluster:
+async def publish(cluster: Cluster, topic: str, verdicts: Iterable[Verdict]) -> None:
+    """All of one topic go to one partition, in their order. The client is closed afterwards."""
+    async with cluster:
         await _make_sure(cluster, topic)
         producer = Producer(cluster)
         for verdict in verdicts:

@@ -18,7 +18,7 @@ from headrace.cli import config_file
 from headrace.cli.audit_options import FAILED, certificates_option, document, moment_ms
 from headrace.cli.completions import complete_topics
 from headrace.cli.lazy_group import report
-from headrace.cli.options import bootstrap_option, json_option, security
+from headrace.cli.options import bootstrap_of, bootstrap_option, client_properties, json_option
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json_line
 from headrace.cli.values import duration_ms, duration_text
@@ -155,8 +155,6 @@ def _config(topics: tuple[str, ...], chosen: dict[str, Any], lake: LakeConfig | 
     from headrace.spark.audit.lakes import tables_of
     from headrace.spark.lake.config import location_of
 
-    if security().protocol != "PLAINTEXT":
-        raise ClientFailure("the audit speaks to listeners without TLS and SASL only", "name such a listener")
     lakes = tuple(parse_table(text) for text in chosen["lakes"])
     if lake is not None:
         lakes += tables_of(lake, topics)
@@ -177,11 +175,19 @@ def _config(topics: tuple[str, ...], chosen: dict[str, Any], lake: LakeConfig | 
 
 
 def _kafka(bootstrap: str, lake: LakeConfig | None) -> Mapping[str, str]:
-    """What the file says comes before the environment, as for the lake itself, and after an option."""
-    source = click.get_current_context().get_parameter_source("bootstrap")
-    if lake is not None and source is not ParameterSource.COMMANDLINE:
-        return lake.kafka
-    return {**(lake.kafka if lake is not None else {}), "bootstrap.servers": bootstrap}
+    """What lake.toml says comes before the environment, as for the lake itself, and after an option."""
+    if lake is None:
+        return {**client_properties(), "bootstrap.servers": bootstrap_of(bootstrap)}
+    found = dict(lake.kafka)
+    if _is_option("command_config"):
+        found |= client_properties()
+    if _is_option("bootstrap"):
+        found["bootstrap.servers"] = bootstrap
+    return found
+
+
+def _is_option(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def first_whole_window(moment: int, window: int) -> int:

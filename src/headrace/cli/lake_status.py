@@ -58,23 +58,17 @@ def status(config_path: Path, watch: bool, interval: float, as_json: bool) -> No
                 await asyncio.sleep(interval)
 
     with brokers_of(config_path):
-        with_cluster(config.bootstrap, operation)
+        with_cluster(config.bootstrap, operation, how=config.kafka.security())
 
 
 def check_reachable(config: LakeConfig, section: str = "lake") -> None:
-    """Our own small client and Python's own files: what they cannot reach is said instead of guessed."""
+    """Python's own files: what they cannot reach is said instead of guessed."""
     from headrace.spark.lake.files import is_local
 
     if not is_local(config.state):
         raise click.ClickException(
             f'the state is at {config.state}, which only Spark can read; set state = "..." below '
             f"[{section}] to a directory that this machine has"
-        )
-    protocol = config.kafka.get("security.protocol", "PLAINTEXT")
-    if protocol.upper() != "PLAINTEXT":
-        raise click.ClickException(
-            f"this command speaks to brokers without {protocol}; name a PLAINTEXT listener in a copy of the "
-            "file, in the same directory, since its paths are relative to it"
         )
 
 

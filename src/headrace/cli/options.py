@@ -20,16 +20,17 @@ T = TypeVar("T")
 DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 COMMAND_CONFIG = "HEADRACE_COMMAND_CONFIG"
 _SECURITY = "headrace.client.security"
-_BOOTSTRAP = "headrace.client.bootstrap"
+_PROPERTIES = "headrace.client.properties"
+_FILE = "headrace.client.file"
 _OUTPUT = "headrace.output"
 
 
 def bootstrap_option(command: F) -> F:
     """Which brokers, and how to connect to them."""
-    return _command_config(_bootstrap(command))
+    return command_config_option(_bootstrap(command))
 
 
-def _command_config(command: F) -> F:
+def command_config_option(command: F) -> F:
     return click.option(
         "--command-config",
         type=click.Path(exists=True, dir_okay=False),
@@ -50,7 +51,8 @@ def _keep_security(context: click.Context, _parameter: click.Parameter, path: st
         from headrace.config.properties_file import read_properties
 
         context.meta[_SECURITY] = ClientSecurity.read(path)
-        context.meta[_BOOTSTRAP] = read_properties(path).get("bootstrap.servers", "").strip()
+        context.meta[_PROPERTIES] = read_properties(path)
+        context.meta[_FILE] = path
 
 
 def security(context: click.Context | None = None) -> ClientSecurity:
@@ -68,13 +70,30 @@ def bootstrap_of(bootstrap: str, context: click.Context | None = None) -> str:
     context = context or click.get_current_context(silent=True)
     if context is None or context.get_parameter_source("bootstrap") not in (None, ParameterSource.DEFAULT):
         return bootstrap
-    return context.meta.get(_BOOTSTRAP) or bootstrap
+    return client_properties(context).get("bootstrap.servers", "").strip() or bootstrap
 
 
-def connect(bootstrap: str, context: click.Context | None = None) -> Cluster:
-    """The one place where commands make a client."""
+def client_properties(context: click.Context | None = None) -> dict[str, str]:
+    """All of the file that --command-config names, for clients that are not ours."""
+    context = context or click.get_current_context(silent=True)
+    found = None if context is None else context.meta.get(_PROPERTIES)
+    return dict(found or {})
+
+
+def command_config(context: click.Context) -> str | None:
+    """The file itself, for a process that is started."""
+    found: str | None = context.meta.get(_FILE)
+    return found
+
+
+def connect(
+    bootstrap: str, context: click.Context | None = None, *, how: ClientSecurity | None = None
+) -> Cluster:
+    """The one place where commands make a client. `how` comes from a file that names the brokers too."""
     from headrace.client.cluster import Cluster
 
+    if how is not None:
+        return Cluster(bootstrap, client_id="headrace-cli", security=how)
     return Cluster(bootstrap_of(bootstrap, context), client_id="headrace-cli", security=security(context))
 
 
@@ -170,6 +189,7 @@ def with_cluster(
     *,
     progress: Callable[[], str] = str,
     live: bool = False,
+    how: ClientSecurity | None = None,
 ) -> T:
     """Run `operation` with a client, to its end. While it waits it is said what for, with its `progress`;
     not under a `live` view, which says it itself."""
@@ -180,7 +200,7 @@ def with_cluster(
     from headrace.core.tasks import spawn
 
     async def run() -> T:
-        async with connect(bootstrap) as cluster:
+        async with connect(bootstrap, how=how) as cluster:
             over = asyncio.Event()
             telling = None
             if not live:

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import click
 
-from headrace.cli.options import bootstrap_option, security
+from headrace.cli.options import bootstrap_of, bootstrap_option, security
 from headrace.client.errors import ClientFailure
 
 _DEFAULT_LISTEN = "127.0.0.1:8081"
@@ -49,7 +49,7 @@ def registry(bootstrap: str, listen: str, topic: str) -> None:
 
     configure()
     run(
-        bootstrap,
+        bootstrap_of(bootstrap),
         host.removeprefix("[").removesuffix("]"),
         int(port),
         topic,

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from headrace.cli.lazy_group import FAILED
-from headrace.cli.options import json_option
+from headrace.cli.options import client_properties, command_config, command_config_option, json_option
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json
 from headrace.spark import doctor as surgery
@@ -64,6 +64,7 @@ def jars(directory: Path | None, as_json: bool) -> None:
     metavar="HOST:PORT",
     help="Also write a topic there, read it, and make a table of each format from it.",
 )
+@command_config_option
 @json_option
 @click.pass_context
 def doctor(context: click.Context, directory: Path | None, bootstrap: str | None, as_json: bool) -> None:
@@ -71,7 +72,10 @@ def doctor(context: click.Context, directory: Path | None, bootstrap: str | None
 
     Ends with status 1 if something is wrong. The topic of the round trip is deleted afterwards.
     """
-    findings = surgery.examine(jar_directory=directory, bootstrap=bootstrap)
+    brokers = bootstrap or client_properties(context).get("bootstrap.servers", "").strip() or None
+    findings = surgery.examine(
+        jar_directory=directory, bootstrap=brokers, client_file=command_config(context)
+    )
     ok = _print_document(findings) if as_json else _print_lines(findings)
     if not ok:
         context.exit(FAILED)

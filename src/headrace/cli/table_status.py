@@ -61,7 +61,7 @@ def status(config_path: Path, watch: bool, interval: float, as_json: bool) -> No
             await asyncio.sleep(interval)
 
     with brokers_of(config_path):
-        with_cluster(config.bootstrap, operation)
+        with_cluster(config.bootstrap, operation, how=config.store.kafka.security())
 
 
 def _document(found: TableStatus) -> dict[str, object]:

@@ -23,7 +23,9 @@ _TLS: Final = {
 _OF_BROKERS: Final = frozenset(
     ("ssl.client.auth", "ssl.principal.mapping.rules", "ssl.allow.dn.changes", "ssl.allow.san.changes")
 )
-_KNOWN: Final = frozenset((*_TLS, "security.protocol", "sasl.mechanism", "sasl.jaas.config")) - _OF_BROKERS
+SECURITY_PROPERTIES: Final = (
+    frozenset((*_TLS, "security.protocol", "sasl.mechanism", "sasl.jaas.config")) - _OF_BROKERS
+)
 _LIBRDKAFKAS: Final = {
     "sasl.username": "sasl.jaas.config",
     "sasl.password": "sasl.jaas.config",
@@ -80,17 +82,23 @@ PLAINTEXT: Final = ClientSecurity()
 
 def _require_known(properties: Mapping[str, str]) -> None:
     """One that is passed over would leave the client less protected than its file says."""
+    refuse_foreign(properties)
+    for name in sorted(properties):
+        if (
+            name.startswith(("ssl.", "sasl.", "security."))
+            and name not in SECURITY_PROPERTIES
+            and properties[name].strip()
+        ):
+            raise ConfigError(f"unknown property {name}: correct or remove it")
+
+
+def refuse_foreign(properties: Mapping[str, str]) -> None:
+    """Raises ConfigError for properties of librdkafka and of brokers, and says what to set instead."""
     for name in sorted(properties):
         if name in _LIBRDKAFKAS:
             raise ConfigError(f"{name} is not a property of Kafka: set {_LIBRDKAFKAS[name]}")
         if name in _OF_BROKERS:
             raise ConfigError(f"{name} belongs to a broker's file")
-        if (
-            name.startswith(("ssl.", "sasl.", "security."))
-            and name not in _KNOWN
-            and properties[name].strip()
-        ):
-            raise ConfigError(f"unknown property {name}: correct or remove it")
 
 
 def _credentials(protocol: str, properties: Mapping[str, str]) -> Credentials:

@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from headrace.spark.decoding.formats import Decoding, Format
+    from headrace.spark.kafka_properties import KafkaProperties
     from headrace.spark.sessions import session, settings
     from headrace.spark.source.topic import read_topic, stream_topic
 
-__all__ = ["Decoding", "Format", "read_topic", "session", "settings", "stream_topic"]
+__all__ = ["Decoding", "Format", "KafkaProperties", "read_topic", "session", "settings", "stream_topic"]
 
 _HOMES: Final = {
     "Decoding": "headrace.spark.decoding.formats",
     "Format": "headrace.spark.decoding.formats",
+    "KafkaProperties": "headrace.spark.kafka_properties",
     "read_topic": "headrace.spark.source.topic",
     "session": "headrace.spark.sessions",
     "settings": "headrace.spark.sessions",

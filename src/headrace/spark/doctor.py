@@ -59,9 +59,13 @@ def examine(
     *,
     jar_directory: Path | None = None,
     bootstrap: str | None = None,
+    client_file: str | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> Iterator[Finding]:
-    """The findings, one by one as they are made. With `bootstrap` a round trip through Spark is the last."""
+    """The findings, one by one as they are made. With `bootstrap` a round trip through Spark is the last.
+
+    `client_file`: how to connect, in Kafka's client properties.
+    """
     environ = os.environ if environ is None else environ
     directory = jar_directory or jars.default_directory()
     sound = True
@@ -74,7 +78,7 @@ def examine(
     if not sound:
         yield Finding("round trip", False, "not tried", "repair what is wrong above, then ask again")
         return
-    yield from _round_trip(bootstrap, directory, environ)
+    yield from _round_trip(bootstrap, directory, environ, client_file)
 
 
 def _checks(directory: Path, environ: Mapping[str, str]) -> list[Callable[[], Finding]]:
@@ -220,13 +224,16 @@ def check_host_name(
         return Finding("host name", False, f"{name} does not resolve", advice)
 
 
-def _round_trip(bootstrap: str, directory: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
+def _round_trip(
+    bootstrap: str, directory: Path, environ: Mapping[str, str], client_file: str | None
+) -> Iterator[Finding]:
     """In a group of processes of its own: a JVM talks much and may hang, also when its parent is gone.
 
     Whoever holds the pipe holds the reader, so the end of the trip is the end of the whole group.
     """
     advice = "run `headrace topic list` against the same brokers; then see docs/pipeline.md, Troubles"
     command = [sys.executable, "-m", "headrace.spark.round_trip", bootstrap, str(directory)]
+    command += [client_file] if client_file is not None else []
     with tempfile.TemporaryFile("w+") as log:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=log, text=True, env=dict(environ), process_group=0

@@ -1,6 +1,6 @@
 """A few records through everything: to a topic, back, and into a table of each format.
 
-    python -m headrace.spark.round_trip HOST:PORT JAR_DIRECTORY
+    python -m headrace.spark.round_trip HOST:PORT JAR_DIRECTORY [CLIENT_PROPERTIES]
 
 Prints one JSON line for each step, a `Finding` of the doctor; the rest is left to standard error.
 """
@@ -22,6 +22,7 @@ from headrace.client import admin
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.spark.doctor import Finding
+from headrace.spark.kafka_properties import KafkaProperties
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,8 +40,15 @@ _SETTINGS: Final = {
 class Trip:
     """Each step is one finding; the first that fails ends the trip."""
 
-    def __init__(self, bootstrap: str, jar_directory: Path, say: Callable[[Finding], None]) -> None:
+    def __init__(
+        self,
+        bootstrap: str,
+        jar_directory: Path,
+        say: Callable[[Finding], None],
+        client: KafkaProperties | None = None,
+    ) -> None:
         self.bootstrap = bootstrap
+        self.client = KafkaProperties({**(client or {}), "bootstrap.servers": bootstrap})
         self.jar_directory = jar_directory
         self.topic = f"headrace-doctor-{uuid.uuid4().hex[:12]}"
         self._say = say
@@ -60,7 +68,9 @@ class Trip:
 
     def _ask(self, what: Callable[[Cluster], Coroutine[Any, Any, int]]) -> int:
         async def asked() -> int:
-            async with Cluster(self.bootstrap, client_id="headrace-doctor") as cluster:
+            async with Cluster(
+                self.bootstrap, client_id="headrace-doctor", security=self.client.security()
+            ) as cluster:
                 return await what(cluster)
 
         return asyncio.run(asked())
@@ -106,11 +116,12 @@ class Trip:
     ) -> bool:
         began = time.monotonic()
         try:
-            reader = spark.read.format("kafka").option("kafka.bootstrap.servers", self.bootstrap)
+            reader = spark.read.format("kafka").options(**self.client.options)
             count, what = step(reader.option("subscribe", self.topic).load(), warehouse)
         except Exception as error:  # whatever Spark or a table format raises, it is what the person must see
             first = str(error).strip().splitlines() or [type(error).__name__]
-            self._say(Finding(name, False, first[0], "see docs/pipeline.md, Troubles"))
+            said = self.client.conceal(first[0])
+            self._say(Finding(name, False, said, "see docs/pipeline.md, Troubles"))
             return False
         found = f"{count} of {_RECORDS} {what} in {_seconds(began)}"
         wrong = "" if count == _RECORDS else "is somebody else writing there, or is a broker losing records?"
@@ -121,7 +132,7 @@ class Trip:
         rows = records.sparkSession.range(_RECORDS)
         rows.selectExpr("cast(id as string) as key", "cast(id as string) as value").write.format(
             "kafka"
-        ).option("kafka.bootstrap.servers", self.bootstrap).option("topic", self.topic).save()
+        ).options(**self.client.options).option("topic", self.topic).save()
         return records.select("value").distinct().count(), "records written and read"
 
 
@@ -146,13 +157,14 @@ def _seconds(began: float) -> str:
 def main() -> None:
     # A doctor who has waited long enough asks first: then the topic is still deleted.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    bootstrap, directory = sys.argv[1:]
+    bootstrap, directory, *files = sys.argv[1:]
 
     def say(finding: Finding) -> None:
         sys.stdout.write(json.dumps(finding) + "\n")
         sys.stdout.flush()
 
-    Trip(bootstrap, Path(directory), say).run()
+    client = KafkaProperties.read(files[0]) if files else None
+    Trip(bootstrap, Path(directory), say, client).run()
 
 
 if __name__ == "__main__":

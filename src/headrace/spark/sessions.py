@@ -18,7 +18,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
-from headrace.spark import jars
+from headrace.spark import concealing, jars
 from headrace.spark.jvm import require_kafka
 from headrace.spark.sink.datasource import register
 
@@ -58,6 +58,7 @@ def settings(
         "spark.sql.session.timeZone": "UTC",
         # Delta reads its own log in so many tasks, 50 by default, for each commit of each table.
         "spark.databricks.delta.snapshotPartitions": "4",
+        concealing.SETTING: concealing.WHOLE,
     }
     limits = " ".join(f"-D{name}={limit}" for name, limit in AVRO_LIMITS.items())
     for process in ("driver", "executor"):

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from headrace.spark.decoding.formats import Format
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.lake.checkpoint import Checkpoint
 from headrace.spark.lake.config import LakeConfig, TopicRule
 from headrace.spark.lake.files import LocalFiles
@@ -41,7 +42,7 @@ def frame(spark: SparkSession, first: int, values: list[bytes]) -> DataFrame:
 def config(spark: SparkSession, tmp_path: Path, table_format: str) -> LakeConfig:
     rule = TopicRule(name="t", format=Format.JSON, schema="id bigint")
     return LakeConfig(
-        kafka={},
+        kafka=KafkaProperties(),
         topics=(rule,),
         format=table_format,
         location=location_of(spark, table_format, tmp_path / "lake"),

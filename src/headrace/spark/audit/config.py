@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from headrace.audit import event, verdict
-from headrace.core.errors import HeadraceError
+from headrace.client.cluster import Cluster
+from headrace.core.errors import ConfigError, HeadraceError
+from headrace.spark.kafka_properties import KafkaProperties
 
 FORMATS: Final = ("delta", "iceberg", "parquet")
-_PLAIN: Final = "PLAINTEXT"
 
 
 class AuditRefused(HeadraceError):
@@ -48,6 +49,7 @@ def parse_table(text: str) -> LakeTable:
 @dataclass(frozen=True)
 class AuditConfig:
     kafka: Mapping[str, str]
+    """As KafkaProperties, whatever it was given as."""
     topics: tuple[str, ...]
     #: A directory or URL: the audit's own Delta tables.
     state: str
@@ -67,19 +69,21 @@ class AuditConfig:
     def __post_init__(self) -> None:
         if not self.topics:
             raise AuditRefused("no topic is named: there is nothing to audit")
-        if "bootstrap.servers" not in self.kafka:
+        try:
+            kafka = KafkaProperties(self.kafka)
+            # Events, offsets and verdicts go through this project's own client, beside Spark's connector.
+            kafka.security()
+        except ConfigError as error:
+            raise AuditRefused(f"kafka: {error}") from None
+        if not kafka.bootstrap:
             raise AuditRefused('the brokers are missing: kafka needs "bootstrap.servers"')
-        protocol = self.kafka.get("security.protocol", _PLAIN)
-        if protocol.upper() != _PLAIN:
-            # Spark's connector could, but events, offsets and verdicts go through this project's own client.
-            raise AuditRefused(
-                f"the audit cannot speak {protocol} yet: give it the brokers' listener for {_PLAIN}"
-            )
+        object.__setattr__(self, "kafka", kafka)
         if self.window_ms < 1 or self.lateness_ms < 0:
             raise AuditRefused(
                 "a window lasts a millisecond at least, and nothing is late by less than nothing"
             )
 
-    @property
-    def bootstrap(self) -> str:
-        return self.kafka["bootstrap.servers"]
+    def cluster(self) -> Cluster:
+        """This project's own client."""
+        kafka = KafkaProperties(self.kafka)
+        return Cluster(kafka.bootstrap, client_id="headrace-audit", security=kafka.security())

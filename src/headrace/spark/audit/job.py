@@ -19,7 +19,6 @@ from pyspark.sql import functions as F  # noqa: N812  as everybody calls it
 from headrace.audit import verdict as verdicts
 from headrace.audit.verdict import Difference, State, Verdict
 from headrace.audit.verdict_topic import publish
-from headrace.client.cluster import Cluster
 from headrace.core.errors import HeadraceError
 from headrace.spark.audit import expressions, plan, tiers
 from headrace.spark.audit import memory as memories
@@ -117,7 +116,7 @@ class Auditor:
         """What is new, and how far the topic of events is read then: nothing, if nothing is new."""
 
         async def read() -> tuple[News, dict[Partition, int]]:
-            async with Cluster(self.config.bootstrap, client_id="headrace-audit") as cluster:
+            async with self.config.cluster() as cluster:
                 ends = await ends_of(cluster, {self.config.events_topic: None})
                 wanted = {
                     place: span for place, span in ranges(before, ends).items() if span.end > span.start
@@ -128,7 +127,7 @@ class Auditor:
 
     def _ends(self, since: Since) -> dict[Partition, Ends]:
         async def ask() -> dict[Partition, Ends]:
-            async with Cluster(self.config.bootstrap, client_id="headrace-audit") as cluster:
+            async with self.config.cluster() as cluster:
                 return await ends_of(cluster, since)
 
         return finish(ask())
@@ -197,5 +196,5 @@ class Auditor:
         """First to the topic, then into the books: after a crash between the two it is told again."""
         if not news:
             return
-        finish(publish(self.config.bootstrap, self.config.verdicts_topic, news))
+        finish(publish(self.config.cluster(), self.config.verdicts_topic, news))
         self.books.enter_verdicts(news, step)

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.jvm import require_kafka
-from headrace.spark.kafka_client import cause, is_gone, topic_id
+from headrace.spark.kafka_client import is_gone, java_properties, told, topic_id
 
 _PATIENCE_MS: Final = 15_000
 """A job looks after many topics: none may keep it for the minute that Kafka's client would wait."""
@@ -27,14 +27,13 @@ class BrokersUnreachable(HeadraceError):
 
 def _client(spark: SparkSession, kafka: Mapping[str, str]) -> Any:
     admin_class = require_kafka(spark, "the pipeline")
-    jvm: Any = spark._jvm
-    properties = jvm.java.util.Properties()
-    for name, value in kafka.items():
-        properties.put(name, value)
+    properties = java_properties(spark, kafka)
     try:
         return admin_class.create(properties)
     except Py4JJavaError as error:
-        raise BrokersUnreachable(f"{kafka['bootstrap.servers']}: {cause(error)[1]}; check [kafka]") from None
+        raise BrokersUnreachable(
+            f"{kafka['bootstrap.servers']}: {told(error, kafka)}; check [kafka]"
+        ) from None
 
 
 @contextmanager
@@ -43,7 +42,7 @@ def _told_who(kafka: Mapping[str, str]) -> Iterator[None]:
         yield
     except Py4JJavaError as error:
         raise BrokersUnreachable(
-            f"the brokers at {kafka['bootstrap.servers']} do not answer: {cause(error)[1]}"
+            f"the brokers at {kafka['bootstrap.servers']} do not answer: {told(error, kafka)}"
         ) from None
 
 

@@ -10,8 +10,10 @@ from typing import Final
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.lake import toml_file
 from headrace.spark.lake.fields import Section, Wrong
+from headrace.spark.lake.kafka_section import kafka_of
 
 TABLE_FORMATS: Final = ("delta", "iceberg", "parquet")
 _STARTS: Final = ("earliest", "latest")
@@ -74,7 +76,7 @@ class Maintenance:
 
 @dataclass(frozen=True)
 class LakeConfig:
-    kafka: Mapping[str, str]
+    kafka: KafkaProperties
     topics: tuple[TopicRule, ...]
     format: str = "delta"
     #: A directory or URL; every Delta or Parquet table is a directory in it.
@@ -97,7 +99,7 @@ class LakeConfig:
 
     @property
     def bootstrap(self) -> str:
-        return self.kafka["bootstrap.servers"]
+        return self.kafka.bootstrap
 
 
 def load(path: Path) -> LakeConfig:
@@ -110,11 +112,6 @@ def parse(text: str, path: Path) -> LakeConfig:
 
 
 def _config(document: dict[str, object], directory: Path) -> LakeConfig:
-    kafka = Section(document, "kafka").texts()
-    if "bootstrap.servers" not in kafka:
-        raise Wrong(
-            ("kafka",), 'the brokers are missing; write "bootstrap.servers" = "host:9092" below [kafka]'
-        )
     lake = Section(document, "lake")
     table_format = lake.choice("format", TABLE_FORMATS, "delta")
     location = location_of(lake.text("location"), directory)
@@ -126,7 +123,7 @@ def _config(document: dict[str, object], directory: Path) -> LakeConfig:
     if state is None and location is None:
         raise Wrong(("lake",), 'checkpoints need a place; write state = "/data/lake-state" below [lake]')
     config = LakeConfig(
-        kafka=kafka,
+        kafka=kafka_of(document, directory),
         topics=_topics(document, directory),
         format=table_format,
         location=location,

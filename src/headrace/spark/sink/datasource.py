@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from headrace.spark.concealing import conceal_options
 from headrace.spark.sink import driver
 from headrace.spark.sink.decision import SinkFailure
 from headrace.spark.sink.options import Options, parse_options
@@ -46,9 +47,11 @@ headers, costs five times what it costs with empty ones, and a young JVM thirtee
 def register(spark: SparkSession) -> None:
     """Make `format("headrace")` known to this session, as `headrace.spark.session()` does.
 
-    Arrow batches get 500 rows at most, unless the session has a number of its own.
+    Arrow batches get 500 rows at most, unless the session has a number of its own. Plans do not show how a
+    sink or source connects.
     """
     spark.dataSource.register(HeadraceSink)
+    conceal_options(spark)
     if spark.conf.get(_ROWS, _SPARKS_OWN_ROWS) == _SPARKS_OWN_ROWS:
         spark.conf.set(_ROWS, _FEW_ROWS)
 

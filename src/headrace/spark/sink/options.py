@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
-from headrace.core.errors import HeadraceError
+from headrace.client.security import SECURITY_PROPERTIES, refuse_foreign
+from headrace.core.errors import ConfigError, HeadraceError
 from headrace.protocol.compression import Compression
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.sink.decision import SinkFailure
 from headrace.spark.sink.naming import SINK_ID, sink_id_from
 
@@ -49,9 +51,16 @@ class Options(NamedTuple):
     client_id: str = "headrace-sink"
     request_timeout: float = 30.0
     delivery_timeout: float = 120.0
+    protection: KafkaProperties = KafkaProperties()
+    """How to connect: what begins with `security.`, `ssl.` and `sasl.`."""
 
     def cluster(self) -> Cluster:
-        return Cluster(self.bootstrap, client_id=self.client_id, request_timeout=self.request_timeout)
+        return Cluster(
+            self.bootstrap,
+            client_id=self.client_id,
+            request_timeout=self.request_timeout,
+            security=self.protection.security(),
+        )
 
 
 def parse_options(given: Mapping[str, str], *, streaming: bool) -> Options:
@@ -81,19 +90,35 @@ def parse_options(given: Mapping[str, str], *, streaming: bool) -> Options:
         client_id=kafka.get("client.id", "headrace-sink"),
         request_timeout=_number(kafka, "request.timeout.ms", 30_000, 1, 3_600_000) / 1000,
         delivery_timeout=_number(own, "delivery.timeout.ms", 120_000, 1, 86_400_000) / 1000,
+        protection=_protection(kafka),
     )
+
+
+def _protection(kafka: Mapping[str, str]) -> KafkaProperties:
+    """Read here already, so that a mistake is told before a task starts."""
+    try:
+        found = KafkaProperties({name: kafka[name] for name in kafka if name in SECURITY_PROPERTIES})
+        found.security()
+    except ConfigError as error:
+        raise SinkFailure(f"kafka: {error}") from None
+    return found
 
 
 def _check_names(own: Mapping[str, str], kafka: Mapping[str, str]) -> None:
     for name in own:
         if name not in _KNOWN and name not in _OF_SPARK:
             raise SinkFailure(f"the sink has no option {name!r}; it has: {', '.join(_KNOWN)}")
+    try:
+        refuse_foreign(kafka)
+    except ConfigError as error:
+        raise SinkFailure(f"kafka: {error}") from None
     for name in kafka:
         if name in ("transactional.id", "transaction.timeout.ms"):
             raise SinkFailure(f"leave kafka.{name} out: the sink names its transactions itself")
-        if name not in _KAFKA and name not in _IGNORED:
+        if name not in _KAFKA and name not in _IGNORED and name not in SECURITY_PROPERTIES:
             raise SinkFailure(
-                f"the sink does not know kafka.{name}; behind kafka. it knows: {', '.join(_KAFKA)}"
+                f"the sink does not know kafka.{name}; behind kafka. it knows: {', '.join(_KAFKA)}, and of "
+                f"security {', '.join(sorted(SECURITY_PROPERTIES))}"
             )
 
 

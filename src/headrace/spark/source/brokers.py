@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
 from headrace.spark.jvm import require_classic, require_kafka
-from headrace.spark.kafka_client import cause, is_gone, topic_id
+from headrace.spark.kafka_client import cause, is_gone, java_properties, told, topic_id
 from headrace.spark.lake.checkpoint import Offsets
 from headrace.spark.source.options import SourceRefused, Wish
 
@@ -35,6 +35,7 @@ class Brokers:
     def __init__(self, spark: SparkSession, wish: Wish) -> None:
         self._jvm: Any = require_classic(spark, "the source")
         self._admin_class = require_kafka(spark, "the source")
+        self._spark = spark
         self._wish = wish
         # Looked up once: each part of such a name is a question to Java.
         self._partition_class = self._class("org.apache.kafka.common.TopicPartition")
@@ -46,9 +47,7 @@ class Brokers:
         self._admin = self._client()
 
     def _client(self) -> Any:
-        properties = self._jvm.java.util.Properties()
-        for name, value in self._wish.client.items():
-            properties.put(name, value)
+        properties = java_properties(self._spark, self._wish.client)
         try:
             return self._admin_class.create(properties)
         except Py4JJavaError as error:
@@ -59,10 +58,8 @@ class Brokers:
         self._admin.close(self._jvm.java.time.Duration.ofSeconds(1))
 
     def _failed(self, what: str, error: Py4JJavaError) -> BrokersFailed:
-        kind, said = cause(error)
-        return BrokersFailed(
-            f"the brokers at {self._wish.kafka['bootstrap.servers']} could not {what}: {said}", kind
-        )
+        brokers, said = self._wish.kafka["bootstrap.servers"], told(error, self._wish.kafka)
+        return BrokersFailed(f"the brokers at {brokers} could not {what}: {said}", cause(error)[0])
 
     def topic_ids(self) -> dict[str, str]:
         """Of those topics that exist. A topic that is made anew has another id."""

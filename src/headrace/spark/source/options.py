@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, get_args
 
-from headrace.core.errors import HeadraceError
+from headrace.core.errors import ConfigError, HeadraceError
 from headrace.spark.connector import reader_settings
+from headrace.spark.kafka_properties import KafkaProperties
 
 #: What to do when records that were not read are gone, or a topic was deleted and made anew.
 OnLoss = Literal["fail", "earliest", "latest"]
@@ -39,6 +40,7 @@ class Wish:
 
     topics: tuple[str, ...]
     kafka: Mapping[str, str]
+    """As KafkaProperties, whatever it was given as."""
     group: str | None = None
     on_loss: OnLoss = "fail"
     max_records: int | None = None
@@ -48,6 +50,10 @@ class Wish:
     def __post_init__(self) -> None:
         if not self.topics or not all(self.topics):
             raise SourceRefused("name a topic, or several")
+        try:
+            object.__setattr__(self, "kafka", KafkaProperties(self.kafka))
+        except ConfigError as error:
+            raise SourceRefused(f"kafka: {error}") from None
         if not self.kafka.get("bootstrap.servers"):
             raise SourceRefused('say where the brokers are: kafka={"bootstrap.servers": "host:9092"}')
         for name, instead in _OURS.items():
@@ -63,9 +69,9 @@ class Wish:
                 raise SourceRefused(f"{limit} is at least 1, not {value}")
 
     @property
-    def client(self) -> dict[str, str]:
+    def client(self) -> KafkaProperties:
         """For Kafka's clients. Only committed records are read unless the user says otherwise."""
-        return {"isolation.level": "read_committed", **self.kafka}
+        return KafkaProperties({"isolation.level": "read_committed", **self.kafka})
 
     @property
     def committed_only(self) -> bool:

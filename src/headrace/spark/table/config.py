@@ -20,6 +20,7 @@ from headrace.spark.lake.config import (
     schema_of,
 )
 from headrace.spark.lake.fields import Section, Wrong
+from headrace.spark.lake.kafka_section import kafka_of
 
 TABLE_FORMATS: Final = ("delta", "iceberg")
 _LOSSES: Final = ("stop", "continue")
@@ -124,11 +125,6 @@ def _config(document: dict[str, object], directory: Path) -> TableConfig:
 
 
 def _store(document: dict[str, object], directory: Path) -> LakeConfig:
-    kafka = Section(document, "kafka").texts()
-    if "bootstrap.servers" not in kafka:
-        raise Wrong(
-            ("kafka",), 'the brokers are missing; write "bootstrap.servers" = "host:9092" below [kafka]'
-        )
     store = Section(document, "store")
     table_format = store.choice("format", TABLE_FORMATS, "delta")
     location = location_of(store.text("location"), directory)
@@ -138,7 +134,7 @@ def _store(document: dict[str, object], directory: Path) -> LakeConfig:
     if state is None and location is None:
         raise Wrong(("store",), 'checkpoints need a place; write state = "/data/state" below [store]')
     config = LakeConfig(
-        kafka=kafka,
+        kafka=kafka_of(document, directory),
         topics=(),
         format=table_format,
         location=location,

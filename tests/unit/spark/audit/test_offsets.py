@@ -102,8 +102,18 @@ def test_an_audit_of_nothing_is_refused() -> None:
         AuditConfig({"bootstrap.servers": "b"}, ("t",), "/state", window_ms=0)
 
 
-def test_brokers_that_want_to_know_who_asks_are_refused() -> None:
+def test_how_to_connect_is_checked_before_anything_is_read() -> None:
     brokers = {"bootstrap.servers": "b"}
-    with pytest.raises(AuditRefused, match="SASL_SSL"):
+    with pytest.raises(AuditRefused, match=r"SASL_SSL needs sasl\.mechanism"):
         AuditConfig({**brokers, "security.protocol": "SASL_SSL"}, ("t",), "/state")
+    with pytest.raises(AuditRefused, match=r"unknown property ssl\.trust\.location"):
+        AuditConfig({**brokers, "ssl.trust.location": "/ca.pem"}, ("t",), "/state")
     AuditConfig({**brokers, "security.protocol": "plaintext"}, ("t",), "/state")
+
+
+def test_a_configuration_does_not_show_its_password() -> None:
+    jaas = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="canary";'
+    secured = {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN", "sasl.jaas.config": jaas}
+    config = AuditConfig({"bootstrap.servers": "b:9092", **secured}, ("t",), "/state")
+    assert "b:9092" in repr(config)
+    assert "canary" not in repr(config)

@@ -121,3 +121,39 @@ def test_a_schema_can_stand_in_a_file_beside(tmp_path: Path) -> None:
     path = tmp_path / "lake.toml"
     path.write_text(_LAKE + _TOPIC + 'format = "json"\nschema_file = "order.ddl"\n')
     assert load(path).topics[0].schema == "id bigint"
+
+
+_JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="canary";'
+_CLIENT = f"""bootstrap.servers=b:2
+security.protocol=SASL_SSL
+sasl.mechanism=SCRAM-SHA-512
+sasl.jaas.config={_JAAS}
+ssl.truststore.type=PEM
+ssl.truststore.location=/ca.pem
+"""
+
+
+def test_how_to_connect_can_stand_in_a_client_file(tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text(_CLIENT)
+    text = f'[kafka]\ncommand_config = "client.properties"\n[lake]\nlocation = "/data"\n{_TOPIC}'
+    config = parse(text, tmp_path / "lake.toml")
+    assert config.bootstrap == "b:2"
+    assert config.kafka.security().protocol == "SASL_SSL"
+    assert "command_config" not in config.kafka
+    assert "canary" not in repr(config)
+
+
+def test_the_section_comes_before_the_client_file(tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text(_CLIENT)
+    more = '"bootstrap.servers" = "c:3"\n"ssl.truststore.location" = "certs/ca.pem"\n'
+    text = f'[kafka]\ncommand_config = "client.properties"\n{more}[lake]\nlocation = "/data"\n{_TOPIC}'
+    config = parse(text, tmp_path / "lake.toml")
+    assert config.bootstrap == "c:3"
+    assert config.kafka["ssl.truststore.location"] == str(tmp_path / "certs/ca.pem")
+
+
+def test_a_property_of_another_client_is_refused_with_its_section() -> None:
+    with pytest.raises(
+        LakeConfigError, match=r"lake\.toml:1: kafka: sasl\.password .* set sasl\.jaas\.config"
+    ):
+        read(f'{_KAFKA}"sasl.password" = "canary"\n[lake]\nlocation = "/data"\n{_TOPIC}')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 
 import pytest
@@ -53,7 +54,11 @@ def test_a_job_needs_no_name() -> None:
         ({"sink.id": "a b"}, "letters, digits"),
         ({"tpoic": "t"}, "no option 'tpoic'"),
         ({"kafka.transactional.id": "x"}, "leave kafka.transactional.id out"),
-        ({"kafka.security.protocol": "SSL"}, "does not know kafka.security.protocol"),
+        ({"kafka.security.protocol": "TLS"}, "use one of PLAINTEXT"),
+        ({"kafka.security.protocol": "SASL_SSL"}, "needs sasl.mechanism"),
+        ({"kafka.ssl.trust.location": "/ca.pem"}, "does not know kafka.ssl.trust.location"),
+        ({"kafka.sasl.username": "u"}, "set sasl.jaas.config"),
+        ({"kafka.sasl.jaas.config": "canary"}, "the class of a login module"),
         ({"batch.bytes": "many"}, "a number"),
         ({"batch.bytes": "1"}, "between"),
         ({"compression": "brotli"}, "one of: none, gzip"),
@@ -126,3 +131,29 @@ def test_a_pattern_finds_all_tasks_of_its_sink_and_no_other() -> None:
     one_run = re.compile(pattern_of_tasks("a.b-c", "run"))
     assert one_run.fullmatch(task_id("a.b-c", "run", 0, 0, 0))
     assert not one_run.fullmatch(task_id("a.b-c", "run2", 0, 0, 0))
+
+
+_JAAS = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="u" password="canary";'
+
+
+def test_a_plan_takes_the_password_to_the_tasks_and_does_not_show_it() -> None:
+    given = {
+        **_BASE,
+        "kafka.security.protocol": "SASL_PLAINTEXT",
+        "kafka.sasl.mechanism": "SCRAM-SHA-512",
+        "kafka.sasl.jaas.config": _JAAS,
+    }
+    options = parse_options(given, streaming=True)
+    assert "canary" not in repr(options)
+    there = pickle.loads(pickle.dumps(options))
+    credentials = there.protection.security().credentials
+    assert credentials is not None
+    assert credentials.password.reveal() == "canary"
+
+
+def test_what_is_wrong_with_a_password_is_said_without_it() -> None:
+    given = {**_BASE, "kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"}
+    with pytest.raises(SinkFailure) as refused:
+        parse_options({**given, "kafka.sasl.jaas.config": _JAAS.replace(";", "")}, streaming=True)
+    assert "semicolon" in str(refused.value)
+    assert "canary" not in str(refused.value)

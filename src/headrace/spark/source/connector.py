@@ -218,7 +218,8 @@ def controlled(spark: SparkSession, frame: DataFrame, make: MakeControl) -> Data
         plan.output(),
         plan.catalog(),
         plan.identifier(),
-        plan.v1Relation(),
+        # The connector's older form, which nothing falls back to here. A plan would show its options whole.
+        jvm.scala.Option.apply(None),
     )
     rows = jvm.org.apache.spark.sql.classic.Dataset.ofRows(spark._jsparkSession, relation)
     return DataFrame(rows, spark)

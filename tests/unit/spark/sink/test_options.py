@@ -58,7 +58,7 @@ def test_a_job_needs_no_name() -> None:
         ({"kafka.security.protocol": "SASL_SSL"}, "needs sasl.mechanism"),
         ({"kafka.ssl.trust.location": "/ca.pem"}, "does not know kafka.ssl.trust.location"),
         ({"kafka.sasl.username": "u"}, "set sasl.jaas.config"),
-        ({"kafka.sasl.jaas.config": "canary"}, "the class of a login module"),
+        ({"kafka.sasl.jaas.config": "canary"}, "after the class comes required"),
         ({"batch.bytes": "many"}, "a number"),
         ({"batch.bytes": "1"}, "between"),
         ({"compression": "brotli"}, "one of: none, gzip"),

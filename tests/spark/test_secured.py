@@ -1,0 +1,234 @@
+"""A secured cluster (SASL_SSL, ACLs): Spark's own connector, and everything of ours that speaks to brokers.
+
+Each test does its work as the administrator whose files `headrace up --secure` writes. The password is looked
+for in all that Spark and we show, log and keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from headrace.spark import KafkaProperties, read_topic, stream_topic
+from headrace.spark.audit.config import AuditConfig
+from headrace.spark.audit.job import Auditor
+from headrace.spark.kafka_client import UnknownProperty
+from headrace.spark.lake import config as lake_configs
+from headrace.spark.lake import job as lake_job
+from headrace.spark.source.brokers import BrokersFailed
+from headrace.spark.table import config as table_configs
+from headrace.spark.table import job as table_job
+from headrace.testing.cluster import Cluster
+from tests.unit.cli.serving import Run, runner
+
+_RECORDS = 20
+
+
+class Secured:
+    """The cluster, how its administrator connects, and what must not be seen anywhere."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.kafka = KafkaProperties.read(cluster.client_files.java)
+        credentials = self.kafka.security().credentials
+        assert credentials is not None
+        self.canary = credentials.password.reveal()
+
+    def with_password(self, password: str) -> KafkaProperties:
+        jaas = self.kafka["sasl.jaas.config"].replace(self.canary, password)
+        return KafkaProperties({**self.kafka, "sasl.jaas.config": jaas})
+
+    def produce(self, topic: str) -> None:
+        admin = AdminClient(self.cluster.client_config)
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+        producer = Producer(self.cluster.client_config)
+        for number in range(_RECORDS):
+            producer.produce(topic, b'{"id": %d}' % number, b"k%d" % (number % 4))
+        assert producer.flush(30) == 0
+
+
+@pytest.fixture(scope="module")
+def secured() -> Iterator[Secured]:
+    with Cluster(secure=True) as cluster:
+        yield Secured(cluster)
+
+
+@pytest.fixture
+def topic(secured: Secured, new_topic: Callable[[], str]) -> str:
+    """With a few records."""
+    name = new_topic()
+    secured.produce(name)
+    return name
+
+
+@pytest.fixture(autouse=True)
+def log(spark: SparkSession, secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """All that the driver logs meanwhile, at INFO: there Kafka's clients print what they are given."""
+    path = tmp_path_factory.mktemp("log") / "driver.log"
+    with _logged_to(spark, path):
+        yield path
+    assert secured.canary not in path.read_text(errors="replace")
+
+
+@contextmanager
+def _logged_to(spark: SparkSession, path: Path) -> Iterator[None]:
+    jvm: Any = spark._jvm
+    log4j = jvm.org.apache.logging.log4j
+    context = log4j.LogManager.getContext(False)
+    root = context.getConfiguration().getRootLogger()
+    layout = log4j.core.layout.PatternLayout.createDefaultLayout()
+    builder = log4j.core.appender.FileAppender.newBuilder()
+    appender = builder.withFileName(str(path)).setName(path.parent.name).setLayout(layout).build()
+    appender.start()
+    spark.sparkContext.setLogLevel("INFO")
+    root.addAppender(appender, None, None)
+    context.updateLoggers()
+    try:
+        yield
+    finally:
+        root.removeAppender(path.parent.name)
+        spark.sparkContext.setLogLevel("ERROR")
+        appender.stop()
+
+
+def plans(spark: SparkSession) -> str:
+    """What Spark's UI and event log show of every query of this session."""
+    store = spark._jsparkSession.sharedState().statusStore()
+    executions = store.executionsList()
+    found = []
+    for at in range(executions.size()):
+        each = executions.apply(at)
+        found += [each.description(), each.details(), each.physicalPlanDescription()]
+    return "\n".join(map(str, found))
+
+
+def kept(directory: Path) -> bytes:
+    """All that lies in the files of a directory."""
+    return b"\n".join(path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file())
+
+
+def test_spark_s_own_connector_with_the_file_that_is_printed_for_it(
+    spark: SparkSession, secured: Secured, topic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # As the head of the file says.
+    lines = secured.cluster.client_files.spark.read_text().splitlines()
+    options = dict(line.split("=", 1) for line in lines if line[:1] != "#")
+    rows = spark.range(5).selectExpr("cast(id as string) as value")
+    rows.write.format("kafka").options(**options).option("topic", topic).save()
+    frame = spark.read.format("kafka").options(**options).option("subscribe", topic).load()
+    assert frame.count() == _RECORDS + 5
+    frame.explain(True)
+    assert "kafka" in (shown := capsys.readouterr().out).lower()
+    assert secured.canary not in shown
+    assert secured.canary not in plans(spark)
+
+
+def test_the_source_and_the_sink(
+    spark: SparkSession,
+    secured: Secured,
+    topic: str,
+    new_topic: Callable[[], str],
+    tmp_path: Path,
+    log: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    copy = new_topic()
+    read_topic(spark, topic, kafka=secured.kafka).select("key", "value").write.format("headrace").options(
+        **secured.kafka.options
+    ).option("topic", copy).mode("append").save()
+    stream = stream_topic(spark, topic, kafka=secured.kafka.options, group=f"group-{topic}", max_bytes=10**6)
+    stream.explain(True)
+    query = (
+        stream.select("key", "value")
+        .writeStream.format("headrace")
+        .options(**secured.kafka.options)
+        .option("topic", copy)
+        .option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    frame = read_topic(spark, copy, kafka=secured.kafka)
+    assert frame.count() == 2 * _RECORDS
+    frame.explain(True)
+    shown = capsys.readouterr().out + str(query.lastProgress) + repr(query.status) + plans(spark)
+    assert copy in shown
+    assert secured.canary not in shown
+    assert topic.encode() in (files := kept(tmp_path))
+    assert secured.canary.encode() not in files
+    assert "sasl.jaas.config = [hidden]" in log.read_text(), "else no canary could be seen there"
+
+
+def test_a_stream_that_fails_tells_no_password(
+    spark: SparkSession, secured: Secured, topic: str, tmp_path: Path
+) -> None:
+    def fail(frame: DataFrame, number: int) -> None:
+        raise ValueError(f"batch {number} of {len(frame.columns)} columns")
+
+    stream = stream_topic(spark, topic, kafka=secured.kafka)
+    writer = stream.writeStream.option("checkpointLocation", str(tmp_path)).foreachBatch(fail)
+    query = writer.trigger(availableNow=True).start()
+    with pytest.raises(PySparkException, match="batch 0 of"):
+        query.awaitTermination()
+    failure = query.exception()
+    assert failure is not None
+    assert secured.canary not in f"{failure} {failure!r} {failure.__cause__}"
+
+
+def test_lake_table_and_audit(spark: SparkSession, secured: Secured, topic: str, tmp_path: Path) -> None:
+    file = secured.cluster.client_files.java
+    head = f'[kafka]\ncommand_config = "{file}"\n'
+    lake_toml, table_toml = tmp_path / "lake.toml", tmp_path / "table.toml"
+    lake_toml.write_text(f'{head}[lake]\nformat = "delta"\nlocation = "lake"\n[[topics]]\nname = "{topic}"\n')
+    table_toml.write_text(f'{head}[store]\nlocation = "tables"\n[[tables]]\ntopic = "{topic}"\nname = "t"\n')
+    lake, table = lake_configs.load(lake_toml), table_configs.load(table_toml)
+    (loaded,) = lake_job.run(spark, lake, once=True)
+    assert loaded.new.rows == _RECORDS
+    (latest,) = table_job.run(spark, table, once=True)
+    assert latest.new.records == _RECORDS
+    config = AuditConfig(
+        secured.kafka, topics=(topic,), state=f"file://{tmp_path}/audit", with_producers=False
+    )
+    passed = Auditor(spark, config).run_once()
+    assert passed.records == _RECORDS
+    assert secured.canary not in f"{lake!r} {table!r} {config!r} {passed!r} {plans(spark)}"
+    assert secured.canary.encode() not in kept(tmp_path)
+    run: Run = runner("unused:1")
+    for command, path in (("lake", lake_toml), ("table", table_toml)):
+        shown = run(command, "status", "--config", str(path))
+        assert topic in shown.stdout
+        assert secured.canary not in shown.stdout
+
+
+def test_a_wrong_password_is_told_without_it(spark: SparkSession, secured: Secured, topic: str) -> None:
+    wrong = secured.with_password("wrong-canary-5b1e")
+    with pytest.raises(BrokersFailed, match="invalid user or password") as refused:
+        read_topic(spark, topic, kafka=wrong)
+    with pytest.raises(PySparkException) as failed:
+        spark.range(1).selectExpr("cast(id as string) as value").write.format("headrace").options(
+            **wrong.options
+        ).option("topic", topic).mode("append").save()
+    assert "invalid user or password" in str(failed.value)
+    said = f"{refused.value!r} {refused.value.__cause__!r} {failed.value!r} {failed.value}"
+    assert "wrong-canary" not in said
+    assert "wrong-canary" not in plans(spark)
+
+
+def test_a_property_that_kafka_does_not_have_is_refused_by_name(
+    spark: SparkSession, secured: Secured, topic: str
+) -> None:
+    given = {**secured.kafka, "ssl.truststore.loaction": "/ca.pem"}
+    with pytest.raises(UnknownProperty, match=r"loaction: did you mean ssl\.truststore\.location\?"):
+        read_topic(spark, topic, kafka=given)
+    with pytest.raises(PySparkException, match=r"the sink does not know kafka\.ssl\.truststore\.loaction"):
+        spark.range(1).selectExpr("cast(id as string) as value").write.format("headrace").options(
+            **KafkaProperties(given).options
+        ).option("topic", topic).mode("append").save()

@@ -17,6 +17,7 @@ from headrace.config.broker_properties.delegation_tokens import DelegationTokenP
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
+from headrace.config.broker_properties.metrics import MetricsProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.oauth import OAuthProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
@@ -51,6 +52,7 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("Authorization", AuthorizationProperties),
     ("Delegation tokens", DelegationTokenProperties),
     ("ZooKeeper by TLS, with ACLs", ZooKeeperProperties),
+    ("Metrics", MetricsProperties),
 )
 
 INTRODUCTION = """\

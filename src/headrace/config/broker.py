@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn, Self
+from typing import Any, Final, NoReturn, Self
 
 from headrace.config import listeners as addresses
 from headrace.config.broker_properties.authentication import AuthenticationProperties
@@ -17,6 +17,7 @@ from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.memory import MemoryProperties
+from headrace.config.broker_properties.metrics import MetricsProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.oauth import OAuthProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
@@ -25,6 +26,7 @@ from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.broker_properties.zookeeper import ZooKeeperProperties
 from headrace.config.consumer_group_bounds import check_consumer_groups
+from headrace.config.http_listener import HttpListener, Words, http_listener
 from headrace.config.kraft_file import check_quorum
 from headrace.config.listener_security import (
     ListenerSecurity,
@@ -58,6 +60,10 @@ _GROUPS: tuple[type, ...] = (
     OAuthProperties,
     AuthorizationProperties,
     DelegationTokenProperties,
+    MetricsProperties,
+)
+_METRICS: Final = Words(
+    "METRICS", "headrace.metrics.listener", "headrace.metrics.authentication", "headrace.metrics.token.file"
 )
 
 BROKER_PROPERTIES: dict[str, Property[object]] = {
@@ -91,6 +97,7 @@ class BrokerConfig(
     OAuthProperties,
     AuthorizationProperties,
     DelegationTokenProperties,
+    MetricsProperties,
 ):
     """Values as attributes (`config.log_segment_bytes`) and by name (`config["log.segment.bytes"]`).
 
@@ -104,14 +111,15 @@ class BrokerConfig(
     inter_broker_listener: Listener
     """What other brokers are told to use: one of advertised."""
     listener_security: dict[str, ListenerSecurity]
-    """Of each bound listener, by its name."""
+    """Of each bound listener, by its name, and of METRICS where that has TLS."""
     zookeeper: ZooKeeperAddress | None
     """zookeeper.connect; None for a broker that is a cluster of its own."""
     zookeeper_security: ZooKeeperSecurity
     """How it is spoken to."""
     data_directories: tuple[str, ...]
     """log.dirs, or else log.dir."""
-    metrics_address: tuple[str, int] | None
+    metrics: HttpListener | None
+    """Where metrics are served. Its TLS is in listener_security too, and so is reloaded with the others."""
     given: dict[str, str]
     """The properties that the file sets, under their current names, as they were written."""
     warnings: tuple[str, ...]
@@ -137,6 +145,7 @@ class BrokerConfig(
         config.__dict__.update(values, given=given)
         config.__dict__.update(_identity(config))
         config.__dict__.update(_addresses(config))
+        config.__dict__["metrics"] = _metrics(config, mapping)
         config.__dict__["listener_security"] = _security(config, mapping)
         config.__dict__["inter_broker_listener"] = _inter_broker_listener(config)
         config.__dict__["zookeeper"] = parse_zookeeper_connect(config.zookeeper_connect)
@@ -250,15 +259,30 @@ def _addresses(config: BrokerConfig) -> dict[str, Any]:
     return {
         "bound_listeners": bound,
         "advertised": told,
-        "metrics_address": addresses.parse_host_port(
-            "headrace.metrics.listener", config.headrace_metrics_listener
-        ),
     }
 
 
 def _security(config: BrokerConfig, mapping: Mapping[str, str]) -> dict[str, ListenerSecurity]:
-    require_known_listeners(mapping, config.bound_listeners, set(config.controller_listener_names))
-    return {listener.name: listener_security(listener, mapping) for listener in config.bound_listeners}
+    metrics = config.metrics
+    reserved = {*config.controller_listener_names, *([] if metrics is None else [metrics.name])}
+    require_known_listeners(mapping, config.bound_listeners, reserved)
+    found = {listener.name: listener_security(listener, mapping) for listener in config.bound_listeners}
+    if metrics is not None and metrics.security is not None:
+        found[metrics.name] = metrics.security
+    return found
+
+
+def _metrics(config: BrokerConfig, mapping: Mapping[str, str]) -> HttpListener | None:
+    found = http_listener(
+        _METRICS,
+        config.headrace_metrics_listener,
+        config.headrace_metrics_authentication,
+        config.headrace_metrics_token_file,
+        mapping,
+    )
+    if found is not None and any(listener.name == found.name for listener in config.bound_listeners):
+        raise ConfigError(f"listeners: {found.name} is the listener of metrics; give yours another name")
+    return found
 
 
 def _inter_broker_listener(config: BrokerConfig) -> Listener:

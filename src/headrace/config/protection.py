@@ -42,7 +42,8 @@ _SCOPED: Final = re.compile(
     rf"(?:(?P<mechanism>{_MECHANISM})\.)?"
     r"(?P<name>(?:ssl|sasl|security)\..+|connections\.max\.reauth\.ms|principal\.builder\.class"
     r"|authorizer\..+|super\.users|allow\.everyone\..+|headrace\.authorizer\..+"
-    r"|headrace\.oauthbearer\..+|zookeeper\.(?:set\.acl|ssl\..+|clientCnxnSocket)|headrace\.zookeeper\..+)"
+    r"|headrace\.oauthbearer\..+|headrace\.metrics\..+"
+    r"|zookeeper\.(?:set\.acl|ssl\..+|clientCnxnSocket)|headrace\.zookeeper\..+)"
 )
 _ONLY_JAVAS: Final = (
     "ssl.provider",

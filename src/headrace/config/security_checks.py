@@ -74,6 +74,8 @@ def exposure(config: BrokerConfig) -> list[str]:
             "authorizer.class.name is set, and whoever reaches ZooKeeper can change the cluster and its"
             " rules: set zookeeper.ssl.client.enable and zookeeper.set.acl"
         )
+    if config.metrics is not None and config.metrics.is_open:
+        warnings.append(f"metrics at {config.metrics.address} are served to everybody")
     all_security = config.listener_security.values()
     if "ssl.keystore.location" in config.given and all(each.tls is None for each in all_security):
         warnings.append("ssl.keystore.location is set, and no listener speaks TLS: see listeners")

@@ -155,16 +155,14 @@ def _rights(config: BrokerConfig) -> Iterator[Finding]:
 
 
 def _metrics(config: BrokerConfig) -> Iterator[Finding]:
-    if config.metrics_address is None:
-        return
-    host, port = config.metrics_address
-    if not Listener("", "PLAINTEXT", host, port).is_loopback:
-        where = "every address" if host in ANY_ADDRESS else host
+    metrics = config.metrics
+    if metrics is not None and metrics.is_open:
+        where = "every address" if metrics.host in ANY_ADDRESS else metrics.host
         yield Finding(
             Level.ADVICE,
             "headrace.metrics.listener",
             f"metrics are on {where}, for everybody: they name topics and groups",
-            f"bind it to {LOOPBACK}:{port}, or let only the collector reach it",
+            f"bind it to {LOOPBACK}:{metrics.port}, or set headrace.metrics.authentication and https://",
         )
 
 

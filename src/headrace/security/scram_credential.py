@@ -70,6 +70,11 @@ class ScramCredential:
             and len(self.stored_key) == len(self.server_key) == mechanism.key_bytes
         )
 
+    def is_of(self, mechanism: ScramMechanism, password: str) -> bool:
+        """Whether it was made from this password. Takes milliseconds: not for an event loop."""
+        salted = salted_password(mechanism, password, self.salt, self.iterations)
+        return hmac.compare_digest(stored_key(mechanism, salted), self.stored_key)
+
     @classmethod
     def of_password(cls, mechanism: ScramMechanism, password: str, salt: bytes, iterations: int) -> Self:
         """Takes milliseconds: not for an event loop. Raises UnacceptableCredential."""

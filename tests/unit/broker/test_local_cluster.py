@@ -29,7 +29,7 @@ def test_brokers_of_a_host_count_up_from_the_first() -> None:
     assert second.data_directories == ("/disk1/broker-101", "/disk2/broker-101")
     assert {config.broker_rack for config in (first, second, third)} == {"host7"}
     assert str(third.zookeeper) == "zk1:2181/c"
-    assert third.metrics_address is None
+    assert third.metrics is None
 
 
 def test_what_clients_are_told_and_the_metrics_count_up_too() -> None:
@@ -42,7 +42,8 @@ def test_what_clients_are_told_and_the_metrics_count_up_too() -> None:
     }
     _, second = map(BrokerConfig.parse, host_properties(properties, 2, "host7"))
     assert str(second.advertised[0]) == "PLAINTEXT://host7:19093"
-    assert second.metrics_address == ("127.0.0.1", 9405)
+    assert second.metrics is not None
+    assert second.metrics.address == "http://127.0.0.1:9405"
     assert second.broker_rack == "row-3"
 
 

@@ -20,7 +20,7 @@ def test_nothing_set_is_a_broker_on_the_loopback_address() -> None:
     assert config.bound_listeners == (Listener("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),)
     assert config.advertised == config.bound_listeners
     assert config.broker_id == config.node_id == 0
-    assert config.metrics_address is None
+    assert config.metrics is None
 
 
 def test_an_empty_host_is_loopback_and_not_every_address() -> None:
@@ -179,8 +179,10 @@ def test_an_unknown_property_is_ignored_with_the_nearest_name(wrong: str, meant:
 
 
 def test_metrics_listener() -> None:
-    assert BrokerConfig.parse({"headrace.metrics.listener": ":9404"}).metrics_address == ("127.0.0.1", 9404)
-    assert BrokerConfig.parse({"headrace.metrics.listener": "[::]:0"}).metrics_address == ("::", 0)
+    for text, address in ((":9404", "http://127.0.0.1:9404"), ("[::1]:0", "http://[::1]:0")):
+        metrics = BrokerConfig.parse({"headrace.metrics.listener": text}).metrics
+        assert metrics is not None
+        assert metrics.address == address
     with pytest.raises(ConfigError, match=r"127\.0\.0\.1:9404"):
         BrokerConfig.parse({"headrace.metrics.listener": "9404"})
 

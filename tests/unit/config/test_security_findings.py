@@ -26,6 +26,7 @@ GUARDED = {
     "super.users": "User:CN=broker",
     "headrace.metrics.listener": "127.0.0.1:9404",
 }
+_OPEN = {"headrace.metrics.authentication": "none"}
 PLAIN_USERS = {
     "listener.name.open.sasl.enabled.mechanisms": "PLAIN",
     "listener.name.open.plain.sasl.jaas.config": "x.PlainLoginModule required user_a='secret';",
@@ -84,8 +85,8 @@ def test_an_open_broker() -> None:
         ({"headrace.authorizer.mode": "shadow"}, (SERIOUS, "headrace.authorizer.mode")),
         ({"allow.everyone.if.no.acl.found": "true"}, (SERIOUS, "allow.everyone.if.no.acl.found")),
         ({"super.users": "User:a; User:ANONYMOUS"}, (SERIOUS, "super.users")),
-        ({"headrace.metrics.listener": "0.0.0.0:9404"}, (ADVICE, "headrace.metrics.listener")),
-        ({"headrace.metrics.listener": f"{ADDRESS}:9404"}, (ADVICE, "headrace.metrics.listener")),
+        ({"headrace.metrics.listener": "0.0.0.0:9404", **_OPEN}, (ADVICE, "headrace.metrics.listener")),
+        ({"headrace.metrics.listener": f"{ADDRESS}:9404", **_OPEN}, (ADVICE, "headrace.metrics.listener")),
         (
             {"headrace.inter.broker.accepted.listeners": "clients"},
             (ADVICE, "headrace.inter.broker.accepted.listeners"),

@@ -13,8 +13,8 @@ from headrace.config.property import Property, Status
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 
 # Worked out inside the package itself: others read bound_listeners, advertised, inter_broker_listener,
-# broker_listeners, zookeeper, zookeeper_security, data_directories and metrics_address, or the topic property
-# that a broker property is the default of.
+# broker_listeners, zookeeper, zookeeper_security, data_directories and metrics, or the topic property that a
+# broker property is the default of.
 WORKED_OUT_HERE = {
     "advertised.host.name",
     "advertised.listeners",
@@ -28,7 +28,9 @@ WORKED_OUT_HERE = {
     "group.consumer.min.heartbeat.interval.ms",
     "group.consumer.min.session.timeout.ms",
     "headrace.inter.broker.accepted.listeners",
+    "headrace.metrics.authentication",
     "headrace.metrics.listener",
+    "headrace.metrics.token.file",
     "host.name",
     "inter.broker.listener.name",
     "internal.segment.bytes",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -74,9 +75,10 @@ def host_properties(base: Mapping[str, str], count: int, host: str) -> list[dict
             str(Path(path, f"broker-{broker_id}")) for path in config.data_directories
         )
         properties.setdefault("broker.rack", host)
-        if config.metrics_address is not None:
-            metrics_host, port = config.metrics_address
-            properties["headrace.metrics.listener"] = f"{metrics_host}:{port + at if port else 0}"
+        if config.metrics is not None:
+            port = config.metrics.port
+            moved = replace(config.metrics, port=port + at if port else 0)
+            properties["headrace.metrics.listener"] = moved.address
         derived.append(properties)
     _check_ports(config.bound_listeners, count)
     return derived

@@ -6,6 +6,7 @@ import asyncio
 import resource
 import signal
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from headrace.broker.assembly import assemble
@@ -16,6 +17,7 @@ from headrace.broker.process.figures import Figures
 from headrace.broker.process.gauges import connect_gauges
 from headrace.broker.process.health import BrokerHealth
 from headrace.broker.process.loop_lag import LoopLag
+from headrace.broker.process.metrics_guard import metrics_guard
 from headrace.broker.process.metrics_server import MetricsServer
 from headrace.broker.process.open_directories import warn_of_open_directories
 from headrace.broker.process.system import SystemClock, boot_id, memory_bytes, system_random
@@ -104,14 +106,23 @@ class RunningBroker:
         connect_gauges(broker)
         self._figures = Figures(broker.runtime, broker.storage.logs)
         url = None
-        if self._config.metrics_address is not None:
+        listener = self._config.metrics
+        if listener is not None:
             await asyncio.to_thread(metrics_server.load)
+            guard = await asyncio.to_thread(metrics_guard, listener, broker.metadata, broker.context.security)
             health = BrokerHealth(
                 broker.runtime, broker.storage.logs, broker.partitions, broker.context.peers.reachability
             )
-            self._metrics = MetricsServer(broker.runtime.metrics, broker.runtime.clock, health)
-            host, port = await self._metrics.start(*self._config.metrics_address)
-            url = f"http://{host}:{port}/metrics"
+            contexts: Any = broker.network.tls
+            self._metrics = MetricsServer(
+                broker.runtime.metrics,
+                broker.runtime.clock,
+                health,
+                guard=guard,
+                tls=None if listener.security is None else lambda: contexts[listener.name].context,
+            )
+            _, port = await self._metrics.start(listener.host, listener.port)
+            url = f"{replace(listener, port=port).address}/metrics"
         first = broker.node.endpoints[0]
         return ReadyInfo(f"{first.host}:{first.port}", url)
 

@@ -1,4 +1,4 @@
-"""Serves /metrics, /healthz and /readyz over HTTP, on the broker's own event loop.
+"""Serves /metrics, /healthz and /readyz over HTTP or HTTPS, on the broker's own event loop.
 
 On the loop, because the counters belong to it and need no locks; in slices, because a scrape of thousands
 of partitions must not hold up a produce. A thread would do worse: whenever the loop came back from a
@@ -8,11 +8,15 @@ system call it would have to wait for the interpreter's lock.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import ssl
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
+from headrace.broker.process.metrics_guard import MetricsGuard
 from headrace.broker.runtime.logging import get_logger
 from headrace.core.ports import Clock
+from headrace.http.gate import Forbidden, Unauthenticated
+from headrace.http.passwords import TooBusy
 from headrace.metrics.registry import BrokerMetrics
 
 if TYPE_CHECKING:
@@ -27,6 +31,8 @@ CONNECTIONS = 16
 _REASONS = {
     200: "OK",
     400: "Bad Request",
+    401: "Unauthorized",
+    403: "Forbidden",
     404: "Not Found",
     405: "Method Not Allowed",
     503: "Service Unavailable",
@@ -56,8 +62,17 @@ def load() -> None:
 
 
 class MetricsServer:
-    def __init__(self, metrics: BrokerMetrics, clock: Clock, health: Health) -> None:
-        """After `load`."""
+    def __init__(
+        self,
+        metrics: BrokerMetrics,
+        clock: Clock,
+        health: Health,
+        *,
+        guard: MetricsGuard | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        """After `load`. Without a guard everybody is served. `tls` is asked for each connection, so that a
+        new certificate counts at once."""
         # Imported here: only a broker that serves metrics pays for prometheus-client.
         from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -67,6 +82,8 @@ class MetricsServer:
         self._process = CollectorRegistry(auto_describe=False)
         ProcessCollector(registry=self._process)
         self._health = health
+        self._guard = guard
+        self._tls = tls
         self._server: asyncio.Server | None = None
         # One scrape at a time: a second reader waits, so that two cannot take the loop's time together.
         self._turn = asyncio.Lock()
@@ -74,9 +91,20 @@ class MetricsServer:
 
     async def start(self, host: str, port: int) -> tuple[str, int]:
         """Bind, and give the address that was bound. OSError where that fails."""
-        self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD_LIMIT)
+        if self._tls is None:
+            self._server = await asyncio.start_server(self._serve, host, port, limit=HEAD_LIMIT)
+        else:
+            self._server = await asyncio.start_server(
+                self._serve,
+                host,
+                port,
+                limit=HEAD_LIMIT,
+                ssl=_newest(self._tls),
+                ssl_handshake_timeout=HEAD_TIMEOUT_SECONDS,
+            )
         bound: tuple[str, int] = self._server.sockets[0].getsockname()[:2]
-        get_logger("headrace.metrics").info("metrics", url=f"http://{bound[0]}:{bound[1]}/metrics")
+        scheme = "http" if self._tls is None else "https"
+        get_logger("headrace.metrics").info("metrics", url=f"{scheme}://{bound[0]}:{bound[1]}/metrics")
         return bound
 
     async def stop(self) -> None:
@@ -98,7 +126,7 @@ class MetricsServer:
         try:
             async with asyncio.timeout(HEAD_TIMEOUT_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
-            writer.write(await self._answer(head))
+            writer.write(await self._admitted(head, writer) or await self._answer(head))
             async with asyncio.timeout(HEAD_TIMEOUT_SECONDS):
                 await writer.drain()
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError, ConnectionError):
@@ -107,6 +135,23 @@ class MetricsServer:
         finally:
             self._open.discard(task)
             writer.close()
+
+    async def _admitted(self, head: bytes, writer: asyncio.StreamWriter) -> bytes | None:
+        """What is answered instead to whoever may not ask, before it is looked at what they ask for."""
+        if self._guard is None:
+            return None
+        session = writer.get_extra_info("ssl_object")
+        certificate = None if session is None else session.getpeercert(binary_form=True)
+        host = str(writer.get_extra_info("peername")[0])
+        try:
+            await self._guard.admit(_authorization(head), certificate, host)
+        except Unauthenticated as error:
+            return _response(401, f"{error}\n", more=f"WWW-Authenticate: {self._guard.challenge}\r\n")
+        except Forbidden as error:
+            return _response(403, f"{error}\n")
+        except TooBusy as error:
+            return _response(503, f"{error}\n")
+        return None
 
     async def _answer(self, head: bytes) -> bytes:
         parts = head.split(b"\r\n", 1)[0].split(b" ")
@@ -145,7 +190,8 @@ class MetricsServer:
                     parts.append(_without_head(text) if family.name == family_before else text)
                     family_before = family.name
                 await asyncio.sleep(0)
-            parts.append(generate_latest(self._process))
+            # It lists the open descriptors, of which there can be tens of thousands.
+            parts.append(await asyncio.to_thread(generate_latest, self._process))
         return _response(200, b"".join(parts), CONTENT_TYPE_PLAIN_0_0_4)
 
 
@@ -164,12 +210,34 @@ def _without_head(text: bytes) -> bytes:
     return text.split(b"\n", 2)[2]
 
 
-def _response(status: int, body: str | bytes, content_type: str = _TEXT) -> bytes:
+def _newest(tls: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+    """The context of now, which hands each new connection to the one that counts by then."""
+    first = tls()
+
+    def take(session: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        session.context = tls()
+
+    first.sni_callback = take
+    return first
+
+
+def _authorization(head: bytes) -> str | None:
+    """None where the header is not there, or there twice."""
+    found = []
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"authorization":
+            found.append(value.decode("latin-1").strip())
+    return found[0] if len(found) == 1 else None
+
+
+def _response(status: int, body: str | bytes, content_type: str = _TEXT, more: str = "") -> bytes:
     content = body.encode() if isinstance(body, str) else body
     head = (
         f"HTTP/1.1 {status} {_REASONS[status]}\r\n"
         f"Content-Type: {content_type}\r\n"
         f"Content-Length: {len(content)}\r\n"
+        f"{more}"
         "Connection: close\r\n\r\n"
     )
     return head.encode() + content

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.config.declare import boolean, int32, int64, names, optional_int32, optional_text, text
+from headrace.config.declare import boolean, int32, int64, names, optional_int32, optional_text
 from headrace.config.property import Property
 from headrace.config.values import ConfigType
 
@@ -65,10 +65,4 @@ class IdentityProperties:
         5_000,
         "Pause between two tries of the hand-over.",
         at_least=0,
-    )
-    headrace_metrics_listener = text(
-        "headrace.metrics.listener",
-        "",
-        "Address, host:port, where metrics are served over HTTP. Empty serves none; a port without a host is "
-        "bound to the loopback address.",
     )

@@ -8,6 +8,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -30,11 +31,14 @@ class Answer(NamedTuple):
 
 
 class RegistryProcess:
-    def __init__(self, directory: Path, bootstrap: str, topic: str = "_schemas") -> None:
+    def __init__(
+        self, directory: Path, bootstrap: str, topic: str = "_schemas", more: Sequence[str] = ()
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._command = [
             str(HEADRACE), "registry", "--bootstrap", bootstrap, "--listen", "127.0.0.1:0", "--topic", topic,
+            *more,
         ]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""

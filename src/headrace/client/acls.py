@@ -30,6 +30,8 @@ class AuthorizerSettings(NamedTuple):
 
     super_users: frozenset[str]
     allow_everyone_if_no_acl_found: bool
+    is_shadow: bool = False
+    """What the rules deny is counted, and done all the same."""
 
 
 async def describe_acls(cluster: Cluster, wanted: AclFilter = EVERY_RULE) -> list[AclRule]:
@@ -55,12 +57,13 @@ async def delete_acls(cluster: Cluster, rules: Sequence[AclRule]) -> None:
 async def authorizer_settings(cluster: Cluster) -> AuthorizerSettings:
     """Of the broker that the client is connected to."""
     broker_id = min((await cluster.metadata([])).brokers, key=lambda node: node.node_id).node_id
-    names = ("super.users", "allow.everyone.if.no.acl.found")
+    names = ("super.users", "allow.everyone.if.no.acl.found", "headrace.authorizer.mode")
     entries = await describe_configs(cluster, Resource(ResourceType.BROKER, str(broker_id)), names)
     values = {entry.name: entry.value or "" for entry in entries}
     return AuthorizerSettings(
         frozenset(str(each) for each in super_users(values.get("super.users", ""))),
         values.get("allow.everyone.if.no.acl.found", "").lower() == "true",
+        values.get("headrace.authorizer.mode") == "shadow",
     )
 
 

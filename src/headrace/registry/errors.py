@@ -124,3 +124,7 @@ def store_failed(reason: str) -> RegistryError:
 
 def store_timed_out(reason: str) -> RegistryError:
     return RegistryError(500, 50002, reason)
+
+
+def forbidden(text: str) -> RegistryError:
+    return RegistryError(403, 40301, text)

@@ -7,14 +7,31 @@ import contextlib
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import uvicorn
+from starlette.types import ASGIApp
 
+from headrace.client.cluster import Cluster
 from headrace.client.security import PLAINTEXT, ClientSecurity
+from headrace.config.http_listener import BASIC, BEARER, HttpListener
 from headrace.core.tasks import spawn
+from headrace.http.gate import Gate
+from headrace.http.passwords import Passwords
+from headrace.http.tokens import Tokens
 from headrace.registry.http.app import application
+from headrace.registry.http.guard import Guard
+from headrace.registry.http.peer_certificate import CertifiedProtocol
+from headrace.registry.log_ins import log_in_check
+from headrace.registry.rights import Rules
 from headrace.registry.service import Service
 from headrace.registry.store import Store
+from headrace.tls.renewable import renewable
+
+if TYPE_CHECKING:
+    from headrace.registry.certificates import Certificates
 
 
 class _Server(uvicorn.Server):
@@ -37,46 +54,79 @@ class _Server(uvicorn.Server):
 
 async def serve(
     bootstrap: str,
-    host: str,
-    port: int,
+    listener: HttpListener,
     topic: str,
     on_ready: Callable[[str], None],
     security: ClientSecurity = PLAINTEXT,
 ) -> None:
     """Until a signal comes, or the topic can be followed no more."""
-    listening = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    store = Store(bootstrap, topic, security=security)
-    try:
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    async with AsyncExitStack() as stack:
+        listening = stack.enter_context(socket.create_server((listener.host, listener.port), family=family))
+        certificates = await _certificates(listener)
+        guard = await _guard(bootstrap, listener, security, stack)
+        store = Store(bootstrap, topic, security=security)
+        stack.push_async_callback(store.close)
         await store.open()
-        config = uvicorn.Config(
-            application(Service(store)),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            timeout_graceful_shutdown=10,
-        )
-        server = _Server(config)
-        address = f"[{host}]" if ":" in host else host
-        on_ready(f"http://{address}:{listening.getsockname()[1]}")
+        server = _Server(_config(application(Service(store), guard), certificates))
+        on_ready(replace(listener, port=listening.getsockname()[1]).address)
         serving = spawn("the web server", server.serve(sockets=[listening]), is_awaited=True)
         following = spawn("the store", store.failed(), is_awaited=True)
+        if certificates is not None:
+            stack.callback(spawn("certificates", certificates.follow()).cancel)
         await asyncio.wait([serving, following], return_when=asyncio.FIRST_COMPLETED)
         server.end()
         await serving
         if following.done():
             following.result()
         following.cancel()
-    finally:
-        listening.close()
-        await store.close()
+
+
+async def _certificates(listener: HttpListener) -> Certificates | None:
+    if listener.security is None or listener.security.tls is None:
+        return None
+    # Only here: a registry without TLS needs no library for certificates, and does not load it.
+    from headrace.registry.certificates import Certificates
+
+    return await asyncio.to_thread(Certificates, listener.security.tls)
+
+
+async def _guard(
+    bootstrap: str, listener: HttpListener, security: ClientSecurity, stack: AsyncExitStack
+) -> Callable[[ASGIApp], ASGIApp] | None:
+    """None where nobody is asked who they are. Raises ConfigError and ClientFailure."""
+    if not listener.methods:
+        return None
+    passwords = Passwords(log_in_check(bootstrap, security)) if BASIC in listener.methods else None
+    tokens = Tokens.read(listener.token_file or "") if BEARER in listener.methods else None
+    gate = Gate(listener, passwords, tokens)
+    rules = Rules(Cluster(bootstrap, client_id="headrace-registry-rules", security=security))
+    stack.push_async_callback(rules.close)
+    await rules.open()
+    return lambda app: Guard(app, gate, rules)
+
+
+def _config(app: ASGIApp, certificates: Certificates | None) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http="auto" if certificates is None else CertifiedProtocol,
+        ssl_context_factory=None
+        if certificates is None
+        else lambda _config, _default: renewable(lambda: certificates.context),
+        # Rules can be for an address: a header must not claim another.
+        proxy_headers=False,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        timeout_graceful_shutdown=10,
+    )
 
 
 def run(
     bootstrap: str,
-    host: str,
-    port: int,
+    listener: HttpListener,
     topic: str,
     on_ready: Callable[[str], None],
     security: ClientSecurity = PLAINTEXT,
 ) -> None:
-    asyncio.run(serve(bootstrap, host, port, topic, on_ready, security))
+    asyncio.run(serve(bootstrap, listener, topic, on_ready, security))

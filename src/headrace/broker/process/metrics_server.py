@@ -18,6 +18,7 @@ from headrace.core.ports import Clock
 from headrace.http.gate import Forbidden, Unauthenticated
 from headrace.http.passwords import TooBusy
 from headrace.metrics.registry import BrokerMetrics
+from headrace.tls.renewable import renewable
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric
@@ -99,7 +100,7 @@ class MetricsServer:
                 host,
                 port,
                 limit=HEAD_LIMIT,
-                ssl=_newest(self._tls),
+                ssl=renewable(self._tls),
                 ssl_handshake_timeout=HEAD_TIMEOUT_SECONDS,
             )
         bound: tuple[str, int] = self._server.sockets[0].getsockname()[:2]
@@ -208,17 +209,6 @@ class _Only:
 def _without_head(text: bytes) -> bytes:
     """A family's name and type are said once, at its first piece: two comment lines."""
     return text.split(b"\n", 2)[2]
-
-
-def _newest(tls: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """The context of now, which hands each new connection to the one that counts by then."""
-    first = tls()
-
-    def take(session: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
-        session.context = tls()
-
-    first.sni_callback = take
-    return first
 
 
 def _authorization(head: bytes) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headrace import __version__
 from headrace.registry.errors import RegistryError
 from headrace.registry.http import schemas, settings, subjects
+from headrace.registry.http.needed_rights import guarded
 from headrace.registry.http.wire import answer
 from headrace.registry.service import Service
 
@@ -68,18 +70,23 @@ async def broken(request: Request, error: Exception) -> Response:
     return answer(request, {"error_code": 50001, "message": "Internal Server Error"}, 500)
 
 
-def application(service: Service) -> ASGIApp:
+ROUTES = [
+    Route("/", root),
+    Route("/contexts", contexts),
+    Route("/v1/metadata/version", version),
+    Route("/v1/metadata/id", cluster_id),
+    *subjects.ROUTES,
+    *schemas.ROUTES,
+    *settings.ROUTES,
+]
+
+
+def application(service: Service, guard: Callable[[ASGIApp], ASGIApp] | None = None) -> ASGIApp:
+    """Without a guard everybody may do everything."""
     app = Starlette(
-        routes=[
-            Route("/", root),
-            Route("/contexts", contexts),
-            Route("/v1/metadata/version", version),
-            Route("/v1/metadata/id", cluster_id),
-            *subjects.ROUTES,
-            *schemas.ROUTES,
-            *settings.ROUTES,
-        ],
+        routes=guarded(ROUTES),
         exception_handlers={RegistryError: refused, HTTPException: not_served, Exception: broken},
     )
     app.state.service = service
-    return PathAsSent(app)
+    app.state.is_guarded = guard is not None
+    return PathAsSent(app) if guard is None else guard(PathAsSent(app))

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from headrace.registry import errors
 from headrace.registry.content import SchemaType
+from headrace.registry.http.guard import access
 from headrace.registry.http.subjects import described
 from headrace.registry.http.wire import answer, flag, page, service
 
@@ -25,23 +26,23 @@ async def everything(request: Request) -> Response:
     deleted, latest = flag(request, "deleted"), flag(request, "latestOnly")
     found = []
     for name in state.subjects(deleted=deleted):
-        if name.startswith(prefix):
+        if name.startswith(prefix) and access(request).may_read(name):
             entries = state.versions(name, deleted=deleted)
             found += entries[-1:] if latest else entries
     return answer(request, [described(request, entry) for entry in page(request, found)])
 
 
 async def by_id(request: Request) -> Response:
-    return answer(request, _document(request, _id(request)))
+    return answer(request, _document(request, _readable(request, _id(request))))
 
 
 async def by_guid(request: Request) -> Response:
     number = service(request).state.id_of_guid(unquote(request.path_params["guid"]))
-    return answer(request, {"id": number, **_document(request, number)})
+    return answer(request, {"id": _readable(request, number), **_document(request, number)})
 
 
 async def text(request: Request) -> Response:
-    content = service(request).state.content(_id(request))
+    content = service(request).state.content(_readable(request, _id(request)))
     return PlainTextResponse(
         service(request).text(content, request.query_params.get("format")), media_type="application/json"
     )
@@ -67,11 +68,21 @@ def _document(request: Request, number: int) -> dict[str, Any]:
 
 
 def _uses(request: Request) -> list[Any]:
-    number, state = _id(request), service(request).state
-    state.content(number)  # 40403 where there is none
+    number, state = _readable(request, _id(request)), service(request).state
     wanted = request.query_params.get("subject")
     found = state.uses(number, deleted=flag(request, "deleted"))
-    return [entry for entry in found if not wanted or entry.subject == wanted]
+    may_read = access(request).may_read
+    return [entry for entry in found if (not wanted or entry.subject == wanted) and may_read(entry.subject)]
+
+
+def _readable(request: Request, number: int) -> int:
+    """The same number. A schema may be read by whoever may read one of the subjects that use it."""
+    state = service(request).state
+    state.content(number)  # 40403 where there is none
+    subjects = sorted({entry.subject for entry in state.uses(number, deleted=True)})
+    if not any(access(request).may_read(each) for each in subjects):
+        raise errors.forbidden(f"schema {number} belongs to subjects that you may not read")
+    return number
 
 
 def _id(request: Request) -> int:

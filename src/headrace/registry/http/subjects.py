@@ -9,6 +9,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from headrace.registry import deleting, errors
+from headrace.registry.http.guard import access
 from headrace.registry.http.wire import answer, flag, page, service, subject, submission
 from headrace.registry.registering import version_number
 from headrace.registry.state import Registered
@@ -21,7 +22,9 @@ async def names(request: Request) -> Response:
     found = [
         name
         for name in state.subjects(deleted=flag(request, "deleted") or only_deleted)
-        if name.startswith(prefix) and not (only_deleted and state.versions(name))
+        if name.startswith(prefix)
+        and not (only_deleted and state.versions(name))
+        and access(request).may_read(name)
     ]
     return answer(request, page(request, found))
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from headrace.registry import errors
 from headrace.registry.content import content_from
+from headrace.registry.http.guard import access
 from headrace.registry.registering import Submission
 from headrace.registry.service import Service
 
@@ -80,8 +81,12 @@ async def _received(request: Request) -> bytes:
 async def submission(request: Request) -> Submission:
     document = await body(request)
     given_id, version = document.get("id"), document.get("version")
+    content = content_from(document)
+    for reference in content.references:
+        # What is refused of a schema tells of those that it names.
+        access(request).require_read(reference.subject)
     return Submission(
-        content_from(document),
+        content,
         flag(request, "normalize"),
         given_id if isinstance(given_id, int) and given_id >= 0 else None,
         version if isinstance(version, int) and version > 0 else None,

@@ -17,6 +17,8 @@ import pytest
 from headrace.client.client_files import ClientFiles
 from headrace.client.security import ClientSecurity
 from headrace.registry.http.app import ROUTES
+from headrace.spark.decoding.formats import Decoding, Format
+from headrace.spark.decoding.registry_client import RegistryClient, RegistryRefused, RegistryUnreachable
 from headrace.testing.cluster import Cluster
 from tests.registry.registry_process import RegistryProcess
 from tests.unit.cli.serving import Run, runner
@@ -37,7 +39,7 @@ class Guarded:
         self.cluster = cluster
         self.process = process
         self.users = users
-        self._certificates = Path(cluster.directory) / "certs"
+        self.certificates = Path(cluster.directory) / "certs"
 
     def ask(
         self,
@@ -48,9 +50,9 @@ class Guarded:
         certificate: str | None = None,
     ) -> tuple[int, Any]:
         """-1 for a 401 that does not say how to authenticate."""
-        context = ssl.create_default_context(cafile=str(self._certificates / "ca.pem"))
+        context = ssl.create_default_context(cafile=str(self.certificates / "ca.pem"))
         if certificate is not None:
-            context.load_cert_chain(str(self._certificates / f"{certificate}-keystore.pem"))
+            context.load_cert_chain(str(self.certificates / f"{certificate}-keystore.pem"))
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.process.url + path, data, method=method)
         request.add_header("Content-Type", "application/json")
@@ -196,6 +198,19 @@ def test_tokens_and_certificates_name_users_too(guarded: Guarded) -> None:
     assert guarded.ask(_GET, "/subjects", f"Bearer {_TOKEN}") == (200, [])
     status, said = guarded.ask(_GET, "/subjects/orders-value/versions", f"Bearer {_TOKEN}")
     assert (status, said["message"]) == (403, "User:catalogue needs READ or DESCRIBE on topic orders")
+
+
+def test_the_lake_s_client_comes_with_a_password_and_its_own_authority(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = guarded.process.url.replace("https://", f"https://alice:{guarded.users['alice']}@")
+    with pytest.raises(RegistryUnreachable, match="certificate verify failed"):
+        RegistryClient(url, patience_s=0).versions("orders-value")
+    monkeypatch.setenv("SSL_CERT_FILE", str(guarded.certificates / "ca.pem"))
+    assert RegistryClient(url).versions("orders-value")[0] == 1
+    with pytest.raises(RegistryRefused, match="needs READ or DESCRIBE on topic salaries"):
+        RegistryClient(url).versions("salaries-value")
+    assert guarded.users["alice"] not in repr(Decoding(Format.AVRO, registry=url, subject="orders-value"))
 
 
 def test_a_rule_that_is_new_counts_after_some_seconds(guarded: Guarded) -> None:

@@ -24,7 +24,7 @@ _STRANGER: Final = "__stranger"
 class Writers:
     """What a registry lists: schemas by their ids. `subjects` are where, for people."""
 
-    registry: str
+    registry: str = field(repr=False)
     subjects: str
     schemas: Mapping[int, Any] = field(repr=False)
 

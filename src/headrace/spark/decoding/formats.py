@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from pyspark.sql.types import StructType
@@ -36,7 +36,8 @@ class Decoding:
 
     format: Format
     schema: str | bytes | StructType | None = None
-    registry: str | None = None
+    registry: str | None = field(default=None, repr=False)
+    """May hold a user and a password, so nothing shows it."""
     subject: str | None = None
     version: int | None = None
     other_subjects: tuple[str, ...] = ()

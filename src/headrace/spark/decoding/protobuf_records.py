@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pyarrow as pa
@@ -37,7 +37,7 @@ class Writers:
     `subjects` are where they are listed, for people.
     """
 
-    registry: str
+    registry: str = field(repr=False)
     subjects: str
     messages: Mapping[int, Mapping[IndexPath, str] | str]
     #: Whether an id that is not listed is asked for where it is met. Only for streams, which are planned

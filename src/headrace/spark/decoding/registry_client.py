@@ -58,7 +58,8 @@ class RegistryClient:
     def __init__(self, url: str, *, patience_s: float = PATIENCE_S) -> None:
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise RegistryRefused(f"{url} is no address of a registry: write http://host:port", 400)
+            # Not as it was written: a password may stand in it.
+            raise RegistryRefused("the registry has no address: write http://host:port, or https://", 400)
         self._patience_s = patience_s
         self._headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
         host = parts.netloc.rpartition("@")[2]

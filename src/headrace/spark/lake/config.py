@@ -36,7 +36,7 @@ class TopicRule:
     dead_letters: str = "{table}_dead_letters"
     format: Format = Format.BYTES
     schema: str | bytes | None = None
-    registry: str | None = None
+    registry: str | None = field(default=None, repr=False)
     subject: str | None = None
     version: int | None = None
     other_subjects: tuple[str, ...] = ()

@@ -1,12 +1,13 @@
 """A secured cluster (SASL_SSL, ACLs): Spark's own connector, and everything of ours that speaks to brokers.
 
-Each test does its work as the administrator whose files `headrace up --secure` writes. The password is looked
+Most tests do their work as the administrator whose files `headrace up --secure` writes. Passwords are looked
 for in all that Spark and we show, log and keep.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from headrace.client.acls import create_acls
+from headrace.client.cluster import Cluster as ClusterClient
+from headrace.security.acl import CLUSTER_NAME, AclRule, Operation, PatternType, Permission, ResourceType
 from headrace.spark import KafkaProperties, read_topic, stream_topic
 from headrace.spark.audit.config import AuditConfig
 from headrace.spark.audit.job import Auditor
@@ -32,22 +36,40 @@ from tests.unit.cli.serving import Run, runner
 _RECORDS = 20
 
 
+def password_of(kafka: KafkaProperties) -> str:
+    credentials = kafka.security().credentials
+    assert credentials is not None
+    return credentials.password.reveal()
+
+
 class Secured:
     """The cluster, how its administrator connects, and what must not be seen anywhere."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.kafka = KafkaProperties.read(cluster.client_files.java)
-        credentials = self.kafka.security().credentials
-        assert credentials is not None
-        self.canary = credentials.password.reveal()
+        self.canary = password_of(self.kafka)
+
+    def user_with(self, name: str, rules: Sequence[AclRule]) -> KafkaProperties:
+        """Who may do this and nothing else."""
+        file = Path(self.cluster.directory) / f"{name}.properties"
+        admin = ("--command-config", str(self.cluster.client_files.java))
+        runner(self.cluster.bootstrap)("user", "create", name, "--client-config", str(file), *admin)
+
+        async def grant() -> None:
+            client = ClusterClient(self.cluster.bootstrap, security=self.kafka.security())
+            async with client:
+                await create_acls(client, [rule._replace(principal=f"User:{name}") for rule in rules])
+
+        asyncio.run(grant())
+        return KafkaProperties.read(file)
 
     def with_password(self, password: str) -> KafkaProperties:
         jaas = self.kafka["sasl.jaas.config"].replace(self.canary, password)
         return KafkaProperties({**self.kafka, "sasl.jaas.config": jaas})
 
     def produce(self, topic: str) -> None:
-        admin = AdminClient(self.cluster.client_config)
+        admin = AdminClient({**self.cluster.client_config})
         admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
         producer = Producer(self.cluster.client_config)
         for number in range(_RECORDS):
@@ -131,6 +153,28 @@ def test_spark_s_own_connector_with_the_file_that_is_printed_for_it(
     assert secured.canary not in plans(spark)
 
 
+def _rules(source: str, target: str, group: str) -> list[AclRule]:
+    """What docs/pipeline/sink.md and source.md say that a query needs."""
+
+    def allow(kind: ResourceType, name: str, *operations: Operation, prefix: bool = False) -> list[AclRule]:
+        pattern = PatternType.PREFIXED if prefix else PatternType.LITERAL
+        return [AclRule(kind, name, pattern, "", "*", each, Permission.ALLOW) for each in operations]
+
+    topic = ResourceType.TOPIC
+    return [
+        *allow(topic, source, Operation.READ),
+        *allow(ResourceType.GROUP, group, Operation.READ),
+        *allow(topic, target, Operation.WRITE, Operation.CREATE),
+        *allow(
+            topic,
+            "__headrace_sink",
+            *(Operation.READ, Operation.WRITE, Operation.CREATE, Operation.DESCRIBE_CONFIGS),
+        ),
+        *allow(ResourceType.TRANSACTIONAL_ID, "headrace-sink/", Operation.WRITE, prefix=True),
+        *allow(ResourceType.CLUSTER, CLUSTER_NAME, Operation.DESCRIBE_CONFIGS),
+    ]
+
+
 def test_the_source_and_the_sink(
     spark: SparkSession,
     secured: Secured,
@@ -140,16 +184,18 @@ def test_the_source_and_the_sink(
     log: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    copy = new_topic()
-    read_topic(spark, topic, kafka=secured.kafka).select("key", "value").write.format("headrace").options(
-        **secured.kafka.options
+    copy, group = new_topic(), f"group-{topic}"
+    kafka = secured.user_with("pipeline", _rules(topic, copy, group))
+    canary = password_of(kafka)
+    read_topic(spark, topic, kafka=kafka).select("key", "value").write.format("headrace").options(
+        **kafka.options
     ).option("topic", copy).mode("append").save()
-    stream = stream_topic(spark, topic, kafka=secured.kafka.options, group=f"group-{topic}", max_bytes=10**6)
+    stream = stream_topic(spark, topic, kafka=kafka.options, group=group, max_bytes=10**6)
     stream.explain(True)
     query = (
         stream.select("key", "value")
         .writeStream.format("headrace")
-        .options(**secured.kafka.options)
+        .options(**kafka.options)
         .option("topic", copy)
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
         .trigger(availableNow=True)
@@ -161,10 +207,12 @@ def test_the_source_and_the_sink(
     frame.explain(True)
     shown = capsys.readouterr().out + str(query.lastProgress) + repr(query.status) + plans(spark)
     assert copy in shown
-    assert secured.canary not in shown
     assert topic.encode() in (files := kept(tmp_path))
-    assert secured.canary.encode() not in files
-    assert "sasl.jaas.config = [hidden]" in log.read_text(), "else no canary could be seen there"
+    logged = log.read_text()
+    assert "sasl.jaas.config = [hidden]" in logged, "else no canary could be seen there"
+    for secret in (canary, secured.canary):
+        assert secret not in shown + logged
+        assert secret.encode() not in files
 
 
 def test_a_stream_that_fails_tells_no_password(

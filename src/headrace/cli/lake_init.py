@@ -13,6 +13,7 @@ _TEMPLATE = """\
 
 [kafka]                                # any setting of Kafka's clients
 "bootstrap.servers" = "127.0.0.1:9092"
+# command_config = "client.properties" # more of them in a file that only its owner may read: TLS, passwords
 
 [lake]
 format = "delta"                       # delta, iceberg or parquet

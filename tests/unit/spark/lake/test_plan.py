@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.lake.config import LakeConfig, TopicRule, parse
 from headrace.spark.lake.plan import PlanRefused, missing, reader_options, route, routes
 
@@ -66,6 +67,6 @@ def test_the_reader_takes_committed_records_unless_told_otherwise() -> None:
     assert options["kafka.isolation.level"] == "read_committed"
     assert options["startingOffsets"] == "earliest"
     assert options["failOnDataLoss"] == "true"
-    own = replace(_CONFIG, kafka={**_CONFIG.kafka, "isolation.level": "read_uncommitted"})
+    own = replace(_CONFIG, kafka=KafkaProperties({**_CONFIG.kafka, "isolation.level": "read_uncommitted"}))
     assert reader_options(own, "a", '{"a": {"0": 1}}')["kafka.isolation.level"] == "read_uncommitted"
     assert reader_options(own, "a", '{"a": {"0": 1}}')["startingOffsets"] == '{"a": {"0": 1}}'

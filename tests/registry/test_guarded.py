@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.schema_registry import SchemaRegistryClient
 
 from headrace.client.client_files import ClientFiles
 from headrace.client.security import ClientSecurity
@@ -25,6 +26,12 @@ from tests.unit.cli.serving import Run, runner
 
 _TOKEN = "a-token-of-the-catalogue-4711"
 _GET, _POST, _PUT, _DELETE = "GET", "POST", "PUT", "DELETE"
+_OF_THE_REGISTRY = {
+    ("--topic", "_schemas"): ("read", "write", "create", "describe_configs"),
+    ("--transactional-id", "headrace-registry-_schemas"): ("write",),
+    ("--cluster",): ("describe", "describe_configs"),
+}
+"""The rights that docs/pipeline/registry.md names."""
 _INT, _LONG = {"schema": '"int"'}, {"schema": '"long"'}
 
 
@@ -94,6 +101,12 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
             users[user] = _password(ClientFiles.beside(file))
         run("acl", "grant", "alice", "consume", "orders", "--group", "readers", *admin)
         run("acl", "grant", "bob", "produce", "orders", *admin)
+        own = directory / "registry.properties"
+        run("user", "create", "registry", "--client-config", str(own), *admin)
+        users["registry"] = _password(ClientFiles.beside(own))
+        for where, operations in _OF_THE_REGISTRY.items():
+            asked = (each for operation in operations for each in ("--operation", operation))
+            run("acl", "add", "--allow-principal", "User:registry", *asked, *where, *admin)
         certificates = Path(cluster.directory) / "certs"
         http = directory / "http.properties"
         http.write_text(
@@ -102,7 +115,8 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         )
         more = [
             *("--listen", "https://127.0.0.1:0", "--authentication", "basic,bearer,mtls"),
-            *("--token-file", str(tokens), "--http-config", str(http), *admin),
+            *("--token-file", str(tokens), "--http-config", str(http)),
+            *("--command-config", str(own)),
         ]
         with RegistryProcess(directory / "registry", cluster.bootstrap, more=more) as process:
             found = Guarded(cluster, process, users)
@@ -211,6 +225,16 @@ def test_the_lake_s_client_comes_with_a_password_and_its_own_authority(
     with pytest.raises(RegistryRefused, match="needs READ or DESCRIBE on topic salaries"):
         RegistryClient(url).versions("salaries-value")
     assert guarded.users["alice"] not in repr(Decoding(Format.AVRO, registry=url, subject="orders-value"))
+
+
+def test_confluent_s_client_comes_with_a_password(guarded: Guarded) -> None:
+    config = {
+        "url": guarded.process.url,
+        "basic.auth.user.info": f"bob:{guarded.users['bob']}",
+        "ssl.ca.location": str(guarded.certificates / "ca.pem"),
+    }
+    with SchemaRegistryClient(config) as client:
+        assert client.get_subjects() == ["orders-key", "orders-value"]
 
 
 def test_a_rule_that_is_new_counts_after_some_seconds(guarded: Guarded) -> None:

@@ -221,14 +221,20 @@ def test_a_stream_that_fails_tells_no_password(
     def fail(frame: DataFrame, number: int) -> None:
         raise ValueError(f"batch {number} of {len(frame.columns)} columns")
 
-    stream = stream_topic(spark, topic, kafka=secured.kafka)
-    writer = stream.writeStream.option("checkpointLocation", str(tmp_path)).foreachBatch(fail)
-    query = writer.trigger(availableNow=True).start()
-    with pytest.raises(PySparkException, match="batch 0 of"):
-        query.awaitTermination()
-    failure = query.exception()
-    assert failure is not None
-    assert secured.canary not in f"{failure} {failure!r} {failure.__cause__}"
+    # As the lake and tables read, which tell of what failed.
+    bare = spark.readStream.format("kafka").options(**secured.kafka.options).option("subscribe", topic)
+    frames = (
+        stream_topic(spark, topic, kafka=secured.kafka),
+        bare.option("startingOffsets", "earliest").load(),
+    )
+    for number, frame in enumerate(frames):
+        writer = frame.writeStream.option("checkpointLocation", str(tmp_path / str(number)))
+        query = writer.foreachBatch(fail).trigger(availableNow=True).start()
+        with pytest.raises(PySparkException, match="batch 0 of") as failed:
+            query.awaitTermination()
+        failure = query.exception()
+        assert failure is not None
+        assert secured.canary not in f"{failed.value} {failure} {failure!r} {failure.__cause__}"
 
 
 def test_lake_table_and_audit(spark: SparkSession, secured: Secured, topic: str, tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ _LONGEST_FIRST = (
     "lake/test_growth.py",
     "lake/test_upkeep.py",
     "audit/test_audit.py",
+    "test_secured.py",
     "table/test_model.py",
     "connector/test_broker_death.py",
     "test_standalone.py",

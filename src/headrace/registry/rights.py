@@ -21,6 +21,8 @@ from headrace.security.rights import Authorizer, Rights, Wanted
 
 KEPT_SECONDS: Final = 5.0
 """So long a change of the rules may need."""
+FAILED_SECONDS: Final = 1.0
+REQUEST_SECONDS: Final = 10.0
 _OF_TOPICS: Final = ("-value", "-key")
 
 
@@ -81,6 +83,7 @@ class Rules:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._authorizer: Authorizer | None = None
+        self._failure: ClientFailure | None = None
         self._until = 0.0
         self._lock = asyncio.Lock()
 
@@ -103,7 +106,13 @@ class Rules:
         """By rules that are some seconds old at most. Raises ClientFailure where nobody tells them."""
         async with self._lock:
             if asyncio.get_running_loop().time() >= self._until:
-                await self._renew()
+                try:
+                    await self._renew()
+                except ClientFailure as error:
+                    # Whoever waits meanwhile is told the same, and does not ask once more.
+                    self._failure, self._until = error, asyncio.get_running_loop().time() + FAILED_SECONDS
+        if self._failure is not None:
+            raise self._failure
         if self._authorizer is None:
             return NO_LIMITS
         return Access(self._authorizer.rights_of(str(principal), _as_java_writes(host)))
@@ -122,7 +131,7 @@ class Rules:
             self._authorizer = Authorizer(
                 index, super_users=settings.super_users, mode="shadow" if settings.is_shadow else "enforce"
             )
-        self._until = asked_at + KEPT_SECONDS
+        self._until, self._failure = asked_at + KEPT_SECONDS, None
 
 
 def _as_java_writes(host: str) -> str:

@@ -25,7 +25,7 @@ from headrace.registry.http.app import application
 from headrace.registry.http.guard import Guard
 from headrace.registry.http.peer_certificate import CertifiedProtocol
 from headrace.registry.log_ins import log_in_check
-from headrace.registry.rights import Rules
+from headrace.registry.rights import REQUEST_SECONDS, Rules
 from headrace.registry.service import Service
 from headrace.registry.store import Store
 from headrace.tls.renewable import renewable
@@ -100,7 +100,10 @@ async def _guard(
     passwords = Passwords(log_in_check(bootstrap, security)) if BASIC in listener.methods else None
     tokens = Tokens.read(listener.token_file or "") if BEARER in listener.methods else None
     gate = Gate(listener, passwords, tokens)
-    rules = Rules(Cluster(bootstrap, client_id="headrace-registry-rules", security=security))
+    client = Cluster(
+        bootstrap, client_id="headrace-registry-rules", request_timeout=REQUEST_SECONDS, security=security
+    )
+    rules = Rules(client)
     stack.push_async_callback(rules.close)
     await rules.open()
     return lambda app: Guard(app, gate, rules)

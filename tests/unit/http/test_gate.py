@@ -7,6 +7,8 @@ import base64
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headrace.config.http_listener import HttpListener, Words, http_listener
 from headrace.config.secret import Secret
@@ -162,6 +164,12 @@ def test_headers_are_read_within_bounds_and_show_no_secret() -> None:
     assert parse_authorization("Bearer " + "a" * LONGEST) is None
     assert parse_authorization(basic("", "x")) is None
     assert parse_authorization(basic("a" * 1000, "x")) is None
+
+
+@given(st.one_of(st.text(), st.binary().map(lambda data: "Basic " + base64.b64encode(data).decode())))
+def test_no_header_can_do_more_than_name_nobody(header: str) -> None:
+    found = parse_authorization(header)
+    assert found is None or isinstance(found, Basic | Bearer)
 
 
 def test_tokens_come_from_a_file_and_short_ones_are_refused(tmp_path: Path) -> None:

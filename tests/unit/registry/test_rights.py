@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from starlette.routing import Route
 
+from headrace.client.acls import AuthorizerSettings
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure, Refused
+from headrace.protocol.error_codes import ErrorCode
+from headrace.registry import rights
 from headrace.registry.errors import RegistryError
 from headrace.registry.http.app import ROUTES
 from headrace.registry.http.needed_rights import NEEDED, guarded
-from headrace.registry.rights import NO_LIMITS, Access, topic_of
+from headrace.registry.rights import NO_LIMITS, Access, Rules, topic_of
 from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType
 from headrace.security.acl_index import AclIndex
+from headrace.security.principal import user
 from headrace.security.rights import Authorizer
 
 
@@ -92,3 +100,67 @@ def test_super_users_and_brokers_without_rules() -> None:
         found.require_alter("orders-value")
         found.require_administration()
         assert found.may_read("anything")
+
+
+class Brokers:
+    """A client whose cluster answers questions about rules, or does not."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.failure: ClientFailure | None = None
+
+    async def describe_acls(self, _cluster: object) -> list[AclRule]:
+        self.asked += 1
+        if self.failure is not None:
+            raise self.failure
+        return [of_alice(Operation.READ)]
+
+    async def authorizer_settings(self, _cluster: object) -> AuthorizerSettings:
+        return AuthorizerSettings(frozenset({"User:root"}), False)
+
+
+@pytest.fixture
+def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
+    made = Brokers()
+    monkeypatch.setattr(rights, "describe_acls", made.describe_acls)
+    monkeypatch.setattr(rights, "authorizer_settings", made.authorizer_settings)
+    return made
+
+
+def rules() -> Rules:
+    return Rules(Cluster("127.0.0.1:1"))
+
+
+async def test_rules_are_kept_for_some_seconds(brokers: Brokers, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = rules()
+    for _ in range(3):
+        assert (await kept.access(user("alice"), "10.0.0.1")).may_read("orders-value")
+        assert not (await kept.access(user("bob"), "10.0.0.1")).may_read("orders-value")
+    assert brokers.asked == 1
+    loop = asyncio.get_running_loop()
+    later = loop.time() + rights.KEPT_SECONDS
+    monkeypatch.setattr(loop, "time", lambda: later)
+    await kept.access(user("alice"), "10.0.0.1")
+    assert brokers.asked == 2
+
+
+async def test_nobody_is_let_in_while_nobody_tells_the_rules(brokers: Brokers) -> None:
+    kept = rules()
+    brokers.failure = ClientFailure("gone")
+    for _ in range(3):
+        with pytest.raises(ClientFailure, match="gone"):
+            await kept.access(user("root"), "10.0.0.1")
+    assert brokers.asked == 1
+
+
+async def test_brokers_without_an_authorizer_limit_nobody(brokers: Brokers) -> None:
+    kept = rules()
+    brokers.failure = Refused(ErrorCode.SECURITY_DISABLED, "no authorizer")
+    assert await kept.access(user("alice"), "10.0.0.1") is NO_LIMITS
+
+
+async def test_a_registry_that_may_not_read_rules_does_not_start(brokers: Brokers) -> None:
+    brokers.failure = Refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, "no")
+    with pytest.raises(ClientFailure, match="may not read the rules") as refused:
+        await rules().open()
+    assert "DESCRIBE and DESCRIBE_CONFIGS on the cluster" in refused.value.hint

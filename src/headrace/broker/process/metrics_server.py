@@ -143,7 +143,7 @@ class MetricsServer:
             return None
         session = writer.get_extra_info("ssl_object")
         certificate = None if session is None else session.getpeercert(binary_form=True)
-        host = str(writer.get_extra_info("peername")[0])
+        host = str((writer.get_extra_info("peername") or ("",))[0])
         try:
             await self._guard.admit(_authorization(head), certificate, host)
         except Unauthenticated as error:

@@ -151,6 +151,10 @@ def test_spark_s_own_connector_with_the_file_that_is_printed_for_it(
     assert "kafka" in (shown := capsys.readouterr().out).lower()
     assert secured.canary not in shown
     assert secured.canary not in plans(spark)
+    # No plan of Spark's own hides a private key, unless it is told to.
+    keyed = {**options, "kafka.ssl.keystore.key": "a key", "subscribe": topic}
+    spark.readStream.format("kafka").options(**keyed).load().explain(True)
+    assert "kafka.ssl.keystore.key=*********(redacted)" in capsys.readouterr().out
 
 
 def _rules(source: str, target: str, group: str) -> list[AclRule]:

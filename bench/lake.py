@@ -28,6 +28,7 @@ from bench.headrace_broker import Headrace
 from bench.topics import Topics
 from headrace.spark import session
 from headrace.spark.decoding.formats import Format
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.lake import job
 from headrace.spark.lake.config import LakeConfig, TopicRule
 
@@ -112,7 +113,7 @@ class Bench:
         where = self.place()
         schema = None if load.format is Format.BYTES else SCHEMA
         config = LakeConfig(
-            kafka={"bootstrap.servers": broker.bootstrap},
+            kafka=KafkaProperties({"bootstrap.servers": broker.bootstrap}),
             topics=(TopicRule(name=load.name, format=load.format, schema=schema),),
             format="parquet",
             location=f"file://{where}",

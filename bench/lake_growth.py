@@ -25,6 +25,7 @@ from bench.broker import Broker
 from bench.headrace_broker import Headrace
 from bench.topics import Topics
 from headrace.spark import session
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.lake import job
 from headrace.spark.lake.config import LakeConfig, TopicRule
 
@@ -91,7 +92,7 @@ def measure(
     prefix = f"{table_format}-{topics}-{partitions}"
     fill(broker, prefix, topics, partitions)
     config = LakeConfig(
-        kafka={"bootstrap.servers": broker.bootstrap},
+        kafka=KafkaProperties({"bootstrap.servers": broker.bootstrap}),
         topics=(TopicRule(pattern=f"{prefix}-.*"),),
         format=table_format,
         # Iceberg's catalog has one place for all its tables.

@@ -23,6 +23,7 @@ from bench.broker import Broker
 from bench.headrace_broker import Headrace
 from bench.topics import Topics
 from headrace.spark import session
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.lake import job as lake_job
 from headrace.spark.lake.config import LakeConfig, TopicRule
 from headrace.spark.table import config as table_config
@@ -81,7 +82,7 @@ schema = "id bigint, name string"
 
 def lake(spark: SparkSession, broker: Broker, topic: str, where: Path) -> Callable[[], object]:
     config = LakeConfig(
-        kafka={"bootstrap.servers": broker.bootstrap},
+        kafka=KafkaProperties({"bootstrap.servers": broker.bootstrap}),
         topics=(TopicRule(name=topic),),
         format="delta",
         location=f"file://{where}",

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 
+from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.lake import job
 from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.files import LocalFiles, for_people
@@ -56,7 +57,7 @@ def test_topics_and_partitions_that_appear_are_loaded(
     lake = make_lake(broker, "parquet")
     prefix = new_topic()
     config = lake.config(f'[[topics]]\npattern = "{prefix}.*"', 'trigger = "100ms"\ndiscover = "1s"')
-    config = replace(config, kafka={**config.kafka, "metadata.max.age.ms": "500"})
+    config = replace(config, kafka=KafkaProperties({**config.kafka, "metadata.max.age.ms": "500"}))
     lake.produce(f"{prefix}-a", [b"1", b"2"])
     stop = threading.Event()
     seen: list[Lake] = []

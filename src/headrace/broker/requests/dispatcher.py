@@ -12,6 +12,7 @@ from headrace.broker.quotas.client_quotas import UNLIMITED, ClientQuotas
 from headrace.broker.requests.answer_cache import Question
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.context import RequestContext
+from headrace.broker.requests.large_requests import ClientHasGone, LargeRequests
 from headrace.broker.requests.long_requests import READ_AT_ONCE_BYTES, LongRequests, framed, is_long_answer
 from headrace.broker.requests.request_parts import is_long
 from headrace.broker.requests.request_reading import read_request
@@ -72,6 +73,7 @@ class Dispatcher:
         self._in_flight = context.in_flight
         self._answers = context.answers
         self._long = LongRequests(context, guards)
+        self._large = LargeRequests(context.runtime.memory.requests)
         self._itself: Any = ToItself(context.runtime.config.bound_listeners[0].name)
         self.is_open_to_clients = False
         """Until a broker is registered and hosts its partitions, only other brokers are served."""
@@ -168,7 +170,9 @@ class Dispatcher:
             connection.came_by_token,
         )
         if len(frame) > READ_AT_ONCE_BYTES:
-            return self._later(api, header, self.carry_out(api, bytes(frame), at, call), connection)
+            kept = self._large.keep(frame)
+            in_turn = self._large.in_turn(api, kept, connection, lambda: self.carry_out(api, kept, at, call))
+            return self._later(api, header, in_turn, connection)
         shape = SHAPES.get(header.api_key << 8 | version)
         request = read_request(api, frame, at, version, shape)
         if shape is None:
@@ -292,6 +296,8 @@ class Dispatcher:
             if shape is not None and is_long_answer(response, shape.answers):
                 response = await self._long.encode(response, shape, header.api_version)
             parts = framed(response, shape, header.api_version, header.correlation_id)
+        except ClientHasGone:
+            return  # nobody waits for the answer
         except Exception as error:
             self._fault(api, header, error, connection)
             connection.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from headrace.broker.authorization.division import keep
 from headrace.broker.authorization.guard import ALLOWED, Partly, Verdict
+from headrace.broker.handlers.describe_delegation_token import forget_requesters
 from headrace.broker.requests.api import Call
 from headrace.broker.requests.context import RequestContext
 from headrace.protocol.error_codes import ErrorCode
@@ -60,6 +61,7 @@ def describe_delegation_token(
         response.tokens = await keep(
             context, response.tokens, lambda token: _may_see(rights, call.principal, token)
         )
+        forget_requesters(response.tokens, call.version)
         return response
 
     return Partly(request, leave_out)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
 
 COMPARED_AT_ONCE: Final = 50
+FIRST_WITH_REQUESTER: Final = 3
 
 
 async def handle(
@@ -48,7 +49,16 @@ async def handle(
             # With an authorizer its guard leaves out what the caller may not see.
             if call.rights is not None or may_describe_token(call.principal, token):
                 found.append(_described(token, tokens.secret.hmac_of(token.token_id)))
+    if call.rights is None:
+        forget_requesters(found, call.version)
     return DescribeDelegationTokenResponse(tokens=found)
+
+
+def forget_requesters(tokens: list[DescribedDelegationToken], version: int) -> None:
+    """Older versions cannot tell them. The guard needs them before."""
+    if version < FIRST_WITH_REQUESTER:
+        for token in tokens:
+            token.token_requester_principal_type = token.token_requester_principal_name = ""
 
 
 def _described(token: DelegationToken, hmac: bytes) -> DescribedDelegationToken:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from headrace.broker.security.delegation_tokens import DelegationTokens, Identity
 from headrace.broker.security.security import Security
 from headrace.controller.security_operations import TokenLifetimes
@@ -214,3 +216,17 @@ async def test_older_versions_do_not_tell_who_asked() -> None:
             assert answer.error_code == (disabled if key is None else ErrorCode.NONE)
             assert answer.principal_name == "alice"
             assert answer.token_requester_principal_name == ("alice" if version == 3 else "")
+
+
+@pytest.mark.parametrize("has_authorizer", [False, True])
+async def test_older_versions_do_not_tell_who_asked_for_a_token_of_another(has_authorizer: bool) -> None:
+    """And yet who asked for it sees it."""
+    server = TokenServer()
+    await server.create(owner_principal_type="User", owner_principal_name="bob")
+    if has_authorizer:
+        server.rights = Authorizer(AclIndex()).rights_of("User:alice", "10.0.0.1")
+    for version in (1, 2, 3):
+        request = DescribeDelegationTokenRequest(owners=None)
+        answer = await server.ask(request, DescribeDelegationTokenResponse, version)
+        told = [(token.principal_name, token.token_requester_principal_name) for token in answer.tokens]
+        assert told == [("bob", "alice" if version == 3 else "")]

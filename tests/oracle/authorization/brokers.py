@@ -24,6 +24,7 @@ PROPERTIES: Final = {
     f"listener.name.{_CLIENTS.lower()}.plain.sasl.jaas.config": (
         f"org.apache.kafka.common.security.plain.PlainLoginModule required {_USERS};"
     ),
+    "delegation.token.secret.key": "of-this-test",
     "auto.create.topics.enable": "true",
     "group.consumer.assignment.interval.ms": "0",
     "group.consumer.session.timeout.ms": _LONG_MS,

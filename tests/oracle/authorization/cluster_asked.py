@@ -10,6 +10,11 @@ from headrace.protocol.messages.alter_partition_reassignments_request import (
     ReassignableTopic,
 )
 from headrace.protocol.messages.alter_partition_request import AlterPartitionRequest
+from headrace.protocol.messages.alter_replica_log_dirs_request import (
+    AlterReplicaLogDir,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirTopic,
+)
 from headrace.protocol.messages.api_versions_request import ApiVersionsRequest
 from headrace.protocol.messages.assign_replicas_to_dirs_request import AssignReplicasToDirsRequest
 from headrace.protocol.messages.broker_heartbeat_request import BrokerHeartbeatRequest
@@ -20,6 +25,7 @@ from headrace.protocol.messages.describe_log_dirs_request import (
 )
 from headrace.protocol.messages.elect_leaders_request import ElectLeadersRequest, TopicPartitions
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
+from headrace.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
 from headrace.protocol.messages.list_partition_reassignments_request import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsTopics,
@@ -27,6 +33,7 @@ from headrace.protocol.messages.list_partition_reassignments_request import (
 from headrace.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from headrace.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
 from headrace.protocol.messages.unregister_broker_request import UnregisterBrokerRequest
+from headrace.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.broker_process import BROKER_ID
 from tests.oracle.authorization.person import Person
 from tests.oracle.authorization.world import World
@@ -49,6 +56,7 @@ def ask(person: Person, world: World) -> None:
     _directories(person)
     _elections(person)
     _reassignments(person)
+    _administration(person)
     person.ask("unregister a broker", UnregisterBrokerRequest(broker_id=NO_SUCH_BROKER), 0)
     for request, version in BETWEEN_BROKERS:
         person.ask(type(request).__name__, request, version)
@@ -96,6 +104,22 @@ def _reassignments(person: Person) -> None:
     listed = [ListPartitionReassignmentsTopics(name=name, partition_indexes=[0]) for name in NAMED]
     person.ask("list reassignments", ListPartitionReassignmentsRequest(topics=listed), 0)
     person.ask("list all reassignments", ListPartitionReassignmentsRequest(topics=None), 0)
+
+
+def _administration(person: Person) -> None:
+    """Nothing that would change anything: directories and features that there are not."""
+    for version in versions(AlterReplicaLogDirsRequest):
+        topics = [AlterReplicaLogDirTopic(name=name, partitions=[0]) for name in NAMED]
+        moved = AlterReplicaLogDirsRequest(dirs=[AlterReplicaLogDir(path="/nowhere", topics=topics)])
+        person.ask("move to another directory", moved, version)
+    for version in versions(UpdateFeaturesRequest):
+        update = FeatureUpdateKey(feature="strange.version", max_version_level=1)
+        asked = UpdateFeaturesRequest(feature_updates=[update], validate_only=version >= 1)
+        person.ask("update a strange feature", asked, version)
+        person.ask("update no features", UpdateFeaturesRequest(feature_updates=[]), version)
+    person.ask("list resources with configs", ListConfigResourcesRequest(), 0)
+    person.ask("list topics and brokers with configs", ListConfigResourcesRequest(resource_types=[2, 4]), 1)
+    person.ask("list strange resources", ListConfigResourcesRequest(resource_types=[77]), 1)
 
 
 def _sasl_again(person: Person) -> None:

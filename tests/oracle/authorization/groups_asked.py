@@ -152,7 +152,7 @@ def _assigned(person: Person, group: str, joined: object) -> list[str]:
         return same
 
     try:
-        person.admin.wait_until(settled, 2)
+        person.admin.wait_until(settled, 1)
     except AssertionError:
         pass  # it matches nothing, so that the epoch stays
     return last[0] or []

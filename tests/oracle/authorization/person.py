@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 from uuid import UUID
 
@@ -10,12 +11,16 @@ from headrace.core.ids import NO_TOPIC_ID
 from headrace.protocol.message import Message
 from headrace.protocol.messages.alter_client_quotas_response import AlterClientQuotasResponse
 from headrace.protocol.messages.consumer_group_describe_response import ConsumerGroupDescribeResponse
+from headrace.protocol.messages.create_delegation_token_response import CreateDelegationTokenResponse
 from headrace.protocol.messages.create_topics_response import CreateTopicsResponse
 from headrace.protocol.messages.delete_acls_response import DeleteAclsResponse
 from headrace.protocol.messages.describe_acls_response import DescribeAclsResponse
 from headrace.protocol.messages.describe_client_quotas_response import DescribeClientQuotasResponse
+from headrace.protocol.messages.describe_delegation_token_response import DescribeDelegationTokenResponse
+from headrace.protocol.messages.expire_delegation_token_response import ExpireDelegationTokenResponse
 from headrace.protocol.messages.join_group_response import JoinGroupResponse
 from headrace.protocol.messages.metadata_request import MetadataRequest
+from headrace.protocol.messages.renew_delegation_token_response import RenewDelegationTokenResponse
 from headrace.protocol.messages.sasl_authenticate_request import SaslAuthenticateRequest
 from headrace.protocol.messages.sasl_authenticate_response import SaslAuthenticateResponse
 from headrace.protocol.messages.sasl_handshake_request import SaslHandshakeRequest
@@ -27,6 +32,9 @@ from tests.oracle.plain import Flat, flatten_in_order
 from tests.wire import Wire
 
 MOST_QUESTIONS = 20
+A_TIME = 1
+"""Stands for any moment."""
+ROUGHLY_MS = 600_000
 
 
 class User(Conversation):
@@ -47,6 +55,15 @@ class User(Conversation):
         if isinstance(answer, CreateTopicsResponse):
             for topic in answer.topics:
                 self.name_id(topic.topic_id, topic.name)
+        elif isinstance(answer, CreateDelegationTokenResponse):
+            answer = _without_chance(answer)
+        elif isinstance(answer, DescribeDelegationTokenResponse):
+            answer = DescribeDelegationTokenResponse(
+                error_code=answer.error_code,
+                tokens=sorted((_without_chance(token) for token in answer.tokens), key=repr),
+            )
+        elif isinstance(answer, (RenewDelegationTokenResponse, ExpireDelegationTokenResponse)):
+            answer.expiry_timestamp_ms = min(answer.expiry_timestamp_ms, A_TIME)
         elif isinstance(answer, JoinGroupResponse) and not answer.error_code:
             self.symbols.define(answer.member_id, "member that joined")
         return flatten_in_order(answer, self.symbols)
@@ -59,6 +76,20 @@ class User(Conversation):
         """Of all topics: some are created on the way."""
         for topic in self.quietly(MetadataRequest(topics=None), 12).topics:
             self.name_id(topic.topic_id, topic.name)
+
+
+def _without_chance(token: Any) -> Any:
+    """A copy of what was made or described, without its id and HMAC, and with lives instead of times."""
+    same = copy(token)
+    issued = getattr(token, "issue_timestamp_ms", None) or getattr(token, "issue_timestamp", 0)
+    for name in token.__slots__:
+        value = getattr(token, name)
+        if name in ("token_id", "hmac"):
+            setattr(same, name, type(value)() if not value else "id" if name == "token_id" else b"hmac")
+        elif "timestamp" in name and value > 0:
+            # Renewals were a moment later on one broker than on the other.
+            setattr(same, name, round((value - issued) / ROUGHLY_MS))
+    return same
 
 
 def _sort(answer: Message) -> None:

@@ -1,4 +1,4 @@
-"""ACLs, SCRAM credentials, client quotas and delegation tokens, by those who may not and those who may."""
+"""ACLs, SCRAM credentials and client quotas, by those who may not and those who may."""
 
 from __future__ import annotations
 
@@ -17,19 +17,11 @@ from headrace.protocol.messages.alter_user_scram_credentials_request import (
     ScramCredentialUpsertion,
 )
 from headrace.protocol.messages.create_acls_request import CreateAclsRequest
-from headrace.protocol.messages.create_delegation_token_request import (
-    CreatableRenewers,
-    CreateDelegationTokenRequest,
-)
 from headrace.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from headrace.protocol.messages.describe_acls_request import DescribeAclsRequest
 from headrace.protocol.messages.describe_client_quotas_request import (
     ComponentData,
     DescribeClientQuotasRequest,
-)
-from headrace.protocol.messages.describe_delegation_token_request import (
-    DescribeDelegationTokenOwner,
-    DescribeDelegationTokenRequest,
 )
 from headrace.protocol.messages.describe_user_scram_credentials_request import (
     DescribeUserScramCredentialsRequest,
@@ -38,8 +30,6 @@ from headrace.protocol.messages.describe_user_scram_credentials_request import (
 from headrace.protocol.messages.describe_user_scram_credentials_response import (
     DescribeUserScramCredentialsResponse,
 )
-from headrace.protocol.messages.expire_delegation_token_request import ExpireDelegationTokenRequest
-from headrace.protocol.messages.renew_delegation_token_request import RenewDelegationTokenRequest
 from headrace.security.acl import Operation, ResourceType
 from tests.oracle.authorization.person import Person
 from tests.oracle.authorization.rules import rule
@@ -56,7 +46,6 @@ def ask(person: Person, world: World) -> None:
     _rules(person)
     _credentials(person)
     _quotas(person)
-    _tokens(person)
 
 
 def _rules(person: Person) -> None:
@@ -154,25 +143,3 @@ def _quotas(person: Person) -> None:
         for entry in entries:
             entry.ops = [OpData(key="producer_byte_rate", remove=True)]
         person.ask("remove quotas", AlterClientQuotasRequest(entries=entries), version)
-
-
-def _tokens(person: Person) -> None:
-    for version in versions(CreateDelegationTokenRequest):
-        renewers = [CreatableRenewers(principal_type="User", principal_name="bob")]
-        own = CreateDelegationTokenRequest(renewers=renewers, max_lifetime_ms=-1)
-        person.ask("create a token", own, version)
-        if version >= 3:
-            for owner in ("alice", "bob", "stranger"):
-                asked = CreateDelegationTokenRequest(
-                    owner_principal_type="User", owner_principal_name=owner, max_lifetime_ms=-1
-                )
-                person.ask(f"create a token of {owner}", asked, version)
-    for version in versions(DescribeDelegationTokenRequest):
-        owners = [DescribeDelegationTokenOwner(principal_type="User", principal_name="bob")]
-        person.ask("describe tokens of bob", DescribeDelegationTokenRequest(owners=owners), version)
-        person.ask("describe all tokens", DescribeDelegationTokenRequest(owners=None), version)
-        person.ask("describe no tokens", DescribeDelegationTokenRequest(owners=[]), version)
-    for version in versions(RenewDelegationTokenRequest):
-        person.ask("renew a token", RenewDelegationTokenRequest(hmac=b"h", renew_period_ms=-1), version)
-        expire = ExpireDelegationTokenRequest(hmac=b"h", expiry_time_period_ms=-1)
-        person.ask("expire a token", expire, version)

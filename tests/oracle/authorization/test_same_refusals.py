@@ -17,6 +17,7 @@ from tests.oracle.authorization import (
     records_asked,
     rule_shapes,
     security_asked,
+    tokens_asked,
     topics_asked,
     transactions_asked,
     user_shapes,
@@ -40,6 +41,7 @@ SCRIPTS: dict[str, Callable[[Person, World], None]] = {
     "configs": configs_asked.ask,
     "cluster": cluster_asked.ask,
     "security": security_asked.ask,
+    "tokens": tokens_asked.ask,
 }
 SHAPES = "rules"
 Answers = dict[str, dict[str, Flat]]

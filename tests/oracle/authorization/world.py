@@ -53,6 +53,8 @@ class World:
             self._consume(admin, group, names)
         self.sessions: dict[str, tuple[int, int]] = {}
         """Of fetches, with their next epoch, by who began them: the rights change meanwhile."""
+        self.tokens: dict[str, bytes] = {}
+        """The HMAC of a token of the first person, by the state of the rules."""
         self.owners = {name: self._begin(admin, name, topics) for name, topics in IDS.items()}
 
     @staticmethod

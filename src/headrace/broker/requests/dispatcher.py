@@ -46,6 +46,7 @@ class ToItself:
     """Takes the place of a connection when the active controller sends a request to itself."""
 
     peer_host = "127.0.0.1"
+    closed = False
 
     def __init__(self, listener: str) -> None:
         self.listener = listener

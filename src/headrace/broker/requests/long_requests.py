@@ -8,6 +8,7 @@ from typing import Final
 from headrace.broker.authorization.guard import Guard, authorised
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.context import RequestContext
+from headrace.broker.requests.large_requests import ClientHasGone
 from headrace.broker.requests.long_answers import EncodedRows, LongAnswer
 from headrace.broker.requests.request_parts import parts_of
 from headrace.broker.requests.request_reading import read_request
@@ -41,6 +42,8 @@ class LongRequests:
         for part in parts_of(request, shape):
             if turns.is_over:
                 await turns.next()
+                if call.connection.closed:
+                    raise ClientHasGone("the client has hung up meanwhile")
             result = authorised(self._context, self._guards, api, part, call)
             await self._add(answer, result if isinstance(result, Message) else await result)
             if answer.is_refused:

@@ -6,15 +6,18 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import loop_sentinel
 from tests.host import Processors
 
 # How long an example takes depends on what else the machine does. Tests have timeouts of their own.
 # A build draws the same examples each time: what it finds is of the change. `poe explore` draws new ones.
-settings.register_profile("headrace", deadline=None, derandomize=True, print_blob=True)
-settings.register_profile("explore", deadline=None, print_blob=True)
+_SLOW = (HealthCheck.too_slow,)
+settings.register_profile(
+    "headrace", deadline=None, derandomize=True, print_blob=True, suppress_health_check=_SLOW
+)
+settings.register_profile("explore", deadline=None, print_blob=True, suppress_health_check=_SLOW)
 settings.load_profile("headrace")
 
 _PROCESSORS = Processors.now()

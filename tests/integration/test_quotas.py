@@ -128,6 +128,17 @@ def test_without_its_quota_a_muted_client_is_soon_served(cluster: Cluster) -> No
         assert answer.throttle_time_ms == 0
 
 
+def test_a_muted_client_is_served_when_its_quota_is_raised(cluster: Cluster) -> None:
+    with operator_of(cluster) as operator, closing(Client(cluster, "greedy")) as greedy:
+        set_quota(operator, {"client-id": "other"}, "producer_byte_rate", 1.0)  # and stays
+        set_quota(operator, {"user": "ANONYMOUS", "client-id": "greedy"}, "producer_byte_rate", 1.0)
+        assert greedy.produce().throttle_time_ms > 1_000_000
+        number = greedy.send_body(0, 9, produce().to_bytes(9))
+        set_quota(operator, {"user": "ANONYMOUS", "client-id": "greedy"}, "producer_byte_rate", 1e9)
+        answer = ProduceResponse.from_bytes(greedy.receive_body(0, 9, number), 9)
+        assert answer.responses[0].partition_responses[0].error_code == 0
+
+
 def test_acks_0_is_muted_too(cluster: Cluster) -> None:
     with operator_of(cluster) as operator, closing(Client(cluster, "greedy")) as greedy:
         set_quota(operator, {"client-id": "greedy"}, "producer_byte_rate", 2_000.0)

@@ -283,8 +283,9 @@ class _Assembly:
                 key: (api.lowest, api.highest) for key, api in BY_KEY.items() if not api.internal
             },
         )
-        quotas = ClientQuotas(runtime, self.metadata, response_class)
+        quotas = ClientQuotas(runtime, self.metadata, response_class, self.security.is_broker)
         self.dispatcher = Dispatcher(self.context, BY_KEY, GUARDS, quotas)
+        self.security.on_known = quotas.on_known
         self.network.delay_of = ConnectionRates(runtime, self.metadata).delay
         guard_connections(runtime, self.metadata, self.network, self.security, self.dispatcher, self.stops)
         wake_fetches(self.acls, self.context.fetches.purgatory)

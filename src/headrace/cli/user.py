@@ -178,7 +178,11 @@ def passwd(name: str, chosen: _Chosen, bootstrap: str, as_json: bool) -> None:
 def delete(
     names: tuple[str, ...], if_exists: bool, mechanism: str | None, bootstrap: str, as_json: bool
 ) -> None:
-    """Delete users, or only their password for --mechanism. Their rules stay, and are told of."""
+    """Delete users, or only their password for --mechanism. Their rules stay, and are told of.
+
+    Connections that are open go on until they end, or until connections.max.reauth.ms. To stop a user at
+    once, remove the rules.
+    """
 
     async def operation(cluster: Cluster) -> dict[str, int]:
         gone: dict[str, int] = {}
@@ -250,7 +254,7 @@ def _written(path: Path | None, access: Access | None) -> ClientFiles | None:
     if path is None or access is None:
         return None
     files = ClientFiles.beside(path)
-    files.write(access)
+    files.write(files.with_authority(access))
     return files
 
 

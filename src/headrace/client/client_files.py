@@ -5,13 +5,13 @@ The three say the same. They hold the password, so only their owner may read the
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from headrace.client.credentials import LOGIN_MODULES
 from headrace.client.errors import ClientFailure
-from headrace.client.private_files import write_if_changed
+from headrace.client.private_files import READABLE, write_if_changed
 from headrace.client.security import ClientSecurity
 from headrace.config.secret import Secret
 
@@ -54,6 +54,16 @@ class ClientFiles(NamedTuple):
             java.with_name(f"{stem}-librdkafka.properties"),
             java.with_name(f"{stem}-spark.properties"),
         )
+
+    def with_authority(self, access: Access) -> Access:
+        """The same with a copy of the authority beside the files. The user may not be able to read the one
+        that the administrator trusts, and takes all files along."""
+        if access.trust is None:
+            return access
+        copy = self.java.with_name(self.java.name.removesuffix(".properties") + "-ca.pem")
+        self.java.parent.mkdir(parents=True, exist_ok=True)
+        write_if_changed(copy, access.trust.read_bytes(), READABLE)
+        return replace(access, trust=copy.absolute())
 
     def write(self, access: Access) -> list[Path]:
         """Those that are new or have changed."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 PRIVATE: Final = 0o600
+READABLE: Final = 0o644
 PRIVATE_DIRECTORY: Final = 0o700
 
 

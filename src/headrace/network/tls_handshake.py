@@ -22,6 +22,7 @@ MAX_HANDSHAKE_BYTES: Final = 64 * 1024
 """A client's part of a handshake, its certificates among them."""
 TURN_SECONDS: Final = 0.001
 MAX_PER_HOST: Final = 64
+SILENT_SECONDS: Final = 1.0
 CHUNK_BYTES: Final = 16 * 1024
 
 Done = Callable[[TlsSocket], None]
@@ -39,6 +40,7 @@ class Handshake:
         "_tls",
         "_unsent",
         "began",
+        "has_answered",
         "host",
         "is_due",
         "on_done",
@@ -68,6 +70,8 @@ class Handshake:
         self.began = monotonic()
         self.is_due = False
         """It waits for its turn."""
+        self.has_answered = False
+        """The peer has said something whole."""
         handshakes.poller.add_reader(sock.fileno(), self._on_readable)
 
     def _on_readable(self) -> None:
@@ -114,6 +118,7 @@ class Handshake:
         self._unsent += self._outgoing.read()
         if not self._unsent:
             return
+        self.has_answered = True
         try:
             self._unsent = self._unsent[self._sock.send(self._unsent) :]
         except (BlockingIOError, InterruptedError):
@@ -206,9 +211,14 @@ class Handshakes:
             start()
 
     def end_overdue(self) -> None:
-        limit = monotonic() - self.max_seconds
-        for handshake in [each for each in self._under_way if each.began < limit]:
-            handshake.end(f"the handshake was not done after {self.max_seconds:g} s")
+        now = monotonic()
+        for handshake in [each for each in self._under_way if now - each.began > self._limit(each)]:
+            handshake.end(f"the handshake was not done after {self._limit(handshake):g} s")
+
+    def _limit(self, handshake: Handshake) -> float:
+        """Whoever says nothing has less time while others of its host wait."""
+        is_silent = not handshake.has_answered and not handshake.is_due
+        return SILENT_SECONDS if is_silent and handshake.host in self._waiting else self.max_seconds
 
     def close(self) -> None:
         if self._turn is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from headrace.security.quota_lookup import Entity, ValuesOf, quota_of
+from headrace.security.quota_lookup import USER, Entity, ValuesOf, quota_of
 from headrace.security.token_bucket import TokenBucket
 
 PRODUCE: Final = "producer_byte_rate"
@@ -24,6 +24,13 @@ class ClientAllowances(NamedTuple):
     produce: TokenBucket | None
     fetch: TokenBucket | None
     request: TokenBucket | None
+
+    def most_in_debt(self, now_ms: int) -> TokenBucket | None:
+        """The one that has to be waited for longest; None: none has to be."""
+        found = max(
+            (each for each in self if each is not None), key=lambda each: each.wait_ms(now_ms), default=None
+        )
+        return found if found is not None and found.wait_ms(now_ms) else None
 
 
 class Allowances:
@@ -60,7 +67,9 @@ class Allowances:
         place = (key, quota.holder)
         bucket = self._buckets.get(place)
         if bucket is None:
-            bucket = self._buckets[place] = TokenBucket(quota.bound, BURST_SECONDS, now_ms)
+            is_shared = all(kind != USER for kind, _ in quota.holder)
+            bucket = TokenBucket(quota.bound, BURST_SECONDS, now_ms, is_shared=is_shared)
+            self._buckets[place] = bucket
         else:
             bucket.change_rate(quota.bound, now_ms)
         return bucket

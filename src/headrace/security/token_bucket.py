@@ -9,19 +9,25 @@ from __future__ import annotations
 
 
 class TokenBucket:
-    __slots__ = ("_at_ms", "_burst_seconds", "_tokens", "rate")
+    __slots__ = ("_at_ms", "_burst_seconds", "_is_shared", "_tokens", "rate")
 
-    def __init__(self, rate: float, burst_seconds: float, now_ms: int) -> None:
-        """`rate`: tokens a second. It begins full: with so many seconds' worth."""
+    def __init__(self, rate: float, burst_seconds: float, now_ms: int, *, is_shared: bool = False) -> None:
+        """`rate`: tokens a second. It begins full: with so many seconds' worth. If users share it who do not
+        know of each other (`is_shared`), a debt for others is never longer than that either: nobody silences
+        somebody else for long by what it takes."""
         self.rate = rate
         self._burst_seconds = burst_seconds
+        self._is_shared = is_shared
         self._tokens = rate * burst_seconds
         self._at_ms = now_ms
 
     def charge(self, amount: float, now_ms: int) -> int:
-        """Take the amount, and say how long to wait, in milliseconds."""
+        """Take the amount, and say how long whoever took it has to wait, in milliseconds."""
         self.take(amount, now_ms)
-        return self.wait_ms(now_ms)
+        wait_ms = self.wait_ms(now_ms)
+        if self._is_shared:
+            self._tokens = max(self._tokens, -self.rate * self._burst_seconds)
+        return wait_ms
 
     def take(self, amount: float, now_ms: int) -> None:
         """What was taken and not used is given back as a negative amount."""

@@ -49,7 +49,8 @@ def test_a_change_of_quotas_keeps_what_was_used() -> None:
 
 
 def test_client_ids_without_end_take_no_memory_without_end() -> None:
-    allowances = Allowances(Quotas({DEFAULT_CLIENT: {"producer_byte_rate": 10.0}}).of)
+    each_of_a_user: Entity = (("client-id", None), ("user", None))
+    allowances = Allowances(Quotas({each_of_a_user: {"producer_byte_rate": 10.0}}).of)
     debtor = allowances.of("u", "debtor", 0).produce
     assert debtor is not None
     debtor.charge(1e9, 0)

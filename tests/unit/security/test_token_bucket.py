@@ -82,3 +82,9 @@ def test_a_debt_is_paid_by_the_new_rate() -> None:
     assert bucket.wait_ms(0) == 20_000
     bucket.change_rate(0.5, 0)
     assert bucket.wait_ms(0) == 2_000_000
+
+
+def test_a_shared_debt_is_no_longer_than_a_burst_for_others() -> None:
+    bucket = TokenBucket(10.0, 10, 0, is_shared=True)
+    assert bucket.charge(100_000, 0) > 9_000_000  # for whoever took it
+    assert bucket.wait_ms(0) == 10_000  # for all others

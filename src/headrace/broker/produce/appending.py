@@ -149,7 +149,7 @@ def produce(
         if not name and not isinstance(topic, str):
             raise UnknownTopicId(f"no topic has the id {topic}")
         if rights is not None and not rights.allows(Operation.WRITE, ResourceType.TOPIC, name):
-            raise TopicNotAuthorized(f"WRITE is not allowed on the topic {name}")
+            raise TopicNotAuthorized(f"WRITE is not allowed on the topic {topic}")
         if name in INTERNAL_TOPICS:
             check_internal(context, name, index, frame)
         return _append(context, name, index, records, version, acks, now_ms, in_transaction=in_transaction)

@@ -31,6 +31,7 @@ T = TypeVar("T")
 
 _PRODUCE: Final = int(ApiKey.PRODUCE)
 _FETCH: Final = int(ApiKey.FETCH)
+_API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 NS_PER_PERCENT: Final = 10_000_000
 """A hundred percent are all of the loop."""
 MOST_REQUEST_THROTTLE_MS: Final = 1000
@@ -43,9 +44,14 @@ class ClientQuotas:
     """Invariant: `are_set` exactly while the image has a quota of users or client ids."""
 
     def __init__(
-        self, runtime: Runtime, metadata: MetadataCache, response_of: Callable[[int], type[Message]]
+        self,
+        runtime: Runtime,
+        metadata: MetadataCache,
+        response_of: Callable[[int], type[Message]],
+        may_be_broker: Callable[[Connection], bool],
     ) -> None:
         """`response_of`: the class of an API's response, by the API's key."""
+        self._may_be_broker = may_be_broker
         self._runtime = runtime
         self._metadata = metadata
         self._response_of = response_of
@@ -100,6 +106,20 @@ class ClientQuotas:
             self._charge_later(connection, header, allowed, answer, now_ms + held_ms)
         if held_ms:
             self._mute(connection, _bytes_of(allowed, header), held_ms)
+        elif header.api_key == _API_VERSIONS:  # the first request of nearly every client
+            self._hold_if_in_debt(connection, allowed, now_ms)
+
+    def on_known(self, connection: Connection) -> None:
+        """It is known whose connection this is: a client that is held does not begin anew with another."""
+        if self.are_set and not connection.is_link:
+            now_ms = self._runtime.monotonic_ms()
+            self._hold_if_in_debt(connection, self._of(connection, None, now_ms), now_ms)
+
+    def _hold_if_in_debt(self, connection: Connection, allowed: ClientAllowances, now_ms: int) -> None:
+        bucket = allowed.most_in_debt(now_ms)
+        # A broker is not known as one before its first request, and must not wait for clients with its name.
+        if bucket is not None and not self._may_be_broker(connection):
+            self._mute(connection, bucket, bucket.wait_ms(now_ms))
 
     def timed(self, connection: Connection, header: RequestHeader, later: Awaitable[T]) -> Awaitable[T]:
         """What is carried out in turns takes its time of the loop too."""
@@ -168,12 +188,13 @@ class ClientQuotas:
         self._runtime.timers.after(
             min(held_ms, MUTED_AT_ONCE_MS) / 1000,
             "the time of a muted connection",
-            partial(self._look, connection, allowed),
+            partial(self._look, connection, allowed, self._epoch),
         )
 
-    def _look(self, connection: Connection, allowed: TokenBucket | None) -> None:
+    def _look(self, connection: Connection, allowed: TokenBucket | None, epoch: int) -> None:
+        """Whether it is still to be held. If quotas have changed since, the next request decides."""
         held_ms = 0 if allowed is None else allowed.wait_ms(self._runtime.monotonic_ms())
-        if held_ms and self.are_set and not connection.closed:
+        if held_ms and epoch == self._epoch and not connection.closed:
             connection.mute()
             self._look_later(connection, allowed, held_ms)
         else:

@@ -1,22 +1,24 @@
 """Requests whose frames are too large to be read at once: few of them are in hand, the others wait as bytes.
 
 In hand a request takes up to a hundred times its frame: a message for each thing that it names, and a row of
-the answer. Together they get a part of the loop, so that more of them would be done no sooner. Those whose
-clients hang up before their turn are not carried out.
+the answer. Together they get a part of the loop, so that more of them would be done no sooner. Of one user
+one is in hand at a time, so that nobody waits behind somebody who sends many. Those whose clients hang up
+before their turn are not carried out.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
 from headrace.broker.requests.api import Api
+from headrace.broker.requests.fair_turns import FairTurns
 from headrace.core.errors import HeadraceError
 from headrace.core.memory import MemoryShare
 from headrace.network.connection import Connection
 from headrace.protocol.api_keys import ApiKey
+from headrace.security.principal import ANONYMOUS
 
 T = TypeVar("T")
 
@@ -41,8 +43,8 @@ class LargeRequests:
 
     def __init__(self, memory: MemoryShare) -> None:
         self._memory = memory
-        self._reading = asyncio.Semaphore(MOST_IN_HAND)
-        self._deciding = asyncio.Semaphore(MOST_IN_HAND)
+        self._reading = FairTurns(MOST_IN_HAND)
+        self._deciding = FairTurns(MOST_IN_HAND)
         """Of what the controller decides: it may wait for ZooKeeper, and the others do not."""
 
     def keep(self, frame: memoryview) -> bytes:
@@ -69,5 +71,12 @@ class LargeRequests:
         if connection.is_link or api.key in WAIT_FOR_OTHERS:
             yield
         else:
-            async with self._deciding if api.at_controller else self._reading:
+            turns = self._deciding if api.at_controller else self._reading
+            async with turns.turn(_who(connection)):
                 yield
+
+
+def _who(connection: Connection) -> str:
+    """The user, or the host of somebody who has not said who it is."""
+    is_known = connection.principal != ANONYMOUS
+    return str(connection.principal) if is_known else connection.peer_host

@@ -38,6 +38,8 @@ class Security:
         """None without `delegation.token.secret.key`."""
         self.authenticate: dict[str, Callable[[Connection], None]] = {}
         """By the names of the listeners with SASL: begins it on a new connection."""
+        self.on_known: Callable[[Connection], None] = lambda _connection: None
+        """Told when it is known whose connection it is, and what that may do."""
 
     @property
     def has_authorizer(self) -> bool:
@@ -64,11 +66,13 @@ class Security:
             authenticate(connection)
         else:
             connection.rights = self.rights_of(connection.principal, connection.peer_host)
+            self.on_known(connection)
 
     def on_authenticated(self, connection: Connection, proved: Authenticated) -> None:
         connection.principal = proved.principal
         connection.came_by_token = proved.token_id is not None
         connection.rights = self.rights_of(proved.principal, connection.peer_host)
+        self.on_known(connection)
 
     def is_broker(self, connection: Connection) -> bool:
         """Whether the peer may do what only brokers do: fetch as a replica, read the metadata log, forward

@@ -18,6 +18,7 @@ from headrace.broker.requests.large_requests import (
 )
 from headrace.core.memory import MemoryShare
 from headrace.protocol.api_keys import ApiKey
+from headrace.security.principal import ANONYMOUS
 
 METADATA, CREATE_TOPICS, JOIN = (
     BY_KEY[int(key)] for key in (ApiKey.METADATA, ApiKey.CREATE_TOPICS, ApiKey.JOIN_GROUP)
@@ -29,12 +30,15 @@ class Bench:
     def __init__(self, limit: int = 1_000_000) -> None:
         self.memory = MemoryShare("requests", limit)
         self.requests = LargeRequests(self.memory)
+        self.asked = 0
         self.in_hand = 0
         self.most = 0
         self.done = asyncio.Event()
 
     def ask(self, api: Api, *, is_link: bool = False) -> tuple[asyncio.Task[str], Any]:
-        connection = SimpleNamespace(closed=False, is_link=is_link)
+        self.asked += 1
+        host = f"10.0.0.{self.asked}"
+        connection = SimpleNamespace(closed=False, is_link=is_link, principal=ANONYMOUS, peer_host=host)
         kept = self.requests.keep(FRAME)
 
         async def carry_out() -> str:

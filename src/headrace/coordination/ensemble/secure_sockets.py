@@ -62,7 +62,8 @@ def sentence(error: BaseException, host: str) -> str:
     reason = getattr(error, "reason", None)
     if isinstance(reason, str):
         return _SENTENCES.get(reason, f"TLS failed: {reason.lower().replace('_', ' ')}")
-    if isinstance(error, ConnectionError):
+    # How an end in the handshake looks depends on how far it had come.
+    if isinstance(error, ConnectionError | ssl.SSLEOFError | ssl.SSLZeroReturnError):
         return _SENTENCES["UNEXPECTED_EOF_WHILE_READING"]
     return str(error) or type(error).__name__
 

@@ -88,7 +88,7 @@ class Server:
         call = Call(
             version,
             None,
-            cast(Any, None),
+            cast(Any, SimpleNamespace(closed=False)),
             self.asks.principal,
             rights=self.rights,
             came_by_token=self.asks.token_authenticated,

@@ -29,13 +29,19 @@ class FairTurns:
         try:
             yield
         finally:
-            self._in_hand.discard(who)
-            self._room += 1
-            self._call_next()
+            self._finish(who)
 
     def _begin(self, who: str) -> None:
         self._in_hand.add(who)
         self._room -= 1
+
+    def _finish(self, who: str) -> None:
+        self._in_hand.discard(who)
+        self._room += 1
+        queue = self._waiting.pop(who, None)
+        if queue is not None:
+            self._waiting[who] = queue  # whoever has just had a turn comes behind all others
+        self._call_next()
 
     async def _wait(self, who: str) -> None:
         called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -44,9 +50,7 @@ class FairTurns:
             await called
         except asyncio.CancelledError:
             if called.done() and not called.cancelled():  # called and cancelled in one turn of the loop
-                self._in_hand.discard(who)
-                self._room += 1
-                self._call_next()
+                self._finish(who)
             raise
 
     def _call_next(self) -> None:
@@ -54,10 +58,10 @@ class FairTurns:
             who = next((each for each in self._waiting if each not in self._in_hand), None)
             if who is None:
                 return
-            queue = self._waiting.pop(who)
+            queue = self._waiting[who]
             called = queue.popleft()
-            if queue:
-                self._waiting[who] = queue  # behind all others
+            if not queue:
+                del self._waiting[who]
             if not called.cancelled():
                 self._begin(who)
                 called.set_result(None)

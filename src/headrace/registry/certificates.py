@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import ssl
 from typing import Final
 
 from headrace.config.tls_properties import TlsProperties
 from headrace.core.errors import ConfigError
 from headrace.tls.contexts import server_context
+from headrace.tls.file_stamps import stamp_of
 from headrace.tls.handshake import prove
 from headrace.tls.stores import read_identity, read_trusted
 
 log = logging.getLogger("headrace.registry")
 
 LOOK_SECONDS: Final = 10.0
-_Stamp = tuple[tuple[int, int, int] | None, ...]
 
 
 class Certificates:
     def __init__(self, properties: TlsProperties) -> None:
         """Blocking. Raises ConfigError."""
         self._properties = properties
-        self._stamp = _stamp_of(properties)
+        self._stamp = stamp_of(properties)
         self.context = _loaded(properties)
         """For connections that begin now."""
 
@@ -35,7 +34,7 @@ class Certificates:
             await asyncio.to_thread(self.look)
 
     def look(self) -> None:
-        stamp = _stamp_of(self._properties)
+        stamp = stamp_of(self._properties)
         if stamp == self._stamp:
             return
         self._stamp = stamp
@@ -52,15 +51,3 @@ def _loaded(properties: TlsProperties) -> ssl.SSLContext:
     trusted = read_trusted(properties.trust_store) if properties.trust_store.is_there else None
     prove(properties, identity)
     return server_context(properties, identity, trusted)
-
-
-def _stamp_of(properties: TlsProperties) -> _Stamp:
-    return tuple(_stamp(path) for path in properties.files)
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size

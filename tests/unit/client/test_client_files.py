@@ -109,3 +109,17 @@ def test_a_pem_file_needs_no_type(tmp_path: Path) -> None:
             trusted_authority(ClientSecurity.parse(untyped))
     path.write_bytes(b"-----BEGIN CERTIFICATE-----\n")
     assert trusted_authority(ClientSecurity.parse(untyped)) == path
+
+
+def test_the_authority_goes_along_and_everybody_may_read_it(tmp_path: Path) -> None:
+    """The administrator's own copy may lie where the user cannot look."""
+    (tmp_path / "certs").mkdir(mode=0o700)
+    trust = tmp_path / "certs" / "ca.pem"
+    trust.write_text("an authority")
+    trust.chmod(0o600)
+    files = ClientFiles.beside(tmp_path / "alice.properties")
+    made = files.with_authority(access(trust=trust))
+    assert made.trust == tmp_path / "alice-ca.pem"
+    assert made.trust.read_text() == "an authority"
+    assert made.trust.stat().st_mode & 0o777 == 0o644
+    assert files.with_authority(access()).trust is None

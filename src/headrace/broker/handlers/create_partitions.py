@@ -5,10 +5,10 @@ Versions 0-3. 2: flexible. 3: over a quota a topic is refused. Every topic has a
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.decision_timeouts import each_in_time
-from headrace.broker.quotas.mutation_quotas import Mutations
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import MorePartitions, PartitionsCreated
@@ -44,7 +44,9 @@ async def handle(
     quota = context.mutations.of(call.principal, call.client_id, is_strict=call.version >= FIRST_STRICT)
     refused: list[PartitionsCreated] = []
     if not request.validate_only:
-        wanted, refused = _within_quota(context, quota, wanted)
+        wanted, refused = quota.divide(
+            wanted, partial(_added, context), lambda topic, error: PartitionsCreated(topic.name, error)
+        )
     added = {topic.name: _added(context, topic) for topic in wanted}
     outcomes = await each_in_time(
         context.runtime,
@@ -66,20 +68,6 @@ async def handle(
             for outcome in outcomes
         ],
     )
-
-
-def _within_quota(
-    context: RequestContext, quota: Mutations, wanted: list[MorePartitions]
-) -> tuple[list[MorePartitions], list[PartitionsCreated]]:
-    """What may be changed, and what is refused."""
-    within, refused = [], []
-    for topic in wanted:
-        error = quota.take(_added(context, topic))
-        if error is None:
-            within.append(topic)
-        else:
-            refused.append(PartitionsCreated(topic.name, error))
-    return within, refused
 
 
 def _added(context: RequestContext, topic: MorePartitions) -> int:

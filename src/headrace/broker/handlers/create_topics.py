@@ -6,11 +6,11 @@ describes what was made. 6: over a quota a topic is refused. 7: topic ids.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.configs import topic_entries
 from headrace.broker.cluster.decision_timeouts import each_in_time
-from headrace.broker.quotas.mutation_quotas import Mutations
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import CreatedTopic, NewTopic
@@ -43,7 +43,11 @@ async def handle(context: RequestContext, request: CreateTopicsRequest, call: Ca
     quota = context.mutations.of(call.principal, call.client_id, is_strict=call.version >= FIRST_STRICT)
     refused: list[CreatedTopic] = []
     if not request.validate_only:
-        wanted, refused = _within_quota(context, quota, wanted)
+        wanted, refused = quota.divide(
+            wanted,
+            partial(_partitions, context),
+            lambda topic, error: CreatedTopic(topic.name, error=error),
+        )
     outcomes = await each_in_time(
         context.runtime,
         context.peers.reachability,
@@ -66,20 +70,6 @@ async def handle(context: RequestContext, request: CreateTopicsRequest, call: Ca
             await context.runtime.turns.next()
         results.append(_result(context, outcome, overrides.get(outcome.name, {}), call.version, described))
     return CreateTopicsResponse(throttle_time_ms=quota.throttle_ms, topics=results)
-
-
-def _within_quota(
-    context: RequestContext, quota: Mutations, wanted: list[NewTopic]
-) -> tuple[list[NewTopic], list[CreatedTopic]]:
-    """What may be created, and what is refused."""
-    within, refused = [], []
-    for topic in wanted:
-        error = quota.take(_partitions(context, topic))
-        if error is None:
-            within.append(topic)
-        else:
-            refused.append(CreatedTopic(topic.name, error=error))
-    return within, refused
 
 
 def _partitions(context: RequestContext, topic: NewTopic) -> int:

@@ -5,10 +5,10 @@ Versions 1-6. 4: flexible. 5: error messages, and over a quota a topic is refuse
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.decision_timeouts import each_in_time
-from headrace.broker.quotas.mutation_quotas import Mutations
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of, text_of
 from headrace.controller.operations import DeletedTopic, TopicDeletion
@@ -41,7 +41,11 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest, call: Ca
             ]
         )
     quota = context.mutations.of(call.principal, call.client_id, is_strict=call.version >= FIRST_STRICT)
-    deletion, refused = _within_quota(context, quota, deletion)
+    deletion, refused = quota.divide(
+        deletion,
+        partial(_partitions, context),
+        lambda topic, error: DeletedTopic(topic.name, topic.topic_id, error),
+    )
     sizes = {topic: _partitions(context, topic) for topic in deletion}
     outcomes = await each_in_time(
         context.runtime,
@@ -65,20 +69,6 @@ async def handle(context: RequestContext, request: DeleteTopicsRequest, call: Ca
             for outcome in outcomes
         ],
     )
-
-
-def _within_quota(
-    context: RequestContext, quota: Mutations, wanted: list[TopicDeletion]
-) -> tuple[list[TopicDeletion], list[DeletedTopic]]:
-    """What may be deleted, and what is refused."""
-    within, refused = [], []
-    for topic in wanted:
-        error = quota.take(_partitions(context, topic))
-        if error is None:
-            within.append(topic)
-        else:
-            refused.append(DeletedTopic(topic.name, topic.topic_id, error))
-    return within, refused
 
 
 def _partitions(context: RequestContext, topic: TopicDeletion) -> int:

@@ -6,7 +6,8 @@ says when to come back. Versions that know no such error carry it out, and are t
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
 
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.runtime.runtime import Runtime
@@ -15,6 +16,9 @@ from headrace.metrics.quotas import CONTROLLER_MUTATION
 from headrace.security.principal import Principal
 from headrace.security.quota_lookup import Entity, quota_of
 from headrace.security.token_bucket import TokenBucket
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 KEY: Final = "controller_mutation_rate"
 BURST_SECONDS: Final = 11
@@ -49,6 +53,22 @@ class Mutations:
         if not self._is_strict:
             self._told(self._bucket.wait_ms(now_ms))
         return None
+
+    def divide(
+        self,
+        wanted: Iterable[T],
+        size_of: Callable[[T], int],
+        refuse: Callable[[T, ThrottlingQuotaExceeded], R],
+    ) -> tuple[list[T], list[R]]:
+        """What may be changed, and the outcomes of what may not."""
+        within, refused = [], []
+        for each in wanted:
+            error = self.take(size_of(each))
+            if error is None:
+                within.append(each)
+            else:
+                refused.append(refuse(each, error))
+        return within, refused
 
     def give_back(self, partitions: int) -> None:
         """The change was refused for another reason."""

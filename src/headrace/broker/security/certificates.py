@@ -16,13 +16,14 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from headrace.broker.runtime.runtime import Runtime
-from headrace.broker.security.listener_tls import ListenerTls, Stamp, load, stamp_of
+from headrace.broker.security.listener_tls import ListenerTls, load
 from headrace.config.broker import BrokerConfig
 from headrace.config.listener_security import ListenerSecurity
 from headrace.config.tls_properties import KeyStore
 from headrace.core.errors import ConfigError
 from headrace.core.tasks import spawn
 from headrace.tls.certificate import facts_of
+from headrace.tls.file_stamps import Stamp, stamp_of
 from headrace.tls.stores import read_identity
 
 LOOK_SECONDS: Final = 10.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import ssl
 from typing import NamedTuple
 
@@ -13,11 +12,9 @@ from headrace.core.errors import ConfigError
 from headrace.network.tls import TlsSettings
 from headrace.tls.certificate import CertificateFacts, facts_of
 from headrace.tls.contexts import client_context, server_context
+from headrace.tls.file_stamps import Stamp, stamp_of
 from headrace.tls.handshake import prove
 from headrace.tls.stores import read_identity, read_trusted
-
-Stamp = tuple[tuple[int, int, int] | None, ...]
-"""Of each file: when it was written, its inode, its size. None for one that is not there."""
 
 
 class ListenerTls(NamedTuple):
@@ -26,18 +23,6 @@ class ListenerTls(NamedTuple):
     """For this broker as a client of others, with the same certificate."""
     facts: CertificateFacts
     stamp: Stamp
-
-
-def stamp_of(properties: TlsProperties) -> Stamp:
-    return tuple(_stamp(path) for path in properties.files)
-
-
-def _stamp(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ino, found.st_size
 
 
 def load(security: ListenerSecurity, now: float, previous: CertificateFacts | None = None) -> ListenerTls:

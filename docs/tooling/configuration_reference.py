@@ -17,6 +17,8 @@ from headrace.config.broker_properties.delegation_tokens import DelegationTokenP
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
+from headrace.config.broker_properties.kerberos import KerberosProperties
+from headrace.config.broker_properties.links import LinkProperties
 from headrace.config.broker_properties.metrics import MetricsProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.oauth import OAuthProperties
@@ -45,10 +47,12 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("Groups of the server-side protocol", ConsumerGroupProperties),
     ("Offsets of groups", OffsetProperties),
     ("Transactions", TransactionProperties),
+    ("Links", LinkProperties),
     ("Internal topics", InternalTopicProperties),
     ("TLS", TlsListenerProperties),
     ("Authentication", AuthenticationProperties),
     ("OAUTHBEARER", OAuthProperties),
+    ("GSSAPI", KerberosProperties),
     ("Authorization", AuthorizationProperties),
     ("Delegation tokens", DelegationTokenProperties),
     ("ZooKeeper by TLS, with ACLs", ZooKeeperProperties),
@@ -86,6 +90,8 @@ brokers at run time, the broker's file, the default. Times in several units (`lo
 - A listener that asks clients for certificates needs a trust store of its own; Java's is not taken instead.
 - `PLAIN` and `OAUTHBEARER` need TLS, unless they are set under the prefix of a SASL_PLAINTEXT listener.
 - `OAUTHBEARER` does not start without an expected issuer, an expected audience and a place of keys.
+- `GSSAPI` does not start without a key of its principal in the keytab, with a rule that fails each login,
+  or where the principal is not one of `sasl.kerberos.service.name`.
 - `super.users` without `authorizer.class.name` stops the start.
 
 **Where DescribeConfigs and AlterConfigs differ from Apache Kafka 4.3.1**, found by asking both the same:
@@ -101,7 +107,7 @@ brokers at run time, the broker's file, the default. Times in several units (`lo
 - `advertised.listeners` is shown as it is in the file, so as not set where the listeners are used.
 - An error has our own words beside Kafka's code.
 
-**Status.** *active* works. *later* is accepted, stored and described, but what it steers does not exist yet;
+**Status.** *active* works. *later* is accepted, stored and described, but Headrace does not use it yet;
 setting it in a broker's file is reported at the start.
 
 **Changes at run time.** *cluster-wide* may be set for all brokers or for one, *per-broker* for one only,

@@ -1,0 +1,1 @@
+"""The documents as a site: `python -m docs.tooling.site`, or `poe site`."""

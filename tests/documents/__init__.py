@@ -1,0 +1,1 @@
+"""The examples of the documents, run: `poe docs-run`, `poe docs-run-spark`."""

@@ -1,0 +1,1 @@
+"""Programs that pages take for granted: consumers at work, a transaction that nobody ends."""

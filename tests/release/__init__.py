@@ -1,0 +1,1 @@
+"""What a release is made of, and what refuses to make one."""

@@ -1,0 +1,161 @@
+"""Rows in a real Postgres, each record counted once: tasks die before, in and behind their transactions."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from headrace.connect.api import Config, ConnectorFailure, GiveUp, SinkRecord
+from headrace.connect.plugins import all_settings
+from headrace.core.ids import TopicPartition
+from headrace.spark.connect.connectors import postgres_sink
+from headrace.spark.connect.connectors.postgres_sink import PostgresSink
+from tests.postgres.captured import Captured
+from tests.postgres.server import PostgresServer
+from tests.postgres.writers import Writers, fill
+
+Db = psycopg.Connection[Any]
+
+
+@pytest.fixture
+def settings(postgres: PostgresServer, database: str) -> dict[str, str]:
+    return {
+        "name": "rows",
+        "connector.class": "postgres-sink",
+        "topics": "orders",
+        "database.hostname": "127.0.0.1",
+        "database.port": str(postgres.port),
+        "database.user": "owner",
+        "database.dbname": database,
+    }
+
+
+def _sink(settings: dict[str, str]) -> PostgresSink:
+    return PostgresSink(Config("rows", all_settings(PostgresSink).parse(settings), settings))
+
+
+def _record(offset: int, key: Any, value: Any, partition: int = 0, topic: str = "orders") -> SinkRecord:
+    def encoded(each: Any) -> bytes | None:
+        return None if each is None else json.dumps(each).encode()
+
+    return SinkRecord(topic, partition, offset, encoded(key), encoded(value), (), 0)
+
+
+def test_rows_are_replaced_and_deleted_by_key(db: Db, settings: dict[str, str]) -> None:
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, v numeric, tags jsonb, at timestamptz)")
+    sink = _sink(settings)
+    assert sink.position() == {}
+    sink.put([_record(0, {"id": 1}, {"id": 1, "v": "1.50", "tags": [1], "at": "2024-01-01T00:00:00Z"})])
+    sink.put([_record(1, {"id": 2}, {"v": 2}), _record(2, {"id": 1}, {"v": 3}), _record(4, {"id": 2}, None)])
+    assert db.execute("SELECT id, v::text, tags FROM orders").fetchall() == [(1, "3", [1])]
+    assert sink.position() == {TopicPartition("orders", 0): 5}
+    sink.alter_position({TopicPartition("orders", 0): 2})
+    assert sink.position() == {TopicPartition("orders", 0): 2}
+    sink.alter_position({TopicPartition("orders", 0): None})
+    assert sink.position() == {}
+    sink.stop()
+
+
+def test_a_batch_that_comes_again_changes_nothing(db: Db, settings: dict[str, str]) -> None:
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, v int)")
+    db.execute("CREATE TABLE log (v int)")
+    db.execute(
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS "
+        "'BEGIN INSERT INTO log VALUES (NEW.v); RETURN NEW; END'"
+    )
+    db.execute("CREATE TRIGGER noted BEFORE INSERT ON orders FOR EACH ROW EXECUTE FUNCTION note()")
+    records = [_record(n, {"id": n}, {"v": n}) for n in range(50)]
+    for upto in (20, 50, 30, 50):
+        sink = _sink(settings)
+        sink.position()
+        sink.put(records[:upto])
+        sink.stop()
+    assert sorted(v for (v,) in db.execute("SELECT v FROM log")) == list(range(50))
+
+
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+def test_a_value_that_does_not_fit(db: Db, settings: dict[str, str], tolerance: str) -> None:
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, v int CHECK (v < 100))")
+    sink = _sink({**settings, "errors.tolerance": tolerance})
+    sink.position()
+    records = [
+        _record(0, {"id": 1}, {"v": 1}),
+        _record(1, {"id": 2}, {"v": "x"}),
+        _record(2, {"id": 3}, {"v": 100}),
+    ]
+    if tolerance == "none":
+        with pytest.raises(GiveUp, match="record 1 of orders-0 cannot be stored: invalid input syntax"):
+            sink.put(records)
+        assert db.execute("SELECT * FROM orders").fetchall() == []
+        assert sink.position() == {}, "it is not passed over"
+    else:
+        assert [each.offset for each in sink.put(records)] == [1, 2]
+        assert db.execute("SELECT * FROM orders").fetchall() == [(1, 1)]
+    sink.stop()
+
+
+def test_a_table_that_is_not_there(settings: dict[str, str]) -> None:
+    sink = _sink(settings)
+    sink.position()
+    with pytest.raises(ConnectorFailure, match=r"table public\.orders does not exist: make it"):
+        sink.put([_record(0, {"id": 1}, {"v": 1})])
+    sink.stop()
+
+
+def test_a_table_follows_another_through_deaths(
+    postgres: PostgresServer,
+    database: str,
+    db: Db,
+    captured: Captured,
+    settings: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Changes of one table into another: both are equal at the end, though tasks die in their
+    transactions."""
+    fill(db, 300)
+    db.execute("CREATE SCHEMA copy")
+    db.execute("CREATE TABLE copy.orders (LIKE orders INCLUDING ALL)")
+    captured.set(table__include__list="public.orders")
+    with Writers(postgres, database, seed=7, count=2, most=100):
+        captured.step()
+    captured.drain()
+    log = [
+        SinkRecord("orders", 0, offset, each.key, each.value, (), 0)
+        for offset, each in enumerate(captured.topic)
+        if isinstance(each.key, bytes)
+    ]
+    monkeypatch.setattr(postgres_sink, "_AT_A_TIME", 37)
+    chance = random.Random(3)
+    settings = {**settings, "table.name.format": "copy.orders"}
+    done, deaths = 0, 0
+    while done < len(log):
+        sink = _sink(settings)
+        done = sink.position().get(TopicPartition("orders", 0), 0)
+        death = chance.randrange(10, 200)
+        try:
+            sink.put(_dying(log[max(0, done - chance.randrange(30)) :], death))
+            done = len(log)
+        except _Dead:
+            deaths += 1
+        sink.stop()
+    assert deaths >= 3
+    assert (
+        db.execute("TABLE copy.orders ORDER BY id").fetchall()
+        == db.execute("TABLE orders ORDER BY id").fetchall()
+    )
+
+
+class _Dead(Exception):
+    """The task is gone."""
+
+
+def _dying(records: list[SinkRecord], after: int) -> Iterator[SinkRecord]:
+    for number, record in enumerate(records):
+        if number == after:
+            raise _Dead
+        yield record

@@ -31,7 +31,8 @@
     start 1                        a new process, which the controller has not registered yet
     register 1                     ... and now it has
     fence 3                        the controller admits broker 3 to no ISR until it is registered again
-    sync 1                         everything that broker 1 has written is on its disk
+    sync 1                         everything that broker 1 has written is on its disk, and noted there
+    swap 1 x y                     while it is down: its file becomes that of another log
     wait 31                        seconds pass
     latest 1                       a consumer asks broker 1 where the end is
 
@@ -136,6 +137,7 @@ class _Play:
             "refuse": lambda words: self._settle(words[0], definite=True),
             "kill": lambda words: self._each(words, Broker.kill),
             "power": lambda words: self._each(words[1:], Broker.lose_power),
+            "swap": lambda words: world.brokers[int(words[0])].swap(words[1:]),
             "start": lambda words: self._each(words, Broker.start),
             "register": self._register,
             "fence": self._fence,
@@ -230,7 +232,7 @@ class _Play:
 
     def _sync(self, words: list[str]) -> None:
         for broker_id in _numbers(words):
-            self._world.brokers[broker_id].partition.log.flush()
+            self._world.brokers[broker_id].sync()
 
     def _wait(self, words: list[str]) -> None:
         self._world.now += float(words[0])

@@ -19,6 +19,10 @@ from headrace.broker.fetch.reading import Reader, serve_replica
 from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.broker.requests.errors import code_of
 from headrace.core.errors import HeadraceError
+from headrace.log import files
+from headrace.log.claims_file import FirstBatch
+from headrace.log.read_ahead import ReadAhead
+from headrace.log.read_state import ColdRead
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import Assignment, IsrProposal, concerns_this_process
@@ -57,6 +61,8 @@ class Broker:
         self.disk = SimulatedDisk(seed=broker_id)
         self.broker_epoch = 0
         self.is_running = False
+        self._noted: FirstBatch | None = None
+        """What its claims say of its log."""
         self.start()
 
     def start(self) -> None:
@@ -68,6 +74,7 @@ class Broker:
             self.disk,
             "/data",
             config=topic_config(min_insync_replicas=world.min_isr, flush_messages=world.flush_messages),
+            first_batch=self._noted,
         )
         self.partition = Partition(PARTITION, TOPIC_ID, log, TopicMetrics(), safeguards=world.safeguards)
 
@@ -79,6 +86,20 @@ class Broker:
     def lose_power(self) -> None:
         self.is_running = False
         self.disk.crash(keep=0.0)
+
+    def sync(self) -> None:
+        self.partition.log.flush()
+        self._noted = self.partition.log.first_batch
+
+    def swap(self, values: list[str]) -> None:
+        """While it is down its file becomes that of another log, of the same epoch."""
+        other = SimulatedDisk(seed=0)
+        log = open_at(other, "/data")
+        for value in values:
+            batch, header = batch_of(value.encode())
+            log.append_as_leader(batch, header, leader_epoch=self._world.row.leader_epoch, now_ms=NOW)
+        path = log.segments[-1].path(files.LOG)
+        self.disk.put(path, other.content(path))
 
     def values(self) -> dict[int, str]:
         return {record.offset: (record.value or b"").decode() for record in read_records(self.partition.log)}
@@ -193,7 +214,13 @@ class World:
         try:
             if not leader.is_running:
                 raise HeadraceError("nobody is there")
-            serve_replica(partition, want, answer, reader, MAX_BYTES, min_one=True)
+            try:
+                serve_replica(partition, want, answer, reader, MAX_BYTES, min_one=True)
+            except ColdRead as cold:
+                job = ReadAhead(partition.log, cold.segment, cold.offset, MAX_BYTES)
+                job.run()
+                job.done()
+                serve_replica(partition, want, answer, reader, MAX_BYTES, min_one=True)
         except HeadraceError as error:
             code = int(code_of(error))
         if answer.records is not None:

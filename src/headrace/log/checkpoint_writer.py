@@ -149,6 +149,18 @@ class DirectoryCheckpoints:
             ends = {partition: said[2] for partition, said in lowered.items()}
             self._write_high_watermarks(_lowered(self.high_watermarks, ends))
 
+    def take_over(self, partition: TopicPartition, recovery_point: int, claimed: Claimed) -> None:
+        """A log is about to move here: durably, before its folder has its name. `kept` holds it until the
+        directory's own jobs list it. Up to where it is clean is not known here, and found out again."""
+        self.forget((partition,))
+        with self._writing:
+            if self.claims.logs is not None:
+                self.claims.write({**self.claims.logs, partition: claimed})
+            if claimed.log_start_offset:
+                self._write_log_starts({**self.log_start_offsets, partition: claimed.log_start_offset})
+            self._write_high_watermarks({**self.high_watermarks, partition: claimed.high_watermark})
+            self._write_recovery_points({**self.recovery_points, partition: recovery_point})
+
     def note_gone(self, partitions: Collection[TopicPartition]) -> None:
         """Logs of these names end: what older jobs say of them no longer holds. `forget` is to follow."""
         with self._said:
@@ -225,7 +237,7 @@ class DirectoryCheckpoints:
                     claimed.pop(partition, None)
                 elif partition in claimed:
                     claimed[partition] = claimed[partition].lowered(lowered[1], lowered[2])
-            for partition in self.kept:
+            for partition in tuple(self.kept):  # the loop may change it meanwhile
                 if partition in known:
                     claimed.setdefault(partition, known[partition])
                 elif self.claims.logs is None and partition in self.high_watermarks:  # the file was lost
@@ -264,7 +276,7 @@ class DirectoryCheckpoints:
             self._write_clean_offsets(kept)
 
     def _keep(self, offsets: dict[TopicPartition, int], known: Mapping[TopicPartition, int]) -> None:
-        for partition in self.kept:
+        for partition in tuple(self.kept):
             if partition in known:
                 offsets.setdefault(partition, known[partition])
 

@@ -109,7 +109,8 @@ class CleanStop(NamedTuple):
     broker_epoch: int = -1
     """Of the broker that stopped cleanly; -1 where the file does not say."""
     quarantined: frozenset[TopicPartition] = frozenset()
-    """Damaged logs, which were not closed: a clean start would not look for their damage again."""
+    """Damaged logs, which were not closed: a clean start would not look for their damage again. And logs that
+    may have files of others, which is found out again too."""
 
 
 def format_clean_shutdown(broker_epoch: int, quarantined: Iterable[TopicPartition] = ()) -> bytes:

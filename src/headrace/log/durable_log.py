@@ -13,7 +13,7 @@ from headrace.log.manifest import Listing
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
 from headrace.log.segment_chain import NOT_DIRTY, UNSYNCED, SegmentChain, Truncation
-from headrace.log.side_files import SideFiles
+from headrace.log.side_files import AtStop, SideFiles
 
 
 class DurableLog(SegmentChain):
@@ -147,8 +147,35 @@ class DurableLog(SegmentChain):
         """Take a new object. Whoever counts the old producers meanwhile finds them unchanged."""
         self.producers = producers
 
+    # --- a move to another directory ---
+
+    def close_for_move(self, swap: Truncation) -> None:
+        """Until it is done, nobody writes. Nothing is cut: what others have begun with these files counts
+        until `move_to`."""
+        self.truncation = swap
+        self.is_open = False
+
+    def move_to(self, moved: DurableLog) -> None:
+        """Go on with the files of `moved`, which hold the same, synced to the end. Jobs that were begun with
+        the old files are void from here on."""
+        self.directory.dirty.pop(self, None)
+        self.directory.raised.pop(self, None)
+        self.manifest.close()
+        for segment in self.segments:
+            segment.release()
+        self.directory, self.path, self.folder = moved.directory, moved.path, moved.folder
+        self.manifest, self.epochs = moved.manifest, moved.epochs
+        self.segments, self._bases, self._active = moved.segments, moved._bases, moved._active
+        self._unsynced = []
+        self.dirty_since_ms = NOT_DIRTY
+        self.indexes_synced_at = moved.indexes_synced_at
+        self._roll_waits = False
+        self.truncations += 1
+        self.at_stop = AtStop()
+        self.recovery_point = self.synced_offset = self._flush_offset = moved.end_offset
+
     def open_again(self) -> None:
-        """The truncation is over, unless the log was closed meanwhile."""
+        """The truncation, or the move, is over; the log may have been closed meanwhile."""
         self.truncation = None
         self.is_open = not self.closed
 

@@ -27,10 +27,13 @@ PARTITION_METADATA: Final = "partition.metadata"
 DELETED_DIRECTORY: Final = "-delete"
 STRAY_DIRECTORY: Final = "-stray"
 """A partition that the metadata does not know: kept, not served. Its name parses as no partition."""
+FUTURE_DIRECTORY: Final = "-future"
+"""A replica on its way from another log directory. It is no replica yet, and its name parses as none."""
 
 _NUMBERED: Final = re.compile(r"(\d{20})(\.[a-z]+)(\.[a-z]+)?\Z", re.ASCII)
 _JUMP: Final = re.compile(r"(\d{20})-(\d{20})\.jump\Z", re.ASCII)
 _DIRECTORY: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-(\d{1,10})\Z", re.ASCII)
+_FUTURE: Final = re.compile(r"(.+)\.[0-9a-f]{32}-future\Z", re.ASCII)
 
 
 def numbered(offset: int) -> str:
@@ -59,6 +62,12 @@ def parse_directory(name: str) -> TopicPartition | None:
         return None
     found = _DIRECTORY.match(name)
     return None if found is None else TopicPartition(found[1], int(found[2]))
+
+
+def parse_future(name: str) -> TopicPartition | None:
+    """The partition that a future replica is of, by the name of its directory; None for another name."""
+    found = _FUTURE.match(name)
+    return None if found is None else parse_directory(found[1])
 
 
 def set_aside_name(partition: TopicPartition, unique: UUID, suffix: str) -> str:

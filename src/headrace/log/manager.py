@@ -43,11 +43,13 @@ class LogManager:
         "directories",
         "disk",
         "identity",
+        "interrupted_moves",
         "logs",
         "quarantined",
         "quarantined_ends",
         "rebuilt",
         "removals",
+        "swapping",
         "threads_per_directory",
     )
 
@@ -83,6 +85,10 @@ class LogManager:
         """The last epoch and the end of those that were served until then. The next start may open them."""
         self.rebuilt: list[str] = []
         """Files beside the batches that were not what had been written, when their log was opened."""
+        self.interrupted_moves: dict[TopicPartition, LogDirectory] = {}
+        """Where replicas were on their way to when the last process ended."""
+        self.swapping: set[TopicPartition] = set()
+        """Replicas that change their directory just now: no other log may take their names."""
         self.broker_epoch_at_stop = -1
         """From the clean-shutdown files; -1 when the last stop was not clean everywhere."""
         self.directories = [
@@ -129,6 +135,7 @@ class LogManager:
             now_ms, progress, self.threads_per_directory, host_stayed_up, expect_folders=expect_folders
         )
         self.broker_epoch_at_stop = start.broker_epoch_at_stop
+        self.interrupted_moves = start.interrupted_moves
         return watermarks
 
     # --- directories ---
@@ -180,7 +187,7 @@ class LogManager:
         directory: LogDirectory | None = None,
     ) -> PartitionLog:
         """A new, empty log. Durable with its first flush: until then the metadata alone knows of it."""
-        if partition in self.logs or partition in self.quarantined or partition in self.removals.leaving:
+        if partition in self.logs or partition in self.quarantined or self.is_leaving(partition):
             raise StorageError(f"the log of {partition} is here already")
         chosen = directory or self._preferred_for(partition) or self._place()
         chosen.require_online()
@@ -203,6 +210,13 @@ class LogManager:
             raise chosen.refuse(error, f"create {partition}") from error
         self.logs[partition] = log
         return log
+
+    def is_leaving(self, partition: TopicPartition) -> bool:
+        """Whether a log of this name was here a moment ago: the disk may not know yet that it is gone."""
+        return partition in self.removals.leaving or partition in self.swapping
+
+    def unique_name(self, partition: TopicPartition, suffix: str) -> str:
+        return files.set_aside_name(partition, self._new_uuid(), suffix)
 
     def delete(self, partitions: Iterable[TopicPartition], now_ms: int) -> None:
         """Rename the partitions' folders at once; their files go after file.delete.delay.ms."""
@@ -270,6 +284,9 @@ class LogManager:
     def checkpoints_of(self, log: PartitionLog) -> DirectoryCheckpoints:
         return self._checkpoints[log.directory.path]
 
+    def checkpoints_in(self, directory: LogDirectory) -> DirectoryCheckpoints:
+        return self._checkpoints[directory.path]
+
     def take_checkpoint(
         self, high_watermarks: Mapping[TopicPartition, int] | None = None
     ) -> list[CheckpointJob]:
@@ -327,7 +344,8 @@ class LogManager:
                 saved = self._checkpoints[directory.path]
                 saved.take(logs, high_watermarks).run()
                 path = f"{directory.path}/{checkpoints.CLEAN_SHUTDOWN}"
-                said = checkpoints.format_clean_shutdown(broker_epoch, saved.kept)
+                doubtful = {log.topic_partition for log in logs if log.doubtful is not None}
+                said = checkpoints.format_clean_shutdown(broker_epoch, saved.kept | doubtful)
                 files.replace(self.disk, path, said, sync=True)
             except StorageError:
                 continue  # offline, and said so; without the file the next start recovers it

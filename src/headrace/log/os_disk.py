@@ -142,7 +142,11 @@ class OsDisk:
         os.remove(path)
 
     def remove_tree(self, path: str) -> None:
-        RESERVE.use(lambda: shutil.rmtree(path))
+        """Of a link only the link: what it leads to is not ours to remove."""
+        if os.path.islink(path):
+            os.remove(path)
+        else:
+            RESERVE.use(lambda: shutil.rmtree(path))
 
     def sync_dir(self, path: str) -> None:
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC

@@ -348,6 +348,19 @@ class ProducerStates:
                 del self._verifications[producer_id]
         return len(gone)
 
+    def forget_before(self, offset: int) -> None:
+        """Forget what was written before `offset`, where another cluster's producers end and this one's
+        begin.
+
+        Both count their ids from 0. A new producer here must not be taken for one of there that has its id:
+        its first batch could pass for a duplicate. One that has no batch is forgotten too, as nobody can say
+        whose it is; its transactions are fenced by their coordinator. Open ones stay.
+        """
+        for entry in list(self._producers.values()):
+            entry.batches = [batch for batch in entry.batches if batch.last_offset >= offset]
+            if not entry.batches and entry.txn_first_offset < 0:
+                del self._producers[entry.producer_id]
+
     def snapshot(self) -> list[SnapshotEntry]:
         return [each for entry in self._producers.values() for each in entry.as_snapshot()]
 

@@ -11,11 +11,13 @@ from headrace.core.errors import CorruptLog
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
 from headrace.log import checkpoints, files, leftovers, manifest_recovery, scan, sealed_segments, wholeness
+from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.first_batch import first_batch_fault
 from headrace.log.manifest import Contents, Manifest, Sealed
 from headrace.log.segment import Segment
 from headrace.log.side_files import UNKNOWN, Expected, SideFiles
 from headrace.log.wholeness import Claims, FileFault, Wholeness
+from headrace.protocol.batch import HEADER_SIZE
 
 Epochs = Sequence[tuple[int, int]]
 """(epoch, first offset) of each."""
@@ -69,7 +71,8 @@ class Proof:
         if bases and bases[0] > self.log_start_offset and self._rules.first_segment:
             self._require_first(bases, epochs)
         if self._known is not None:
-            self._listed = sealed_segments.require_listed(self._disk, self._path, self._known, bases)
+            known = self._known._replace(log_start_offset=self.log_start_offset)
+            self._listed = sealed_segments.require_listed(self._disk, self._path, known, bases)
 
     def _require_first(self, bases: Sequence[int], epochs: Epochs | None) -> None:
         """The log begins after its start. Without a manifest the epochs may know better: retention cuts them
@@ -154,6 +157,18 @@ class Proof:
             else:
                 unnoted = end
         return Expected(aborted, {at: noted for at, noted in producers.items() if noted != UNKNOWN}, unnoted)
+
+    def doubt(self, segments: Sequence[Segment]) -> None:
+        """Mark the segments that neither manifest nor claims know: with offsets and epochs that fit, a file
+        of another log is not told from one of this log. An earlier release wrote no manifest, so that
+        only its last segment is doubted."""
+        if not self._rules.doubt:
+            return
+        for segment in segments if self._known is not None else segments[-1:]:
+            if segment.size and segment.base_offset not in self._listed:
+                segment.first_checksum = first_checksum(segment.file().pread(HEADER_SIZE, 0))
+                found = FirstBatch(segment.base_offset, segment.first_checksum)
+                segment.is_vouched = found == self._claims.first_batch
 
     @property
     def beside_last(self) -> SideFiles:

@@ -24,6 +24,7 @@ from headrace.log import (
     leftovers,
     producer_replay,
     scan,
+    sealed_segments,
     transaction_recovery,
     wholeness,
 )
@@ -129,10 +130,17 @@ class _Loader:
         self.recovery_point = self.proof.recovery_point
         self.log_start_offset = self.proof.log_start_offset
         self.snapshots = leftovers.offsets_of(names, files.SNAPSHOT)
-        self.aborting = leftovers.offsets_of(names, files.TXN_INDEX)
+        bases = leftovers.offsets_of(names, files.LOG)
+        is_partial = accept_loss or foreign
+        self.deleted = [] if is_partial else sealed_segments.deleted(bases, self.log_start_offset)
+        """Base offsets of segments whose files go now: whatever became of them is nobody's loss."""
+        bases = bases[len(self.deleted) :]
+        self.aborting = [
+            base for base in leftovers.offsets_of(names, files.TXN_INDEX) if base not in self.deleted
+        ]
         """Base offsets of the segments with an index of aborted transactions."""
         self.jumps = leftovers.noted_jumps(self.disk, path, names, self.recovery_point)
-        self.segments = [self._segment(base) for base in leftovers.offsets_of(names, files.LOG)]
+        self.segments = [self._segment(base) for base in bases]
         self.walks = RecoveryWalks(
             self.segments, self.epochs, self.jumps, recovery_point=self.recovery_point, foreign=foreign
         )
@@ -324,6 +332,8 @@ class _Loader:
         has_side = is_whole and self.segments[-1].base_offset not in self.made_anew
         log.resume(jumps=self.jumps, is_whole=is_whole, side=self.proof.beside_last if has_side else None)
         log.resume_clock(self.now_ms)
+        if not self.trusted:
+            self.proof.doubt(self.segments)
         if not self.trusted and self.was_empty:
             log.folder.note_unsynced(
                 f"{self.path}/{files.PARTITION_METADATA}"
@@ -334,7 +344,15 @@ class _Loader:
             self.disk.sync_dir(self.path)
         for segment in self.segments:
             segment.release()
+        self._remove_deleted()
         return log
+
+    def _remove_deleted(self) -> None:
+        """Not before: their files are left as they are where the rest is not whole. The log start is on the
+        disk, so the next start finds the same if this one is interrupted."""
+        for base in self.deleted:
+            for suffix in files.SEGMENT_SUFFIXES:
+                leftovers.remove(self.disk, f"{self.path}/{files.numbered(base)}{suffix}")
 
     def _begin_empty(self, start: int) -> None:
         segment = self._segment_file(start)

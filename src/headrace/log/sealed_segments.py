@@ -30,6 +30,15 @@ def listed(disk: Disk, folder: str, contents: Contents, bases: Sequence[int]) ->
     return {each.base_offset: each for each in sealed if each.next_offset > contents.log_start_offset}
 
 
+def deleted(bases: Sequence[int], log_start: int) -> Sequence[int]:
+    """The first of `bases`: segments that lie wholly before the log start. Nobody misses anything of them; a
+    stop came before their files went."""
+    count = 0
+    while count < len(bases) - 1 and bases[count + 1] <= log_start:
+        count += 1
+    return bases[:count]
+
+
 def faults_of_listed(
     disk: Disk, folder: str, contents: Contents, bases: Sequence[int]
 ) -> Iterator[FileFault]:

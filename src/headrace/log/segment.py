@@ -43,6 +43,7 @@ class Segment:
         "index",
         "index_full",
         "index_interval",
+        "is_vouched",
         "max_index_entries",
         "max_timestamp",
         "max_timestamp_offset",
@@ -75,6 +76,9 @@ class Segment:
         self.index_full = False
         self.first_checksum: int | None = None
         """Of the header of its first batch, where that was met; for the claims of its directory."""
+        self.is_vouched = True
+        """Whether it is known to be of this log. False for one that was found after a crash, and that nothing
+        noted before."""
         self.size = 0
         self.index = OffsetIndex(
             directory.disk, self.path(files.INDEX), base_offset, blocks=directory.index_blocks
@@ -221,6 +225,7 @@ class Segment:
         self.size = found.position
         if not self.size:
             self.first_checksum = None
+            self.is_vouched = True
         self.transactions.truncate_to(found.base_offset)
         self._recent = {}
         self._older = {}

@@ -26,7 +26,7 @@ from headrace.log.producer_entry import ProducerEntry
 from headrace.log.producer_state import ProducerStates
 from headrace.log.segment import Segment
 from headrace.log.side_files import AtStop
-from headrace.log.validation import AppendRules
+from headrace.log.validation import AppendRules, SealedRules
 from headrace.protocol.batch import HEADER_SIZE, read_header
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ UNSYNCED: Final = -1
 
 
 class Truncation(Protocol):
-    """One that is under way, as whoever closes or renames the log sees it: `truncation.TruncationJob`."""
+    """One that is under way, as whoever closes or renames the log sees it: `truncation.TruncationJob`. So is
+    a move to another directory, `moving.swap.ReplicaSwap`, though nothing is cut by it."""
 
     lock: Lock
     failure: CorruptLog | None
@@ -59,6 +60,7 @@ class SegmentChain:
         "_roll_bytes",
         "_roll_waits",
         "_rules",
+        "_sealed_for",
         "_unsynced",
         "at_stop",
         "closed",
@@ -110,7 +112,7 @@ class SegmentChain:
         self.folder = LogFolder(directory, path, topic_partition, snapshot_offsets)
         self.closed = False
         self.is_open = True
-        """Neither closed nor being truncated: it may be read and written."""
+        """Neither closed, nor being truncated or moved: it may be read and written."""
         self.topic_id = topic_id
         self.manifest = manifest or Manifest(directory.disk, path, Contents(topic_partition, topic_id))
         """Of the sealed segments, for the next start."""
@@ -145,6 +147,7 @@ class SegmentChain:
         self.truncation: Truncation | None = None
         """The one that is under way: until it is done, nobody else touches the log."""
         self.at_stop = AtStop()
+        self._sealed_for: str | None = None
         self.update_config(config)
 
     def require_open(self) -> None:
@@ -154,7 +157,7 @@ class SegmentChain:
         if self.closed:
             raise NotLeader(f"the log of {self.topic_partition} was closed")
         if not self.is_open:
-            raise NotLeader(f"the log of {self.topic_partition} is being truncated")
+            raise NotLeader(f"the log of {self.topic_partition} is being truncated, or moved")
 
     # --- what it is ---
 
@@ -170,11 +173,21 @@ class SegmentChain:
 
     @property
     def first_batch(self) -> FirstBatch | None:
-        """Of the active segment; None if nothing is in it, or was not looked at since it was the active one
-        again."""
-        active = self._active
-        checksum = active.first_checksum
-        return None if checksum is None or not active.size else FirstBatch(active.base_offset, checksum)
+        """Of the active segment, for the claims; None if nothing is in it, if it was not looked at since it
+        was the active one again, or if it may be of another log."""
+        return _first_batch(self._active) if self._active.is_vouched else None
+
+    @property
+    def doubtful(self) -> FirstBatch | None:
+        """How the first segment begins that nothing vouches for: after a crash it may be of another log, with
+        offsets and epochs that fit. What a leader has there says whether it is (rule 13)."""
+        return next((_first_batch(segment) for segment in self.segments if not segment.is_vouched), None)
+
+    def vouch(self, doubtful: FirstBatch | None = None) -> None:
+        """That segment is of this log; None: all are, since nobody knows better."""
+        for segment in self.segments:
+            if doubtful is None or segment.base_offset == doubtful.base_offset:
+                segment.is_vouched = True
 
     @property
     def size_bytes(self) -> int:
@@ -200,11 +213,27 @@ class SegmentChain:
 
     def update_config(self, config: TopicConfig) -> None:
         self.config: TopicConfig = config
-        self._rules = AppendRules(config)
+        self._rules = self._rules_of(config)
         self._roll_bytes: int = config.segment_bytes
         self._active.index_interval = config.index_interval_bytes
         self._active.limit_indexes(config.segment_index_bytes)
         self._active.reset_clock(self._segment_ms())
+
+    # --- who may write ---
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether clients are refused."""
+        return self._sealed_for is not None
+
+    def seal(self, reason: str | None) -> None:
+        """Refuse what clients send, and tell them why. None: take it again."""
+        self._sealed_for = reason
+        self._rules = self._rules_of(self.config)
+
+    def _rules_of(self, config: TopicConfig) -> AppendRules:
+        reason = self._sealed_for
+        return AppendRules(config) if reason is None else SealedRules(config, reason)
 
     # --- rolling ---
 
@@ -353,3 +382,8 @@ class SegmentChain:
         self.segments[place : place + count] = [segment]
         self._bases[place : place + count] = [segment.base_offset]
         self._unsynced = [sealed for sealed in self._unsynced if sealed not in gone]
+
+
+def _first_batch(segment: Segment) -> FirstBatch | None:
+    checksum = segment.first_checksum
+    return None if checksum is None or not segment.size else FirstBatch(segment.base_offset, checksum)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from headrace.core.errors import CorruptLog, StorageError
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, files
 from headrace.log.checkpoint_writer import DirectoryCheckpoints
 from headrace.log.directory import LogDirectory, online_among, require_one_online
+from headrace.log.moving import start as moves
 from headrace.log.partition_log import PartitionLog
 from headrace.log.recovery import open_log
 from headrace.log.removals import Removals
@@ -39,6 +41,7 @@ class Start:
         "_rebuilt",
         "_removals",
         "broker_epoch_at_stop",
+        "interrupted_moves",
     )
 
     def __init__(
@@ -60,6 +63,8 @@ class Start:
         self._rebuilt = rebuilt
         self.broker_epoch_at_stop = -1
         """From the clean-shutdown files; -1 when the last stop was not clean everywhere."""
+        self.interrupted_moves: dict[TopicPartition, LogDirectory] = {}
+        """Where replicas were on their way to."""
 
     def open_all(
         self,
@@ -72,16 +77,23 @@ class Start:
     ) -> dict[TopicPartition, int]:
         """As `LogManager.open_all`."""
         jobs, clean_epochs, expected = [], [], []
+        stops: dict[LogDirectory, checkpoints.CleanStop | None] = {}
+        named: dict[LogDirectory, Sequence[str]] = {}
         for directory in online_among(self._directories):
             try:
-                clean = self._begin(directory)
-                names = directory.disk.list(directory.path)
+                stops[directory] = self._begin(directory)
+                named[directory] = directory.disk.list(directory.path)
             except OSError as error:
                 directory.fail(error, "read it", half_done=True)
-                continue
+        older = moves.superseded(named)
+        present = {directory.uuid for directory in named}
+        for directory in online_among(list(named)):
+            clean = stops[directory]
             clean_epochs.append(None if clean is None else clean.broker_epoch)
             lost_nothing = clean is not None or host_stayed_up(directory.path)
-            jobs += self._jobs(directory, names, clean, lost_nothing, now_ms)
+            not_here = {str(partition) for each, partition in older if each is directory}
+            names = [name for name in named[directory] if name not in not_here]
+            jobs += self._jobs(directory, names, clean, lost_nothing, now_ms, present)
             expected.append((self._checkpoints[directory.path], lost_nothing))
         if clean_epochs and all(epoch is not None for epoch in clean_epochs):
             self.broker_epoch_at_stop = max(epoch for epoch in clean_epochs if epoch is not None)
@@ -89,12 +101,16 @@ class Start:
         require_one_online(self._directories)
         if expect_folders and len(expected) == len(self._directories):
             for saved, lost_nothing in expected:
-                self._quarantine_missing(saved, lost_nothing)
+                if saved.directory.is_online:  # else its folders are there, and were not opened
+                    self._quarantine_missing(saved, lost_nothing)
+        self._end_moves(older, named, now_ms)
         watermarks: dict[TopicPartition, int] = {}
         for directory in online_among(self._directories):
             saved = self._checkpoints[directory.path]
-            watermarks.update(saved.known_watermarks())
             logs = [log for log in self._logs.values() if log.directory is directory]
+            elsewhere = self._logs.keys() - {log.topic_partition for log in logs}
+            known = saved.known_watermarks()
+            watermarks.update({name: mark for name, mark in known.items() if name not in elsewhere})
             try:
                 saved.write_recovery_points({log.topic_partition: log.recovery_point for log in logs})
                 saved.drop_clean_offsets_beyond(logs)
@@ -103,6 +119,27 @@ class Start:
             except OSError as error:
                 directory.fail(error, "write its checkpoint", half_done=True)
         return watermarks
+
+    def _end_moves(
+        self,
+        older: Sequence[tuple[LogDirectory, TopicPartition]],
+        named: Mapping[LogDirectory, Sequence[str]],
+        now_ms: int,
+    ) -> None:
+        """What moves have left that were interrupted. What may be the last copy of something stays."""
+        for directory, partition in older:
+            try:
+                self._removals.set_folder_aside(directory, partition)
+            except StorageError:
+                continue  # it is offline, and said so
+            log = self._logs.get(partition)
+            if log is not None:
+                moves.forget(log.directory, log.path)
+        for partition, directory, path in moves.future_replicas(named):
+            if partition in self._logs:
+                self._removals.found(directory, path, now_ms)
+                if self._logs[partition].directory is not directory:
+                    self.interrupted_moves[partition] = directory
 
     def _quarantine_missing(self, saved: DirectoryCheckpoints, lost_nothing: bool) -> None:
         """Not all that a checkpoint knows was made durable before a loss of power: what was synced was."""
@@ -132,13 +169,15 @@ class Start:
         clean: checkpoints.CleanStop | None,
         lost_nothing: bool,
         now_ms: int,
+        present: Collection[UUID],
     ) -> list[Callable[[], None]]:
         jobs: list[Callable[[], None]] = []
         saved = self._checkpoints[directory.path]
         for name in names:
             path = f"{directory.path}/{name}"
             if name.endswith(files.DELETED_DIRECTORY):
-                self._removals.found(directory, path, now_ms)
+                if directory.disk.is_dir(path):
+                    self._removals.found(directory, path, now_ms)
                 continue
             partition = files.parse_directory(name)
             if partition is None or not directory.disk.is_dir(path):
@@ -146,7 +185,9 @@ class Start:
             # What was damaged at a clean stop is looked at again: it may have been mended meanwhile.
             is_clean = clean is not None and partition not in clean.quarantined
             claims = saved.claims_of(partition, lost_nothing, is_clean)
-            jobs.append(partial(self._open_one, directory, path, partition, claims, is_clean, now_ms))
+            jobs.append(
+                partial(self._open_one, directory, path, partition, claims, is_clean, now_ms, present)
+            )
         return jobs
 
     def _open_one(
@@ -157,9 +198,11 @@ class Start:
         claims: Claims,
         clean: bool,
         now_ms: int,
+        present: Collection[UUID],
     ) -> None:
         config = self._config_of(partition.topic)
         try:
+            moves.open_alone(directory, path, present)
             log = open_log(
                 directory,
                 path,

@@ -15,6 +15,7 @@ from headrace.core.errors import (
     InvalidRecord,
     InvalidTimestamp,
     MessageTooLarge,
+    PolicyViolation,
 )
 from headrace.protocol.batch import (
     COMPRESSION_MASK,
@@ -154,6 +155,25 @@ def _require_keys(batch: bytearray | memoryview, opened_bytes: int) -> None:
                 raise InvalidRecord("a compacted topic takes no record without a key")
     except CorruptBatch as error:
         raise InvalidRecord(f"the records cannot be read: {error}") from None
+
+
+class SealedRules(AppendRules):
+    """Of a log that copies another cluster's: no client writes to it. No other log is asked whether it is
+    one."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, config: TopicConfig, reason: str) -> None:
+        super().__init__(config)
+        self.reason = reason
+
+    def admit(
+        self,
+        batch: bytearray | memoryview,  # noqa: ARG002 - the shape of `AppendRules.admit`
+        header: BatchHeader,  # noqa: ARG002
+        now_ms: int,  # noqa: ARG002
+    ) -> tuple[bytearray | memoryview, BatchHeader]:
+        raise PolicyViolation(self.reason)
 
 
 def _level(config: TopicConfig) -> int | None:

@@ -161,6 +161,7 @@ class _Check:
         if known.emptied:
             yield _note(self._folder, "a truncation of the whole log was interrupted")
             return
+        known = known._replace(log_start_offset=self.log_start)
         for fault in sealed_segments.faults_of_listed(self._disk, self._folder, known, self.bases):
             yield _damage(fault.path, fault.problem)
 

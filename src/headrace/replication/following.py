@@ -12,13 +12,18 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from headrace.core.errors import CorruptBatch, DoesNotFollow
+from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.partition_log import PartitionLog
-from headrace.protocol.batch import HEADER_SIZE
+from headrace.protocol.batch import HEADER_SIZE, check
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
+from headrace.replication.continuity import first_batch
 from headrace.replication.safeguards import Safeguards
 
 NO_EPOCH: Final = -1
+IN_DOUBT: Final = -2
+"""Instead of a log start: this fetch says nothing of what the replica has. Nobody is admitted for it, and
+nothing is committed by it."""
 _NONE: Final = int(ErrorCode.NONE)
 _OUT_OF_RANGE: Final = int(ErrorCode.OFFSET_OUT_OF_RANGE)
 _EPOCH_ERRORS: Final = (
@@ -33,7 +38,7 @@ class FetchPosition(NamedTuple):
     """What a fetch says of one partition. A follower applies an answer only while its position is still this.
 
     The log start is the durable one, because DeleteRecords succeeds only when no replica can bring the
-    records back.
+    records back; or it is IN_DOUBT.
     """
 
     fetch_offset: int
@@ -60,7 +65,10 @@ class FetchOutcome(IntEnum):
 
 class Following:
     __slots__ = (
+        "_asks_for_end",
+        "_differs",
         "_held",
+        "_is_vouched",
         "_log",
         "_reconciles",
         "_safeguards",
@@ -85,6 +93,11 @@ class Following:
         """As the last answer told. Only for people who ask how far this replica is behind."""
         self._reconciles = reconciles and safeguards.reconcile_before_append
         """Rules 1 and 7. Off only in tests."""
+        self._is_vouched = not safeguards.doubtful_compared
+        """Rule 13: everything here is of this log."""
+        self._asks_for_end = self._differs = False
+        """The leader had something else than what is compared, or nothing: do the logs part before the end of
+        this one? Then it is cut."""
         self.corrupt_answers = 0
         self.disagreements = 0
         """How many answers in a row were intact but did not continue this log. Asking again changes nothing:
@@ -95,6 +108,10 @@ class Following:
 
     def position(self) -> FetchPosition:
         log = self._log
+        doubtful = self._doubtful()
+        if doubtful is not None:
+            at = log.end_offset if self._asks_for_end else doubtful.base_offset
+            return FetchPosition(at, self.leader_epoch, log.latest_epoch, IN_DOUBT)
         return FetchPosition(
             log.end_offset,
             self.leader_epoch,
@@ -108,19 +125,62 @@ class Following:
             return FetchOutcome.STALE
         if not self._belongs_to(sent) and self._safeguards.stale_answer_dropped:
             return FetchOutcome.STALE
-        outcome = self._apply(data, now_ms)
+        doubtful = self._doubtful()
+        outcome = self._apply(data, now_ms) if doubtful is None else self._compare(doubtful, data)
         if outcome <= FetchOutcome.TRUNCATING:
             self.disagreements = 0
         return outcome
 
+    def _doubtful(self) -> FirstBatch | None:
+        if self._is_vouched:
+            return None
+        doubtful = self._log.doubtful
+        self._is_vouched = doubtful is None
+        return doubtful
+
+    def _compare(self, doubtful: FirstBatch, data: FetchedPartitionData) -> FetchOutcome:
+        """Rule 13: nothing is appended, and nothing that the leader says of what is committed is believed of
+        this log, before it has the batch that the doubtful segment begins with."""
+        error_code = data.error_code
+        if error_code == _OUT_OF_RANGE:
+            return self._out_of_reach(data.log_start_offset)
+        if error_code != _NONE:
+            return _refused(error_code)
+        asked_for_end, self._asks_for_end = self._asks_for_end, False
+        differs, self._differs = self._differs, False
+        if data.diverging is not None:
+            return self._truncate(data.diverging[0], data.diverging[1])
+        if asked_for_end:
+            # The leader's log goes as far, in the same epoch: what differs is of another log.
+            self.disagreements += differs
+            return FetchOutcome.BACK_OFF if differs else FetchOutcome.STALE
+        batch = first_batch(data.records)
+        if batch is not None:
+            try:
+                check(batch)
+            except CorruptBatch:
+                self.corrupt_answers += 1
+                return FetchOutcome.BACK_OFF
+            if first_checksum(batch) == doubtful.checksum:
+                self._log.vouch(doubtful)
+                return FetchOutcome.STALE
+        self._asks_for_end, self._differs = True, batch is not None
+        return FetchOutcome.STALE
+
+    def _out_of_reach(self, leader_start: int) -> FetchOutcome:
+        """The leader has deleted what there is to compare: all that lies here, or a part of it."""
+        if leader_start >= self._log.end_offset:
+            self._log.take_truncation(leader_start, fully=True)
+            return FetchOutcome.TRUNCATING
+        self.disagreements += 1
+        return FetchOutcome.BACK_OFF
+
     def _apply(self, data: FetchedPartitionData, now_ms: int) -> FetchOutcome:
         error_code = data.error_code
         if error_code != _NONE:
-            if error_code in _EPOCH_ERRORS:
-                return FetchOutcome.WAIT_FOR_METADATA
             if error_code == _OUT_OF_RANGE:
                 return self._out_of_range(data.log_start_offset)
-            return FetchOutcome.BACK_OFF
+            return _refused(error_code)
         if data.diverging is not None:
             return self._truncate(data.diverging[0], data.diverging[1])
         if not len(data.records):
@@ -147,6 +207,8 @@ class Following:
     def _belongs_to(self, sent: FetchPosition) -> bool:
         """Rule 8: same epoch, same end offset, same last epoch."""
         log = self._log
+        if not self._is_vouched:
+            return sent == self.position()
         return (
             sent.current_leader_epoch == self.leader_epoch
             and sent.fetch_offset == log.end_offset
@@ -209,3 +271,7 @@ class Following:
             self.corrupt_answers += 1
             return FetchOutcome.BACK_OFF
         return FetchOutcome.APPENDED if log.end_offset != before else FetchOutcome.UP_TO_DATE
+
+
+def _refused(error_code: int) -> FetchOutcome:
+    return FetchOutcome.WAIT_FOR_METADATA if error_code in _EPOCH_ERRORS else FetchOutcome.BACK_OFF

@@ -20,7 +20,7 @@ from headrace.protocol.batch import CONTROL_FLAG, BatchHeader
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
 from headrace.replication.assignment import NO_LEADER, Assignment, IsrProposal
 from headrace.replication.copying import CopyingReplica
-from headrace.replication.following import FetchOutcome, FetchPosition, Following
+from headrace.replication.following import IN_DOUBT, FetchOutcome, FetchPosition, Following
 from headrace.replication.high_watermark import committed_bytes, committed_end
 from headrace.replication.leading import BrokerState, LeaderTerm, Situation
 from headrace.replication.replica import Role
@@ -65,7 +65,7 @@ class Partition(CopyingReplica):
         self._term: LeaderTerm | None = None
         self._earlier_term: LeaderTerm | None = None
         self._later: tuple[Assignment, int] | None = None
-        """A row that came while the log was being truncated, and the own id: for `on_truncated`."""
+        """A row that came while the log was being truncated, or moved, and the own id: for `on_truncated`."""
         log.on_synced = self.on_synced
 
     # --- the part it plays -------------------------------------------------------------------------------
@@ -115,6 +115,7 @@ class Partition(CopyingReplica):
         self.role = Role.LEADER
         self.is_leader = True
         self._term = LeaderTerm(row, local_id, self.log.end_offset, now, self._safeguards)
+        self.log.vouch()  # what a leader has is the log
         self.log.producers.forget_verifications()
         if not self._safeguards.new_term_forgets and self._earlier_term is not None:
             self._term.inherit(self._earlier_term)
@@ -203,6 +204,14 @@ class Partition(CopyingReplica):
             log.producers.settle(self.high_watermark)
         return result
 
+    def on_linked_append(self, size: int) -> None:
+        """The leader's log was extended by `size` bytes that another cluster has committed (linking.py)."""
+        if self._replica_readers:
+            tell_append(self._replica_readers, size)
+        if self._term is not None:
+            self._term.uncommitted_bytes += size
+        self._advance()
+
     def await_commit(self, end_offset: int, waiter: CommitWaiter, token: int = 0) -> None:
         """Tell `waiter` when everything below `end_offset` is committed, or when that cannot be said here."""
         term = self._term
@@ -225,6 +234,8 @@ class Partition(CopyingReplica):
         if not leader_start <= fetch_offset <= leader_end:
             # It holds something else, or nothing that is still here: that is no progress.
             raise OffsetOutOfRange(f"broker {replica_id} asks {self.topic_partition} from {fetch_offset} on")
+        if log_start_offset == IN_DOUBT:
+            return
         steps_back = fetch_offset < progress.end_offset and broker_epoch == progress.broker_epoch
         caught_up = progress.on_fetch(
             broker_epoch, fetch_offset, log_start_offset, leader_start, leader_end, now
@@ -327,7 +338,7 @@ class Partition(CopyingReplica):
         return outcome
 
     def on_truncated(self, now: float, now_ms: int) -> None:
-        """The log's truncation was run. What the metadata said meanwhile holds now."""
+        """The log's truncation, or its move, was run. What the metadata said meanwhile holds now."""
         log = self.log
         if log.truncation is not None:
             log.truncation.done()

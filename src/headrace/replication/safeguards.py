@@ -40,6 +40,8 @@ class Safeguards:
     """Rule 10: a proposal of unknown outcome holds the high watermark until a committed row settles it."""
     own_incarnation_only: bool = True
     """Rule 11: a broker acts on no row that was written for an earlier process of it."""
+    doubtful_compared: bool = True
+    """Rule 13: what a replica finds after a crash, and nothing vouches for, is compared before it counts."""
     sync_before_ack: bool = True
     """Where flush.messages demands it, only what is synced counts and is reported."""
 

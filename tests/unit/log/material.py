@@ -12,6 +12,7 @@ from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk
+from headrace.log.claims_file import FirstBatch
 from headrace.log.directory import LogDirectory
 from headrace.log.directory_identity import DirectoryIdentity
 from headrace.log.files import read_all
@@ -71,6 +72,7 @@ def open_at(
     accept_loss: bool = False,
     high_watermark: int = 0,
     lost_nothing: bool = False,
+    first_batch: FirstBatch | None = None,
     on_rebuilt: Callable[[str], None] = lambda _: None,
 ) -> PartitionLog:
     """Open the log of `partition` under `root` as a manager would; a new one where there is none."""
@@ -85,7 +87,13 @@ def open_at(
         path,
         partition,
         config or topic_config(),
-        Claims(recovery_point, log_start_offset, high_watermark, lost_nothing or clean),
+        Claims(
+            recovery_point,
+            log_start_offset,
+            high_watermark,
+            lost_nothing or clean,
+            first_batch=first_batch,
+        ),
         clean=clean,
         now_ms=NOW,
         accept_loss=accept_loss,

@@ -48,3 +48,35 @@ def test_the_other_partitions_are_served(tmp_path: Path, stop: str, kind: str, n
     else:
         assert manager.logs[ODD].end_offset == RECORDS
     manager.release()
+
+
+def test_a_partition_behind_a_link_is_deleted_like_any_other(tmp_path: Path) -> None:
+    """It once took its whole directory offline, at each start anew. What the link leads to stays."""
+    logs, elsewhere = tmp_path / "logs", tmp_path / "elsewhere"
+    logs.mkdir()
+    manager = open_manager(logs, CONFIG)
+    for partition in (ODD, OTHER):
+        append(manager.create(partition, UUID(int=5), NOW), b"x")
+    manager.release()
+    (logs / str(ODD)).rename(elsewhere)
+    (logs / str(ODD)).symlink_to(elsewhere)
+    manager = open_manager(logs, CONFIG)
+    manager.delete([ODD], NOW)
+    manager.removals.remove(manager.removals.take_due(NOW + 10 * 60_000))
+    assert [directory.failure for directory in manager.directories] == [None]
+    assert not [each for each in logs.iterdir() if each.name.startswith(str(ODD))]
+    assert list(elsewhere.glob("*.log"))
+    manager.release()
+
+
+def test_what_is_called_like_a_deleted_partition_and_is_none_stays(tmp_path: Path) -> None:
+    manager = open_manager(tmp_path, CONFIG)
+    append(manager.create(OTHER, UUID(int=5), NOW), b"x")
+    manager.release()
+    odd = tmp_path / f"{ODD}.{'0' * 32}-delete"
+    odd.write_text("mine")
+    manager = open_manager(tmp_path, CONFIG)
+    manager.removals.remove(manager.removals.take_due(NOW + 10 * 60_000))
+    assert [directory.failure for directory in manager.directories] == [None]
+    assert odd.read_text() == "mine"
+    manager.release()

@@ -239,6 +239,46 @@ def test_a_log_whose_beginning_was_deleted_is_whole(host: Host, how: str) -> Non
     assert (host.log.log_start_offset, host.log.end_offset) == (start, RECORDS)
 
 
+@STOPS
+@pytest.mark.parametrize("harm", ["emptied", "missing", "flipped"])
+def test_what_lies_before_the_log_start_may_be_damaged(host: Host, how: str, harm: str) -> None:
+    """Records were deleted, and the stop came before their files went."""
+    host.fill()
+    host.log.flush()
+    paths = host.logs()
+    starts_in = host.log.segments[3]
+    host.log.raise_log_start(starts_in.base_offset + 1)
+    host.stop(how)
+    if harm == "emptied":
+        host.disk.put(paths[1], b"")
+    elif harm == "missing":
+        host.disk.remove(paths[1])
+    else:
+        host.disk.flip(paths[1], 8 * 20)
+    host.start()
+    assert host.manager.quarantined == {}
+    assert host.log.log_start_offset == starts_in.base_offset + 1
+    assert [record.value for record in read_records(host.log)] == [
+        b"%02d" % number for number in range(starts_in.base_offset + 1, RECORDS)
+    ]
+    assert host.logs() == paths[3:], "the deletion is finished"
+
+
+@STOPS
+def test_the_segment_that_the_log_starts_in_may_not(host: Host, how: str) -> None:
+    host.fill()
+    host.log.flush()
+    paths = host.logs()
+    host.log.raise_log_start(host.log.segments[3].base_offset + 1)
+    host.stop(how)
+    host.disk.put(paths[3], b"")
+    host.disk.put(paths[1], b"")
+    before = host.contents()
+    host.start()
+    assert "had" in host.why_quarantined()
+    assert host.contents() == before, "nothing is touched"
+
+
 def test_a_log_that_goes_on_elsewhere_is_whole(host: Host) -> None:
     host.fill()
     host.log.flush()

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 from headrace.broker.fetch.watched_partition import FetchKey, FetchWatcher, WatchedPartition
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 from headrace.core.memory import MemoryShare, unlimited
+from headrace.security.principal import ANONYMOUS, Principal
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -31,6 +32,7 @@ class Session(FetchWatcher):
         "created_ms",
         "epoch",
         "id",
+        "owner",
         "partitions",
         "rights_class",
         "size_bytes",
@@ -38,7 +40,14 @@ class Session(FetchWatcher):
         "uses_topic_ids",
     )
 
-    def __init__(self, session_id: int, uses_topic_ids: bool, now_ms: int, as_replica: bool = False) -> None:
+    def __init__(
+        self,
+        session_id: int,
+        uses_topic_ids: bool,
+        now_ms: int,
+        as_replica: bool = False,
+        owner: Principal = ANONYMOUS,
+    ) -> None:
         super().__init__(as_replica)
         self.id = session_id
         self.epoch = 1
@@ -49,6 +58,7 @@ class Session(FetchWatcher):
         self.partitions: dict[FetchKey, WatchedPartition] = {}
         self.size_bytes = 0
         """What `partitions` take in memory."""
+        self.owner = owner
         self.rights_class = 0
         """With which rights it was read last; 0 before the first time, when everything is read anyway."""
 
@@ -144,17 +154,19 @@ class SessionCache:
         uses_topic_ids: bool,
         now_ms: int,
         as_replica: bool = False,
+        owner: Principal = ANONYMOUS,
     ) -> FetchContext:
+        """Sessions of others are as if they were not there."""
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             if len(wanted) > 1:  # each partition once, and the last mention counts
                 wanted = list({want.key: want for want in wanted}.values())
             if session_id != NO_SESSION:
-                self.end(session_id)
+                self.end_own(owner, session_id)
             if epoch == FINAL_EPOCH or not wanted:
                 return FetchContext(None, wanted, NO_SESSION, False)
-            session = self._create(wanted, uses_topic_ids, now_ms, as_replica)
+            session = self._create(wanted, uses_topic_ids, now_ms, as_replica, owner)
             return FetchContext(session, wanted, session.id if session else NO_SESSION, False)
-        session = self._sessions.get(session_id)
+        session = self._of(owner, session_id)
         if session is None:
             raise FetchSessionNotFound(f"no fetch session {session_id}: begin a new one")
         if session.uses_topic_ids != uses_topic_ids:
@@ -162,6 +174,16 @@ class SessionCache:
         if session.epoch != epoch:
             raise InvalidFetchSessionEpoch(f"fetch session {session_id} expects {session.epoch}, not {epoch}")
         return self._continue(session, wanted, forgotten, now_ms)
+
+    def _of(self, owner: Principal, session_id: int) -> Session | None:
+        session = self._sessions.get(session_id)
+        if session is None or session.owner is owner or session.owner == owner:
+            return session
+        return None
+
+    def end_own(self, owner: Principal, session_id: int) -> None:
+        if self._of(owner, session_id) is not None:
+            self.end(session_id)
 
     def _continue(
         self, session: Session, wanted: list[WatchedPartition], forgotten: Iterable[FetchKey], now_ms: int
@@ -194,7 +216,12 @@ class SessionCache:
             session.close()
 
     def _create(
-        self, wanted: list[WatchedPartition], uses_topic_ids: bool, now_ms: int, as_replica: bool
+        self,
+        wanted: list[WatchedPartition],
+        uses_topic_ids: bool,
+        now_ms: int,
+        as_replica: bool,
+        owner: Principal,
     ) -> Session | None:
         if len(self._sessions) >= self._slots and not self._evict(len(wanted), now_ms):
             return None
@@ -204,7 +231,7 @@ class SessionCache:
         session_id = self._random_id()
         while session_id in self._sessions or session_id == NO_SESSION:
             session_id = self._random_id()
-        session = Session(session_id, uses_topic_ids, now_ms, as_replica)
+        session = Session(session_id, uses_topic_ids, now_ms, as_replica, owner)
         for want in wanted:
             session.want(want)
         self._memory.take(session.size_bytes)

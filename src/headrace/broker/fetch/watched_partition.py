@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from headrace.core.memory import MemoryShare
+from headrace.replication.following import IN_DOUBT
 
 if TYPE_CHECKING:
     from headrace.broker.fetch.delayed_fetch import DelayedFetch
@@ -124,6 +125,8 @@ class WatchedPartition:
         return WATCHED_BYTES + len(self.key.topic)
 
     def update(self, newer: WatchedPartition) -> None:
+        if self.log_start_offset == IN_DOUBT:
+            self._forget_told()  # of answers for comparison a follower believes nothing
         self.fetch_offset = newer.fetch_offset
         self.max_bytes = newer.max_bytes
         self.current_leader_epoch = newer.current_leader_epoch
@@ -146,6 +149,9 @@ class WatchedPartition:
         self.sent_stable_offset = stable_offset
         self.sent_log_start = log_start
         return True
+
+    def _forget_told(self) -> None:
+        self.sent_high_watermark = self.sent_stable_offset = self.sent_log_start = -1
 
     # --- between the partition and whoever reads -----------------------------------------------------------
 
@@ -184,7 +190,7 @@ class WatchedPartition:
         """The partition may not even be there any more: it is looked up again. And all is told again: a
         follower drops what it was told in an epoch that has ended."""
         self.unbind()
-        self.sent_high_watermark = self.sent_stable_offset = self.sent_log_start = -1
+        self._forget_told()
         watcher = self.watcher
         if watcher is not None:
             watcher.dirty[self] = None

@@ -44,7 +44,9 @@ class SegmentSwap:
     def is_valid(self) -> bool:
         """Whether what the pass has found out of the log as a whole still holds."""
         log = self.log
-        return not log.closed and log.truncations == self.truncations and log.directory.is_online
+        if log.closed or log.truncation is not None:  # it is copied to another directory as it is
+            return False
+        return log.truncations == self.truncations and log.directory.is_online
 
     def holds(self, cleaned: CleanedGroup) -> bool:
         """Whether the segments that this was made from are still where they were, as they were."""

@@ -3,9 +3,10 @@
     HEADRACE_COMPILE=1 uv build --wheel
 
 The compiled modules are the same source and behave the same; a small request takes a third less. Without
-the variable, or without a C compiler, and always in an editable install, the wheel is plain Python. It holds
-the sources in both cases, so that a traceback shows its lines. HEADRACE_OPTIMISE=0 leaves the C compiler's
-optimisation out, for tests that want the wheel soon.
+the variable, and always in an editable install, the wheel is plain Python. It holds the sources in both
+cases, so that a traceback shows its lines. A build that was asked to compile and cannot fails: a plain wheel
+in its place would be noticed by nobody. HEADRACE_OPTIMISE=0 leaves the C compiler's optimisation out, for
+tests that want the wheel soon. HEADRACE_SBOM names a bill of materials to be put into the wheel.
 """
 
 from __future__ import annotations
@@ -145,15 +146,20 @@ class CompileHook(BuildHookInterface[Any]):
         return list(COMPILER) if _is_wanted() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        bill = os.environ.get("HEADRACE_SBOM")
+        if bill:
+            build_data["sbom_files"].append(bill)
         if version == "editable" or not _is_wanted():
             return
-        compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
+        compiler = (os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
         if shutil.which(compiler) is None:
-            self.app.display_warning(f"no C compiler ({compiler}): the wheel is plain Python")
-            return
+            self.app.abort(f"HEADRACE_COMPILE=1, and there is no C compiler ({compiler})")
         output = Path(tempfile.mkdtemp(prefix="headrace-compile-"))
         atexit.register(shutil.rmtree, output)  # not before: the libraries are packed after this returns
         _compile(Path(self.root) / "src", output)
+        missing = [module for module in COMPILED if not list(output.glob(f"headrace/{module}.*.so"))]
+        if missing:
+            self.app.abort(f"HEADRACE_COMPILE=1, and nothing was compiled of {', '.join(missing)}")
         for library in output.rglob("*.so"):
             build_data["force_include"][str(library)] = str(library.relative_to(output))
         build_data["pure_python"] = False

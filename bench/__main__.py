@@ -21,6 +21,7 @@ from statistics import median
 
 from bench import apache_kafka, catalogue, profiler, results, runner, table
 from bench.case import Make, Scale, Side
+from bench.chart import of_run, save
 from bench.headrace_broker import Headrace
 from bench.load_generator import build
 from bench.protection import Protection
@@ -132,7 +133,7 @@ def measure(options: argparse.Namespace) -> int:
     if options.before is not None:
         print(f"\n{table.render(comparisons, table.NOW_AND_BEFORE)}\n\n{caption}")
     else:
-        show(comparisons, options.chart or path.with_suffix(".png"), caption)
+        show(comparisons, options.chart or path.with_suffix(".svg"), caption)
     print(f"results: {path}")
     for name, why in failures.items():
         print(f"FAILED {name}: {why}", file=sys.stderr)
@@ -148,10 +149,7 @@ def is_sane(comparison: Comparison) -> bool:
 
 def show(comparisons: Sequence[Comparison], chart: Path, caption: str) -> None:
     print(f"\n{table.render(comparisons)}\n\n{caption}")
-    # matplotlib takes a second to import, and profiling does not need it.
-    from bench.chart import draw
-
-    draw(comparisons, chart, caption)
+    save(of_run(comparisons, f"Apache Kafka {apache_kafka.VERSION}", caption), chart)
     print(f"chart: {chart}")
 
 
@@ -159,7 +157,7 @@ def redraw(paths: Sequence[Path], chart: Path | None) -> int:
     if not paths:
         print("name at least one result file", file=sys.stderr)
         return 2
-    show(results.load(paths), chart or paths[-1].with_suffix(".png"), ", ".join(path.stem for path in paths))
+    show(results.load(paths), chart or paths[-1].with_suffix(".svg"), ", ".join(path.stem for path in paths))
     return 0
 
 

@@ -40,6 +40,7 @@ PROCESSES = 2
 RATE = 200
 ALONE_S = 15
 PATIENCE_S = 300.0
+SPARE_FILES = 500
 AT_ONCE = 500
 """Handshakes that one process has under way: a client machine has an end too."""
 SPAWNED = multiprocessing.get_context("spawn")
@@ -108,7 +109,6 @@ async def _ask(
 
 def play(pipe: Connection, port: int, authority: Path, count: int) -> None:
     """A process of clients: comes, and comes back each time it is told to."""
-    allow_files(count + 200)
 
     async def run() -> None:
         clients = Clients(port, authority, count)
@@ -122,10 +122,20 @@ def play(pipe: Connection, port: int, authority: Path, count: int) -> None:
     asyncio.run(run())
 
 
-def allow_files(count: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < count:
+def allow_files(clients: int) -> int:
+    """As many as brokers, who inherit it, need for so many clients: Headrace gives half of it to connections.
+    How many clients there can be: a machine may allow fewer."""
+    count = 4 * clients + 10_000
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, max(hard, count)))
+    except ValueError:  # not even root may raise it here
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        possible = min(clients, hard // 2 - SPARE_FILES)
+        if possible < clients:
+            print(f"this machine allows {hard} open files: {possible} clients instead of {clients}")
+        return possible
+    return clients
 
 
 def storm(cluster: Cluster, protection: Protection, clients: int) -> None:
@@ -181,7 +191,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--make", choices=("headrace", "kafka", "both"), default="both")
     options = parser.parse_args(words)
-    allow_files(4 * options.clients + 10_000)  # brokers inherit it; Headrace gives half of it to connections
+    count = allow_files(options.clients)
     directory = Path(tempfile.mkdtemp(prefix="storm-"))
     try:
         protection = Protection.make(directory / "certificates", Headrace().command)
@@ -191,11 +201,11 @@ def main(words: Sequence[str]) -> int:
         if options.make != "kafka":
             makes.append(Headrace(protection=protection))
         for make in makes:
-            print(f"{make.name}, {options.clients} clients", flush=True)
+            print(f"{make.name}, {count} clients", flush=True)
             cluster = make.cluster(directory / make.name.replace(" ", "-"))
             cluster.start()
             try:
-                storm(cluster, protection, options.clients)
+                storm(cluster, protection, count)
             finally:
                 cluster.stop()
     finally:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -21,6 +22,7 @@ settings.register_profile("explore", deadline=None, print_blob=True, suppress_he
 settings.load_profile("headrace")
 
 _PROCESSORS = Processors.now()
+SAID_LINES = 40
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,6 +44,18 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     share = Processors.now().stolen_since(_PROCESSORS)
     terminalreporter.write_line(f"the host took {share:.0%} of the processors meanwhile")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """What the brokers of a failed test have said stands in its report: the machine may be gone tomorrow."""
+    report = yield
+    directory = getattr(item, "funcargs", {}).get("tmp_path")
+    if report.when == "call" and report.failed and isinstance(directory, Path):
+        for output in sorted(directory.rglob("broker.out")):
+            said = output.read_text(errors="replace").splitlines()[-SAID_LINES:]
+            report.sections.append((f"the end of {output.relative_to(directory)}", "\n".join(said)))
+    return report
 
 
 @pytest.fixture(scope="session")

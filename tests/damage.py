@@ -5,6 +5,7 @@ The same ways serve the simulation and real processes: they take bytes and give 
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from typing import Final
 
@@ -39,3 +40,12 @@ def harm(data: bytes, way: str, random: Random) -> bytes | None:
     else:
         raise ValueError(f"nobody knows how a file is {way}")
     return bytes(harmed)
+
+
+def flip_bit(path: Path, at: int) -> None:
+    """Another byte than was there: a byte that is written over may be the same, as of a random topic id."""
+    with path.open("r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        file.write(bytes([byte ^ 0x10]))

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Brings every third-party client that the compatibility suite runs into .cache/ of this checkout:
-# Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), kafka-clients 4.4.0, Kafka Streams, the Java and Go programs, kcat;
+# Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), its Connect with MirrorMaker 2, kafka-clients 4.4.0, Kafka Streams, the Java
+# and Go programs, kcat;
 # the ZooKeeper server that the tests of clusters start, and the jars that Spark needs for the pipeline.
 # Needs: java and javac 17, mvn, uv. Running it again does only what has changed.
 set -euo pipefail
@@ -65,7 +66,8 @@ build_java() {
     javac -d "$classes" -cp "$cache/kafka-$version/*" "$sources/kafka/ToolRunner.java"
     seal "$classes/.ok" "$sources/kafka/ToolRunner.java"
   done
-  fetch_jars "$sources/zookeeper/pom.xml" "$cache/zookeeper"
+  fetch_jars "$sources/connect/pom.xml" "$cache/connect-4.3.1"
+  fetch_jars "$root/src/headrace/testing/zookeeper.pom.xml" "$cache/zookeeper"
   fetch_jars "$root/src/headrace/spark/pom.xml" "$cache/spark-jars"
   build_program java java-client java-program
   build_program streams streams streams-program

@@ -19,6 +19,7 @@ from headrace.protocol.messages.offset_fetch_response import OffsetFetchResponse
 from tests.chaos.conftest import MakeBed
 from tests.chaos.testbed import Equipment, Testbed
 from tests.cluster_process import eventually
+from tests.damage import flip_bit
 from tests.wire import Wire
 
 pytestmark = [pytest.mark.timeout(240), pytest.mark.usefixtures("headrace_only")]
@@ -93,9 +94,7 @@ def test_fault_36_damage_that_a_coordinator_meets_while_it_loads(make_bed: MakeB
     bed.cluster.wait_in_sync(OFFSETS)
     first, second, third = bed.cluster.partition(OFFSETS).replicas
     (path,) = bed.partition_dir(second, OFFSETS).glob("*.log")
-    with path.open("r+b") as file:
-        file.seek(path.stat().st_size - 5)
-        file.write(b"\x7e")
+    flip_bit(path, path.stat().st_size - 5)
     bed.cluster.kill(first)
     eventually(lambda: bed.cluster.ask(third, OFFSETS).partitions[OFFSETS, 0].leader == third, 60, "moved")
     eventually(lambda: committed(bed) == 42, 60, "the third broker tells what was committed")

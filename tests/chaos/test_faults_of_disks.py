@@ -22,6 +22,7 @@ from tests.chaos.judged import judged
 from tests.chaos.testbed import Equipment, Testbed
 from tests.chaos.workload import ANY_TIMESTAMP, TOPIC, TRIED_AGAIN
 from tests.cluster_process import eventually
+from tests.damage import flip_bit
 from tests.host import Stopwatch
 from tests.integration.real_client import read, send_all
 from tests.wire import Wire
@@ -37,14 +38,6 @@ def in_sync(bed: Testbed) -> set[int]:
     return set(bed.cluster.partition(TOPIC).isr)
 
 
-def flip(path: Path, at: int) -> None:
-    with path.open("r+b") as file:
-        file.seek(at)
-        byte = file.read(1)[0]
-        file.seek(at)
-        file.write(bytes([byte ^ 0x10]))
-
-
 def test_fault_05_a_flipped_bit_that_recovery_finds_is_fetched_again(
     make_bed: MakeBed, tmp_path: Path
 ) -> None:
@@ -54,7 +47,7 @@ def test_fault_05_a_flipped_bit_that_recovery_finds_is_fetched_again(
         bed.cluster.kill(1)
         load.wait_leader_other_than(1)
         (segment,) = bed.partition_dir(1, TOPIC).glob("*.log")
-        flip(segment, segment.stat().st_size // 2)
+        flip_bit(segment, segment.stat().st_size // 2)
         bed.cluster.restart(1)
         bed.cluster.wait_in_sync(TOPIC)
 
@@ -73,7 +66,7 @@ def test_fault_05_a_flipped_bit_in_a_cold_segment_is_found_and_put_back(
     bed.cluster.wait_ended(1)
     first = sorted(bed.partition_dir(1, "cold").glob("*.log"))[0]
     whole = first.read_bytes()
-    flip(first, first.stat().st_size // 2)
+    flip_bit(first, first.stat().st_size // 2)
     bed.cluster.restart(1)
     bed.cluster.wait_in_sync("cold")
     bed.cluster.kill(3)
@@ -115,7 +108,7 @@ def test_fault_06_a_flipped_bit_beside_the_log(make_bed: MakeBed, tmp_path: Path
         if kind != "timeindex":
             assert damaged, f"there is no {kind} to damage"
         for path in damaged:
-            flip(path, path.stat().st_size // 2)
+            flip_bit(path, path.stat().st_size // 2)
         bed.cluster.restart(1)
         bed.cluster.wait_in_sync(TOPIC)
         load.wait_acknowledged(50)

@@ -64,5 +64,48 @@ def test_a_replica_that_moves_in_goes_where_it_was_asked_for(
     assert "Reassignment of replica moved-0-3 completed successfully." in verified
     assert read_numbers(cluster.bootstrap, "moved") == list(range(RECORDS))
 
-    assert assign(cluster, 3, "moved", cluster.log_dirs(3)[1]) == ErrorCode.UNSUPPORTED_VERSION
     assert assign(cluster, 3, "moved", wanted) == ErrorCode.NONE
+
+
+def test_replicas_move_between_the_directories_of_their_brokers(
+    cluster: EquippedCluster, tools: KafkaTools, tmp_path: Path
+) -> None:
+    """The leader's and a follower's, by Kafka's own tool, slowly at first."""
+    cluster.create_topic("moved", [[1, 2]])
+    write(cluster.bootstrap, "moved", RECORDS, size=6000)
+    commands = Commands(tools, cluster)
+    places = {
+        broker: rows["moved-0"]["logDir"] for broker, rows in commands.log_dirs("moved").items() if rows
+    }
+    assert set(places) == {1, 2}
+    goals = {
+        broker: next(str(path) for path in cluster.log_dirs(broker) if str(path) != place)
+        for broker, place in places.items()
+    }
+    row = {"topic": "moved", "partition": 0, "replicas": [1, 2], "log_dirs": [goals[1], goals[2]]}
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({"version": 1, "partitions": [row]}))
+    arguments = ("--reassignment-json-file", str(plan))
+    slow = ("--replica-alter-log-dirs-throttle", "1")
+    started = commands.output("reassign", "--execute", *arguments, *slow)
+    for goal in goals.values():
+        assert f"started moving log directory to {goal}" in started
+    verified = commands.output("reassign", "--verify", "--preserve-throttles", *arguments)
+    for broker in (1, 2):
+        assert f"Reassignment of replica moved-0-{broker} is still in progress." in verified
+    fast = ("--replica-alter-log-dirs-throttle", "1000000000")
+    commands.output("reassign", "--execute", "--additional", *arguments, *fast)
+
+    def are_moved() -> bool:
+        verified = commands.output("reassign", "--verify", *arguments)
+        return all(
+            f"Reassignment of replica moved-0-{broker} completed successfully." in verified
+            for broker in (1, 2)
+        )
+
+    eventually(are_moved, 60, "both replicas are where they shall be")
+    after = {broker: rows["moved-0"]["logDir"] for broker, rows in commands.log_dirs("moved").items() if rows}
+    assert after == goals
+    write(cluster.bootstrap, "moved", RECORDS)
+    assert sorted(read_numbers(cluster.bootstrap, "moved")) == sorted([*range(RECORDS)] * 2)
+    eventually(lambda: set(cluster.partition("moved").isr) == {1, 2}, 30, "both are in sync")

@@ -61,8 +61,12 @@ class Group:
         consumer.close()
 
     def move(self, bootstrap: str, access: Settings) -> None:
+        """Returns when the new client has read something: what the old one has read last may be the newest
+        record there is, and says nothing about the new one."""
         self.end()
+        before = len(self.seen)
         self._begin(bootstrap, access)
+        eventually(lambda: len(self.seen) > before, 60, "the consumer reads as another user")
 
     def wait_for(self, number: int) -> None:
         eventually(lambda: number in self.seen, 60, f"the consumer reads {number}")

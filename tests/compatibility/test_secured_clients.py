@@ -13,25 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from confluent_kafka.admin import (
-    AdminClient,
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
 
 from tests.broker_process import BrokerProcess
-from tests.certificates import Authority, chain, encrypted_key
+from tests.certificates import Authority, chain
 from tests.compatibility.clients.access import Access
 from tests.compatibility.clients.all import CLIENTS, connect
 from tests.compatibility.clients.client import Client, ClientFailure, NewRecord
 from tests.compatibility.clients.confluent import ConfluentClient
 from tests.compatibility.conftest import StartBroker
 from tests.ports import own_port
+from tests.secured_broker import MECHANISMS, identity, make_users, secured_properties
 
-SECONDS = 30
 PASSWORDS = {"alice": "wonder-land 1", "bob": "builder-2"}
-MECHANISMS = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
 TOPIC_DENIED = 29
 QUICK_TO_GIVE_UP = ("kcat", "kafka-clients-4.4.0", "sarama")
 """Others try again and again with a password that was refused."""
@@ -60,51 +53,14 @@ class Secured(NamedTuple):
 def secured(new_broker: StartBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     directory = tmp_path_factory.mktemp("secured")
     authority = Authority(directory)
-    identity = _identity(authority, "broker")
-    plain = " ".join(f'user_{name}="{password}"' for name, password in PASSWORDS.items())
-    module = "org.apache.kafka.common.security"
-    properties = {
-        "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(identity),
-        "ssl.truststore.type": "PEM",
-        "ssl.truststore.location": str(authority.trust_store),
-        "listener.name.ssl.ssl.client.auth": "required",
-        "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
-        "listener.name.sasl_ssl.plain.sasl.jaas.config": f"{module}.plain.PlainLoginModule required {plain};",
-        "listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
-        "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": f"{module}.scram.ScramLoginModule required;",
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "ssl.principal.mapping.rules": "RULE:^.*CN=([^,]+).*$/$1/,DEFAULT",
-        "super.users": "User:ANONYMOUS;User:alice",
-        "group.initial.rebalance.delay.ms": "0",
-    }
+    properties = secured_properties(authority, PASSWORDS)
     broker = new_broker(directory / "broker", properties)
     broker.secured_ports = {"SSL": own_port(), "SASL_SSL": own_port()}
-    alice = _identity(authority, "alice")
+    alice = identity(authority, "alice")
     (directory / "alice.crt").write_text(chain(alice))
     with broker:
-        _make_users(broker.bootstrap)
+        make_users(broker.bootstrap, PASSWORDS)
         yield Secured(broker, authority.trust_store, directory / "alice.crt", directory / "alice.key")
-
-
-def _identity(authority: Authority, name: str) -> Path:
-    """In one file, with the key in the only form that Java reads; the key in a file of its own too."""
-    issued = authority.issue(name)
-    key, certificates = encrypted_key(issued, ""), chain(issued)
-    issued.write_text(key + certificates)
-    issued.with_suffix(".key").write_text(key)
-    return issued
-
-
-def _make_users(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for mechanism in MECHANISMS.values():  # one request alters a user once
-        upserts = [
-            UserScramCredentialUpsertion(user, ScramCredentialInfo(mechanism, 4096), password.encode())
-            for user, password in PASSWORDS.items()
-        ]
-        for future in admin.alter_user_scram_credentials(upserts).values():  # type: ignore[arg-type]  # stub
-            future.result(SECONDS)
 
 
 WAYS: dict[str, Callable[[Secured], Access]] = {

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from random import Random
 
 import pytest
 
+from headrace.core.errors import HeadraceError
 from tests.hostile.fuzz import corpus
+from tests.hostile.fuzz.lessons import LESSONS
 from tests.hostile.fuzz.targets import TARGETS, run
 
 _NEIGHBOURS = 1500
@@ -38,6 +41,23 @@ def _mutated(random: Random, data: bytes) -> bytes:
 def test_what_was_found_once_stays_mended(target: str) -> None:
     for data in corpus.kept(target):
         run(target, data)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_what_others_were_attacked_with_gets_nowhere(name: str) -> None:
+    """Refused at once: with little memory, and with an error of ours."""
+    target, data, is_refused = LESSONS[name]
+    run(target, data)  # what is imported or kept at the first time; raises if somebody gets in
+    tracemalloc.start()
+    try:
+        if is_refused:
+            with pytest.raises(HeadraceError):
+                TARGETS[target](data)
+        else:
+            run(target, data)
+        assert tracemalloc.get_traced_memory()[1] < 3 * 1024 * 1024 + 4 * len(data)
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("target", TARGETS)

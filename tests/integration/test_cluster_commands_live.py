@@ -187,7 +187,7 @@ def test_a_lost_zookeeper_is_rebuilt_from_a_copy(tmp_path: Path) -> None:
         assert cluster.processes.zookeeper is not None
         connect = cluster.processes.zookeeper.connect
         said = run("cluster", "recover-metadata", "--zookeeper", connect, *given, "--yes")
-        assert re.fullmatch(r"restored cluster \S+ with 1 topics; start the brokers\n", said)
+        assert re.fullmatch(r"restored cluster \S+ with 1 topic; start the brokers\n", said)
         cluster.processes.start_brokers()
         run = Commands(cluster.bootstrap)
         eventually(lambda: run.status()["verdict"] == "healthy")

@@ -78,12 +78,12 @@ def test_producing_goes_on_when_the_broker_is_back_and_tells_of_both(broker: Hea
         feed(producing, 500)
         line = until(producing.stderr, "waiting: ")
         assert f":{broker.port}" in line
-        assert line.endswith("; 1000 records delivered so far")
+        assert line.endswith("; 1,000 records delivered so far")
         broker.start()
         assert until(producing.stderr, "the cluster answers again")
         _, rest = producing.communicate(timeout=SECONDS)
         assert producing.returncode == 0
-        assert rest.decode().startswith(f"sent 1500 records to {TOPIC}")
+        assert rest.decode().startswith(f"sent 1,500 records to {TOPIC}")
     assert printed(broker) == 1500
 
 
@@ -95,7 +95,7 @@ def test_producing_that_fails_says_how_many_arrived(broker: HeadraceProcess) -> 
         told, said = producing.communicate(timeout=SECONDS)
         assert producing.returncode == 1
         assert json.loads(told)["records"] == 1000
-        assert "delivered 1000 records to t; 500 more were read and not acknowledged" in said.decode()
+        assert "delivered 1,000 records to t; 500 more were read and not acknowledged" in said.decode()
         assert "\nerror: " in said.decode()
 
 

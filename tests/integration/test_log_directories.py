@@ -1,4 +1,4 @@
-"""A broker with two log directories: a partition that is yet to come goes where somebody asked for."""
+"""A broker with two log directories: a partition goes where somebody asked for, now or before it came."""
 
 from __future__ import annotations
 
@@ -87,14 +87,24 @@ def test_partitions_are_placed_where_they_were_asked_for(broker: Broker) -> None
     assert set(broker.settled_places("elsewhere", 4).values()) == {first}, "where the fewest are"
 
 
-def test_a_replica_that_is_here_is_not_moved(broker: Broker) -> None:
-    if broker.name == "kafka":
-        pytest.skip("Kafka moves it")
+def test_a_replica_that_is_here_is_moved_with_what_it_holds(broker: Broker) -> None:
     first, second = broker.directories
     broker.create("here", 2)
     before = broker.settled_places("here", 2)
+    goals = {partition: second if place == first else first for partition, place in before.items()}
     for partition, place in before.items():
-        other = second if place == first else first
-        assert broker.assign(other, "here", partition) == ErrorCode.UNSUPPORTED_VERSION
         assert broker.assign(place, "here", partition) == ErrorCode.NONE
     assert broker.places("here") == before
+    for partition, goal in goals.items():
+        assert broker.assign(goal, "here", partition) == ErrorCode.NONE
+    deadline = time.monotonic() + 30
+    while broker.places("here") != goals:
+        assert time.monotonic() < deadline, broker.places("here")
+        time.sleep(0.05)
+
+
+def test_a_directory_that_the_broker_does_not_have_is_not_found(broker: Broker) -> None:
+    broker.create("stays", 1)
+    before = broker.settled_places("stays", 1)
+    assert broker.assign("/nowhere", "stays", 0) == ErrorCode.LOG_DIR_NOT_FOUND
+    assert broker.places("stays") == before

@@ -366,7 +366,7 @@ def test_producer_id_expiration_forgets_idle_producers(tmp_path: Path) -> None:
 )
 def test_later_properties_are_accepted_and_marked(name: str, value: str) -> None:
     config = BrokerConfig.parse({name: value})
-    assert any("does not exist yet" in warning for warning in config.warnings)
+    assert any("does not use it yet" in warning for warning in config.warnings)
 
 
 def test_num_recovery_threads_at_run_time_count_for_the_next_shutdown(tmp_path: Path) -> None:

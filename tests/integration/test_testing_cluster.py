@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from headrace.core.errors import ConfigError, HeadraceError
-from headrace.testing.cluster import Cluster
+from headrace.testing import Cluster
 from tests.host import Stopwatch
 
 
@@ -90,3 +90,73 @@ def test_an_unknown_property_is_refused_and_not_passed_over(brokers: int) -> Non
 def test_two_brokers_cannot_share_a_directory(tmp_path: Path) -> None:
     with Cluster(directory=tmp_path), pytest.raises(HeadraceError, match=str(tmp_path)):
         Cluster(directory=tmp_path).start()
+
+
+@pytest.fixture
+def headrace_properties() -> dict[str, str]:
+    return {"num.partitions": "3"}
+
+
+def test_a_module_may_have_properties_of_its_own(headrace_cluster: Cluster) -> None:
+    headrace_cluster.create_topic("parted")
+    producer = Producer(headrace_cluster.client_config)
+    for partition in (2, 0, 1):
+        producer.produce("parted", b"%d" % partition, key=b"k", headers={"a": b"b"}, partition=partition)
+    assert producer.flush(10) == 0
+    found = headrace_cluster.records("parted")
+    assert [(each.partition, each.offset, each.key, each.value) for each in found] == [
+        (number, 0, b"k", b"%d" % number) for number in range(3)
+    ]
+    assert found[0].headers == (("a", b"b"),)
+
+
+async def test_a_test_with_a_loop_of_its_own_reads_records_too(headrace_cluster: Cluster) -> None:
+    headrace_cluster.create_topic("empty", 1, configs={"cleanup.policy": "compact"})
+    assert headrace_cluster.records("empty") == []
+
+
+def test_a_topic_that_exists_is_told(headrace_cluster: Cluster) -> None:
+    headrace_cluster.create_topic("twice")
+    with pytest.raises(HeadraceError, match="exists"):
+        headrace_cluster.create_topic("twice")
+
+
+def test_aborted_records_are_not_among_the_records(headrace_cluster: Cluster) -> None:
+    producer = Producer({**headrace_cluster.client_config, "transactional.id": "t"})
+    producer.init_transactions(30)
+    for value, ends in ((b"no", producer.abort_transaction), (b"yes", producer.commit_transaction)):
+        producer.begin_transaction()
+        producer.produce("ledger", value, partition=0)
+        producer.flush(30)
+        ends()
+    assert [record.value for record in headrace_cluster.records("ledger")] == [b"yes"]
+
+
+def test_a_secure_cluster_makes_and_reads_topics(headrace_secure: Cluster) -> None:
+    headrace_secure.create_topic("orders", 2)
+    producer = Producer(headrace_secure.client_config)
+    producer.produce("orders", b"tea", partition=1)
+    assert producer.flush(30) == 0
+    assert [(each.partition, each.value) for each in headrace_secure.records("orders")] == [(1, b"tea")]
+
+
+def test_a_group_does_not_wait_for_members_that_never_come(headrace_cluster: Cluster) -> None:
+    """Kafka's three seconds would be most of the time that a suite takes."""
+    produce(headrace_cluster.bootstrap, "orders", [b"one"])
+    assert headrace_cluster.broker.runtime.config.group_initial_rebalance_delay_ms == 0
+    consumer = Consumer(
+        {**headrace_cluster.client_config, "group.id": "readers", "auto.offset.reset": "earliest"}
+    )
+    consumer.subscribe(["orders"])
+    message = consumer.poll(30)
+    assert message is not None
+    assert message.value() == b"one"
+    consumer.close()
+
+
+def test_a_cluster_says_what_it_is() -> None:
+    cluster = Cluster()
+    assert repr(cluster) == "<Cluster: a broker, not running>"
+    with cluster:
+        assert repr(cluster) == f"<Cluster: a broker at {cluster.bootstrap}>"
+    assert repr(Cluster(brokers=3, secure=True)) == "<Cluster: 3 brokers, not running, secure>"

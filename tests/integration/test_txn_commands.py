@@ -103,7 +103,7 @@ def test_abort_by_id_frees_readers_and_fences_the_producer(bootstrap: str, run: 
     assert f"{topic}-0: an open transaction holds" in run("group", "lag", "held").stdout
     refused = run("txn", "abort", "-t", topic, "-p", "0", "--start-offset", "0", "--yes", code=1).stderr
     assert "`headrace txn abort slow` ends it now" in refused
-    assert run("txn", "abort", "slow", "--yes").stdout == "aborted slow, which was Ongoing: 1 partitions\n"
+    assert run("txn", "abort", "slow", "--yes").stdout == "aborted slow, which was Ongoing: 1 partition\n"
     assert stable_offset(run, "held") == (2, 2)
     with pytest.raises(KafkaException):
         producer.commit_transaction(SECONDS)
@@ -121,7 +121,7 @@ def test_a_two_phase_transaction_that_its_owner_forgot(
     # No timeout will end it, and nobody else: it is for the command to do.
     (described,) = told(run, "txn", "describe", "sink")
     assert described["state"] == "Ongoing"
-    assert run("txn", "abort", "sink", "--yes").stdout == "aborted sink, which was Ongoing: 1 partitions\n"
+    assert run("txn", "abort", "sink", "--yes").stdout == "aborted sink, which was Ongoing: 1 partition\n"
     assert told(run, "txn", "find-hanging", "--all", "-t", topic) == []
     assert run("consume", topic, "-p", "0", "--exit").stdout == ""
     assert raw.end("sink", owner, commit=True).error_code != ErrorCode.NONE

@@ -242,7 +242,7 @@ def test_fault_44_brokers_that_alone_do_not_reach_zookeeper_are_named(tmp_path: 
 def documented_restart() -> list[str]:
     """The commands of the block, without the words beside them: two blanks or more begin those."""
     chapter = OPERATIONS.read_text().split("\n## Restart the brokers one after the other\n")[1]
-    block = chapter.split("```\n")[1]
+    block = chapter.split("```sh\n")[1].split("```\n")[0]
     return [re.split(r"\s{2,}", line)[0] for line in block.splitlines()]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from headrace.core.ids import BrokerId
 from headrace.testing.zookeeper import ZooKeeper, ZooKeeperFailed
-from headrace.testing.zookeeper_jars import ZooKeeperMissing, find_classpath, find_java
+from headrace.testing.zookeeper_jars import JARS, ZooKeeperMissing, find_classpath, find_java
 from tests.integration.zookeeper_processes import connected
 from tests.unit.coordination.worlds import batch
 from tests.zookeeper_server import zookeeper_at
@@ -66,6 +66,9 @@ def test_where_jars_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path / "site"), *sys.path])
     monkeypatch.delitem(sys.modules, "pyspark", raising=False)  # another test may have imported the real one
+    brought = tmp_path / "brought"
+    brought.mkdir()
+    monkeypatch.setenv(JARS.variable, str(brought))
     cache, jars = tmp_path / "cache", tmp_path / "site" / "pyspark" / "jars"
     cache.mkdir()
     jars.mkdir(parents=True)
@@ -78,6 +81,9 @@ def test_where_jars_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         "zookeeper-3.9.3.jar",
         "zookeeper-jute-3.9.3.jar",
     ]
+    for jar in JARS.needed():
+        (brought / jar.file_name).touch()
+    assert find_classpath(cache, {}, for_tls=True) == str(brought / "*")
     (cache / "zookeeper-3.9.4.jar").touch()
     assert find_classpath(cache, {}) == str(cache / "*")
     assert find_classpath(cache, {"HEADRACE_ZOOKEEPER_CLASSPATH": "/a:/b"}) == "/a:/b"
@@ -85,7 +91,8 @@ def test_where_jars_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_what_to_do_is_said_where_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ZooKeeperMissing, match="install pyspark, or give --zookeeper HOST:PORT"):
+    monkeypatch.setenv(JARS.variable, str(tmp_path))
+    with pytest.raises(ZooKeeperMissing, match=r"headrace zookeeper jars.*pyspark.*--zookeeper HOST:PORT"):
         find_classpath(tmp_path, {})
     with pytest.raises(ZooKeeperMissing, match="install a Java runtime"):
         find_java({"PATH": str(tmp_path)})

@@ -280,8 +280,8 @@ _CONFIGURATION = (
         "another set of broker properties",
         "Headrace has the properties of what it does, and some names of older Kafka releases that it "
         "still takes. "
-        "Properties of KRaft, of share groups, of OAuth, Kerberos and tiered storage are not there yet or "
-        "never will be.",
+        "Properties of KRaft, of share groups, of clients with OAuth and of tiered storage are not there yet "
+        "or never will be.",
         r"describe the broker v\d+",
         r"results\[4/1\]\.configs\[.*\]\..*",
         headrace=ABSENT,
@@ -345,10 +345,17 @@ _CONFIGURATION = (
     Difference(
         "DescribeConfigs",
         "no mechanism of SASL is on by default",
-        "Kafka's default is GSSAPI, which Headrace does not serve. A listener with SASL says which it wants.",
+        "Kafka's default is GSSAPI, which needs a keytab. A listener with SASL says which it wants.",
         r"describe the broker v\d+",
         r"results\[4/1\]\.configs\[sasl\.(enabled\.mechanisms|mechanism\.(controller|inter\.broker)\.protocol)\]"
         r"\.(value|synonyms.*)",
+    ),
+    Difference(
+        "DescribeConfigs",
+        "Kerberos has a service name by default",
+        "Kafka has none, and does not start with GSSAPI until somebody says one, which is kafka.",
+        r"describe the broker v\d+",
+        r"results\[4/1\]\.configs\[sasl\.kerberos\.service\.name\]\.(value|synonyms.*)",
     ),
     Difference(
         "DescribeConfigs",

@@ -39,6 +39,7 @@ _LONGEST_FIRST = (
     "test_secured.py",
     "table/test_model.py",
     "connector/test_broker_death.py",
+    "test_secured_cluster.py",
     "test_standalone.py",
     "test_doctor.py",
     "lake/test_commands.py",

@@ -42,6 +42,13 @@ def command_line(pid: int) -> list[str]:
     return []
 
 
+def environment(pid: int) -> str:
+    """Empty for one that has ended."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace")
+    return ""
+
+
 def alive(pid: int) -> bool:
     """One that has ended and waits for its parent to notice is not."""
     with contextlib.suppress(OSError, IndexError):

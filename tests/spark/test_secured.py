@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +22,21 @@ from pyspark.sql import DataFrame, SparkSession
 from headrace.client.acls import create_acls
 from headrace.client.cluster import Cluster as ClusterClient
 from headrace.security.acl import CLUSTER_NAME, AclRule, Operation, PatternType, Permission, ResourceType
-from headrace.spark import KafkaProperties, read_topic, stream_topic
+from headrace.spark import DelegationToken, KafkaProperties, read_topic, stream_topic
 from headrace.spark.audit.config import AuditConfig
 from headrace.spark.audit.job import Auditor
 from headrace.spark.kafka_client import UnknownProperty
 from headrace.spark.lake import config as lake_configs
 from headrace.spark.lake import job as lake_job
+from headrace.spark.mirror import config as mirror_configs
+from headrace.spark.mirror import job as mirror_job
+from headrace.spark.mirror.reading import Reading
 from headrace.spark.source.brokers import BrokersFailed
 from headrace.spark.table import config as table_configs
 from headrace.spark.table import job as table_job
+from headrace.spark.tokens.admin import TokenFailed
 from headrace.testing.cluster import Cluster
+from tests.spark.shown import kept, plans
 from tests.unit.cli.serving import Run, runner
 
 _RECORDS = 20
@@ -79,7 +85,7 @@ class Secured:
 
 @pytest.fixture(scope="module")
 def secured() -> Iterator[Secured]:
-    with Cluster(secure=True) as cluster:
+    with Cluster({"delegation.token.secret.key": "the same on every broker"}, secure=True) as cluster:
         yield Secured(cluster)
 
 
@@ -119,22 +125,6 @@ def _logged_to(spark: SparkSession, path: Path) -> Iterator[None]:
         root.removeAppender(path.parent.name)
         spark.sparkContext.setLogLevel("ERROR")
         appender.stop()
-
-
-def plans(spark: SparkSession) -> str:
-    """What Spark's UI and event log show of every query of this session."""
-    store = spark._jsparkSession.sharedState().statusStore()
-    executions = store.executionsList()
-    found = []
-    for at in range(executions.size()):
-        each = executions.apply(at)
-        found += [each.description(), each.details(), each.physicalPlanDescription()]
-    return "\n".join(map(str, found))
-
-
-def kept(directory: Path) -> bytes:
-    """All that lies in the files of a directory."""
-    return b"\n".join(path.read_bytes() for path in sorted(directory.rglob("*")) if path.is_file())
 
 
 def test_spark_s_own_connector_with_the_file_that_is_printed_for_it(
@@ -290,3 +280,54 @@ def test_a_property_that_kafka_does_not_have_is_refused_by_name(
         spark.range(1).selectExpr("cast(id as string) as value").write.format("headrace").options(
             **KafkaProperties(given).options
         ).option("topic", topic).mode("append").save()
+
+
+def test_a_token_is_renewed_and_ended_by_who_obtained_it(
+    spark: SparkSession, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """test_secured_cluster.py has what the tasks do with it."""
+    with DelegationToken.obtain(spark, secured.kafka.options, lifetime=timedelta(days=3)) as token:
+        assert read_topic(spark, topic, kafka=token.kafka).count() == _RECORDS
+        before = token.expires
+        assert token.renew()
+        assert before < token.expires < token.ends
+        with pytest.raises(TokenFailed, match="whoever came with a token gets no other"):
+            DelegationToken.obtain(spark, token.kafka)
+    with pytest.raises(BrokersFailed, match="invalid user or password"):
+        read_topic(spark, topic, kafka=token.kafka)
+    assert password_of(token.kafka) not in f"{token!r} {token.kafka!r} {plans(spark)}"
+    assert not [each for each in caplog.records if each.name.startswith("headrace.spark")]
+
+
+def test_a_token_for_somebody_with_a_wrong_password(spark: SparkSession, secured: Secured) -> None:
+    with pytest.raises(TokenFailed, match=r"did not give a delegation token: .*invalid user") as refused:
+        DelegationToken.obtain(spark, secured.with_password("wrong-canary-5b1e"))
+    assert "wrong-canary" not in f"{refused.value!r} {refused.value.__cause__!r}"
+
+
+def test_the_mirror_between_secured_brokers(
+    spark: SparkSession, secured: Secured, topic: str, tmp_path: Path
+) -> None:
+    """Both sides are the one cluster that there is: the topic gets another name."""
+    client = f'command_config = "{secured.cluster.client_files.java}"'
+    text = f"""
+    [source]
+    {client}
+    [target]
+    {client}
+    [mirror]
+    name = "{topic}"
+    [[topics]]
+    name = "{topic}"
+    target = "copy.{{topic}}"
+    [groups]
+    patterns = ["nobody"]
+    [acls]
+    """
+    config = mirror_configs.parse(text, tmp_path / "mirror.toml")
+    assert mirror_job.run(spark, config, once=True).records == _RECORDS
+    copied = read_topic(spark, f"copy.{topic}", kafka=secured.kafka)
+    assert copied.count() == _RECORDS
+    assert asyncio.run(Reading.of(config)).translate(topic, 0, 7) == 7
+    assert secured.canary not in plans(spark)
+    assert secured.canary not in repr(config)

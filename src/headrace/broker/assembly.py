@@ -33,6 +33,7 @@ from headrace.broker.fetch.cold_reads import ColdReads
 from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wide_fetches import WideFetches
+from headrace.broker.linking.assembling import make_linking
 from headrace.broker.produce.produce_purgatory import ProducePurgatory
 from headrace.broker.produce.refused_batches import RefusedBatches
 from headrace.broker.quotas.client_quotas import ClientQuotas
@@ -52,6 +53,7 @@ from headrace.broker.requests.metadata_answers import MetadataAnswers
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.security.assembling import guard_connections, make_security, wake_fetches
+from headrace.broker.security.security import Security
 from headrace.broker.security.token_expiry import TokenExpiry
 from headrace.broker.security.transport import protect
 from headrace.broker.storage.cleaning import Cleaning
@@ -65,6 +67,7 @@ from headrace.broker.storage.opening import open_storage
 from headrace.broker.storage.producer_memory import ProducerMemory
 from headrace.broker.storage.quarantine import Quarantine
 from headrace.broker.storage.removing import Removing
+from headrace.broker.storage.replica_moves import ReplicaMoves
 from headrace.broker.storage.scrubbing import Scrubbing
 from headrace.config.broker import BrokerConfig
 from headrace.controller.shell import Controller
@@ -108,6 +111,7 @@ class _Assembly:
         self.flush_threads = _threads(stops, FLUSH_THREADS, "flush")
         self.truncation_threads = _threads(stops, TRUNCATION_THREADS, "truncate")
         self.read_threads = _threads(stops, READ_THREADS, "read-ahead")
+        self.move_thread = _threads(stops, 1, "move")
         stops.callback(self.runtime.work_thread.close)
 
     async def open_files(self) -> None:
@@ -193,6 +197,9 @@ class _Assembly:
             partitions,
             ProducerIds(runtime, node, self.channel, self.in_flight),
         )
+        self.linking = make_linking(
+            host, coordinators, self.read_threads, lambda message: self.dispatcher.serve_itself(message)
+        )
         self.hosting = Hosting(
             runtime,
             metadata,
@@ -204,6 +211,7 @@ class _Assembly:
             quarantine,
             coordinators,
             self.answers.forget,
+            self.linking.consider,
             self.opened.high_watermarks,
         )
 
@@ -239,6 +247,17 @@ class _Assembly:
             Scrubbing(runtime, metadata, partitions, self.integrity),
         )
         self.cleaning = Cleaning(runtime, logs, partitions, self.maintenance)
+        self.moves = ReplicaMoves(
+            runtime,
+            logs,
+            partitions,
+            self.replicas,
+            self.flusher,
+            self.maintenance,
+            self.integrity,
+            self.quarantine,
+            self.move_thread,
+        )
 
     def serve_requests(self) -> None:
         runtime, config = self.runtime, self.runtime.config
@@ -259,8 +278,10 @@ class _Assembly:
                 self.disk_space,
                 self.maintenance,
                 self.cleaning,
+                self.moves,
             ),
             replicas=self.replicas,
+            linking=self.linking,
             fetches=Fetches(
                 FetchPurgatory(runtime.loop),
                 SessionCache(
@@ -309,8 +330,10 @@ class _Assembly:
         stops.callback(self.hosts.stop)
         stops.push_async_callback(self.integrity.stop)
         stops.callback(self.quarantine.stop)
+        stops.push_async_callback(self.moves.stop)
         stops.push_async_callback(self.truncations.stop)
         stops.push_async_callback(self.replicas.stop)
+        stops.push_async_callback(self.linking.stop)
         stops.callback(self.hosting.stop)
         stops.callback(self.runtime.peer_log.stop)
         stops.callback(self.network.close)
@@ -333,15 +356,22 @@ class _Assembly:
             self.stops.push_async_callback(expiry.stop)
             starts.append(expiry.start)
         starts += [
-            partial(self.node.start, self.hosting.start),
+            partial(self.node.start, self.linking.after(self.hosting.start)),
             self.maintenance.start,
             self.cleaning.start,
+            self.moves.start,
             self.snapshots.start,
-            self.dispatcher.open_to_clients,
+            partial(_open_to_clients, self.security, self.network, self.dispatcher),
         ]
         if runtime.is_standalone:
             starts.append(accept)
         return Broker(self.context, self.dispatcher, self.network, starts, self.stops)
+
+
+def _open_to_clients(security: Security, network: Any, dispatcher: Dispatcher) -> None:
+    if security.authenticate:
+        security.end_early_logins(network.connections)
+    dispatcher.open_to_clients()
 
 
 def _threads(stops: AsyncExitStack, count: int, name: str) -> ThreadPoolExecutor:

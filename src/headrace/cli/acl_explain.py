@@ -15,6 +15,7 @@ from headrace.cli.acl_words import (
 from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import bootstrap_option, output_option, with_cluster
 from headrace.cli.render import print_json, print_table
+from headrace.cli.values import counted
 from headrace.client import acls
 from headrace.client.acls import AuthorizerSettings
 from headrace.client.cluster import Cluster
@@ -28,6 +29,7 @@ from headrace.security.hosts import java_host
 
 _REASONS = {
     Reason.SUPER_USER: "it is a super user, whom no rule concerns",
+    Reason.WRITES_SOME_TOPIC: "a right to WRITE some topic is enough for it",
     Reason.NO_RULE: "no rule is about the {resource}",
     Reason.NONE_MATCHES: "there are rules about the {resource}, and none of them is for this",
 }
@@ -56,11 +58,7 @@ def explain(
     """
     who, what, where = principal_of(principal), operation_of(operation), resource_of(":".join(resource))
     address = WILDCARD if host is None else _address(host)
-
-    async def ask(cluster: Cluster) -> tuple[list[AclRule], AuthorizerSettings]:
-        return await acls.describe_acls(cluster), await acls.authorizer_settings(cluster)
-
-    rules, settings = with_cluster(bootstrap, ask)
+    rules, settings = with_cluster(bootstrap, _rules_and_settings)
     index = AclIndex(rules, allow_everyone_if_no_acl_found=settings.allow_everyone_if_no_acl_found)
     result = explained(index, settings.super_users, who, address, what, where.type, where.name)
     if as_json:
@@ -74,19 +72,23 @@ def explain(
 @bootstrap_option
 @output_option
 def lint(bootstrap: str, as_json: bool) -> int:
-    """Find rules that do not do what they seem to: for hosts that no client has, open to everyone, without
-    effect beside others. The exit code is 1 if there are any."""
-    rules = with_cluster(bootstrap, acls.describe_acls)
-    findings = [each for each in linted(rules) if not _belongs_to_a_set(each)]
+    """Find rules that do not do what they seem to: for hosts and principals that no client has, with a * that
+    stands for itself, open to everyone, without effect beside others. The exit code is 1 if there are any."""
+    rules, settings = with_cluster(bootstrap, _rules_and_settings)
+    findings = [each for each in linted(rules, settings.super_users) if not _belongs_to_a_set(each)]
     if as_json:
         print_json([_finding(each) for each in findings])
     else:
         print_table(
             ("PROBLEM", "RULE", "WHY"),
             [(each.problem.value, each.rule, each.text) for each in findings],
-            empty=f"nothing to say about {len(rules)} rules",
+            empty=f"nothing to say about {counted(len(rules), 'rule')}",
         )
     return FAILED if findings else 0
+
+
+async def _rules_and_settings(cluster: Cluster) -> tuple[list[AclRule], AuthorizerSettings]:
+    return await acls.describe_acls(cluster), await acls.authorizer_settings(cluster)
 
 
 def _belongs_to_a_set(found: Finding) -> bool:

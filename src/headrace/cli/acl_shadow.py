@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 import click
@@ -17,11 +16,13 @@ from headrace.client.access import ClusterAccess, Seen, cluster_access
 from headrace.client.acls import AuthorizerSettings
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.client.moments import utc
 from headrace.config.security_report import NO_AUTHORIZER
 from headrace.security.acl import WILDCARD, AclRule, PatternType, ResourceType
 from headrace.security.acl_advice import Access, unused, without_any_one
 from headrace.security.acl_advice import suggest as suggested
 from headrace.security.acl_index import AclIndex
+from headrace.security.acl_power import power_of
 
 _COLUMNS = ("PRINCIPAL", "OPERATION", "RESOURCE", "HOST", "COUNT", "LAST")
 
@@ -60,9 +61,10 @@ class _Known(NamedTuple):
 def shadow(user: str | None, every: bool, bootstrap: str, as_json: bool) -> int:
     """List what the rules deny of what clients did, of all or of USER.
 
-    Brokers with headrace.authorizer.mode=shadow deny nothing, and remember what they would deny, each since
-    its start. Every broker is asked. What the rules allow by now is left out, so that the list becomes empty
-    as rules are added. Brokers that enforce remember in the same way what they denied.
+    Brokers with headrace.authorizer.mode=shadow deny only changes of rules, passwords and tokens of others,
+    and remember what else they would deny, each since its start. Every broker is asked. What the rules allow
+    by now is left out, so that the list becomes empty as rules are added. Brokers that enforce remember in
+    the same way what they denied.
 
     The exit code is 0 if the list is empty and every broker has answered, else 1.
     """
@@ -97,18 +99,26 @@ def suggest(user: str | None, merge_from: int | None, bootstrap: str, as_json: b
 
     Counted is what brokers remember, each since its start: what the rules allowed, and what they would have
     denied on brokers in shadow mode. So let everything run that seldom runs before you trust it. The lines
-    are commands that add what is missing; -o json prints all rules that are needed, for `acl apply`.
+    are commands that add what is missing; -o json prints all rules that are needed, for `acl apply`. Rights
+    that would make an administrator of USER are named in comments, and left out.
     """
     known = with_cluster(bootstrap, _ask)
     wanted = None if user is None else principal_of(user)
-    done = [each for each in known.access.done if wanted in (None, each.principal)]
-    needed = suggested(without_any_one(done), merge_from=merge_from)
+    # A request may have named nothing: no rule can be about that.
+    done = [each for each in known.access.done if wanted in (None, each.principal) and each.name]
+    every = suggested(without_any_one(done), merge_from=merge_from)
+    needed = [rule for rule in every if not power_of(rule)]
     own = [rule for rule in known.rules if wanted in (None, rule.principal)]
     idle = unused(own, known.access.done)
+    may = known.may()
     if as_json:
         print_json([document_of(rule) for rule in needed])
     else:
-        _print_commands(known, needed, wanted)
+        _print_commands(known.rules, may, needed, wanted)
+    for rule in every:
+        if power_of(rule) and not _is_there(rule, known.rules, may):
+            line = f"# left out, for it gives {power_of(rule)}: {command_of('add', rule)}"
+            click.echo(line, err=as_json)
     for rule in idle:
         click.echo(f"# nobody used: {command_of('remove', rule)}", err=as_json)
     _say_what_is_known(known.access)
@@ -126,9 +136,10 @@ async def _ask(cluster: Cluster) -> _Known:
     return _Known(access, await acls.describe_acls(cluster), await acls.authorizer_settings(cluster))
 
 
-def _print_commands(known: _Known, needed: list[AclRule], wanted: str | None) -> None:
-    may = known.may()
-    missing = [rule for rule in needed if not _is_there(rule, known.rules, may)]
+def _print_commands(
+    rules: list[AclRule], may: Callable[[Access, str], bool], needed: list[AclRule], wanted: str | None
+) -> None:
+    missing = [rule for rule in needed if not _is_there(rule, rules, may)]
     for rule in missing:
         click.echo(command_of("add", rule))
     if not needed:
@@ -146,7 +157,7 @@ def _is_there(rule: AclRule, rules: list[AclRule], may: Callable[[Access, str], 
 def _say_what_is_known(access: ClusterAccess) -> None:
     """On standard error: what the answer is about."""
     for broker in access.brokers:
-        text = f"note: broker {broker.broker_id} ({broker.mode}) remembers since {_time(broker.since_ms)}"
+        text = f"note: broker {broker.broker_id} ({broker.mode}) remembers since {utc(broker.since_ms)}"
         if broker.overflow:
             text += f"; {broker.overflow} more were too many to remember, so the list is not complete"
         click.echo(text, err=True)
@@ -159,7 +170,7 @@ def _row(seen: Seen) -> tuple[object, ...]:
     resource = (
         f"any {resource_type.name.lower()}" if _is_any(seen.access) else ResourceName(resource_type, name)
     )
-    return principal, operation.name, str(resource), seen.host, seen.times, _time(seen.last_ms)
+    return principal, operation.name, str(resource), seen.host, seen.times, utc(seen.last_ms)
 
 
 def _is_any(access: Access) -> bool:
@@ -175,9 +186,5 @@ def _document(seen: Seen) -> dict[str, object]:
         "name": name,
         "host": seen.host,
         "count": seen.times,
-        "last": _time(seen.last_ms),
+        "last": utc(seen.last_ms),
     }
-
-
-def _time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

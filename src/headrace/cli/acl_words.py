@@ -175,4 +175,16 @@ def command_of(verb: str, rule: AclRule) -> str:
     )
     if rule.pattern == PatternType.PREFIXED:
         words += ["--resource-pattern-type", "prefixed"]
-    return shlex.join(words)
+    return " ".join(map(_word, words))
+
+
+def _word(text: str) -> str:
+    """For a shell. What cannot be printed is written as bash and zsh read it: a line stays one line."""
+    if text.isprintable():
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + "".join(each if each.isprintable() else _escape(each) for each in escaped) + "'"
+
+
+def _escape(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))

@@ -11,7 +11,10 @@ _COMMANDS = {
     "status": ("headrace.cli.audit_status:status", "Show what the audit says of each topic."),
     "report": ("headrace.cli.audit_report:report", "Draw the tiers over time."),
     "wait": ("headrace.cli.audit_wait:wait", "Block until a window of a topic is certified."),
-    "retire": ("headrace.cli.audit_retire:retire", "Say that a producer is gone for good."),
+    "retire": (
+        "headrace.cli.audit_retire:retire",
+        "Declare a producer dead, which reports no more.",
+    ),
 }
 
 

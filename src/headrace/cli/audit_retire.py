@@ -36,7 +36,7 @@ Heard = tuple[Event, int]
 def retire(
     producer: str, server: str | None, at: int | None, events: str, bootstrap: str, as_json: bool
 ) -> None:
-    """Say that a PRODUCER is gone for good, and will not tell of its last records.
+    """Declare a PRODUCER dead: it will never report its last records.
 
     Windows that begin after that are judged without it. Those before stay incomplete: what it did not tell of
     is not known. A producer that starts again under its name needs no such help. Processes may share a name:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from headrace.spark.audit.config import AuditConfig  # Spark is imported when the command runs
     from headrace.spark.audit.job import Auditor, PassResult
     from headrace.spark.lake.config import LakeConfig
+    from headrace.spark.mirror.config import MirrorConfig
 
 _NAME: Final = "headrace audit"
 #: So many passes in a row that fail are no accident.
@@ -58,6 +59,12 @@ _FAILURES_AT_MOST: Final = 5
     metavar="FILE",
     help="The lake.toml of a `headrace lake`: its tables of these topics, with their dead letters. "
     "Its brokers and its settings of Spark too, where no option says otherwise.",
+)
+@click.option(
+    "--mirror-config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The mirror.toml of a `headrace mirror`: what its target holds of these topics is a tier too.",
 )
 @click.option("--window", metavar="DURATION", default="1m", show_default=True, callback=duration_ms)
 @click.option(
@@ -150,6 +157,12 @@ def _lake(path: Path | None) -> LakeConfig | None:
     return None if path is None else load(path)
 
 
+def _mirror(path: Path | None) -> MirrorConfig | None:
+    from headrace.spark.mirror.config import load
+
+    return None if path is None else load(path)
+
+
 def _config(topics: tuple[str, ...], chosen: dict[str, Any], lake: LakeConfig | None) -> AuditConfig:
     from headrace.spark.audit.config import AuditConfig, parse_table
     from headrace.spark.audit.lakes import tables_of
@@ -165,6 +178,7 @@ def _config(topics: tuple[str, ...], chosen: dict[str, Any], lake: LakeConfig | 
         topics=topics,
         state=state,
         lakes=lakes,
+        mirror=_mirror(chosen["mirror_config"]),
         window_ms=chosen["window"],
         lateness_ms=chosen["lateness"],
         with_producers=not chosen["without_producers"],

@@ -50,5 +50,7 @@ def serve(properties: dict[str, str], on_ready: Callable[[str], None] = say_read
 
     def ready(info: ReadyInfo) -> None:
         on_ready(info.bootstrap)
+        if info.metrics is not None:
+            click.echo(f"metrics at {info.metrics}", err=True)
 
     return run_broker(config, on_ready=ready)

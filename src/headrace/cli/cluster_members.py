@@ -9,6 +9,7 @@ import click
 
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json
+from headrace.cli.values import counted
 from headrace.cli.zookeeper_options import broker_file_option, ensemble_of
 from headrace.client import admin, health, reassignments
 from headrace.client.cluster import Cluster
@@ -49,7 +50,8 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
         ]
         if held:
             raise ClientFailure(
-                f"broker {broker} still has replicas of {len(held)} partitions, {held[0]} among them",
+                f"broker {broker} still has replicas of {counted(len(held), 'partition')}, "
+                f"{held[0]} among them",
                 f"`headrace cluster drain {broker}` moves them to other brokers",
             )
         await reassignments.unregister_broker(cluster, broker)
@@ -119,13 +121,16 @@ def recover_metadata(
             }
         )
     else:
-        click.echo(f"restored cluster {chosen.cluster_id} with {chosen.topics} topics; start the brokers")
+        click.echo(
+            f"restored cluster {chosen.cluster_id} with {counted(chosen.topics, 'topic')}; start the brokers"
+        )
 
 
 def _sentence(copy: MetadataCopy) -> str:
     moment = datetime.fromtimestamp(copy.timestamp_ms / 1000, UTC).isoformat(timespec="seconds")
     damage = f"; damaged after that: {copy.fault}" if copy.fault else ""
-    return f"{copy.directory}: {copy.topics} topics, {copy.end_offset} records, the last of {moment}{damage}"
+    held = f"{counted(copy.topics, 'topic')}, {counted(copy.end_offset, 'record')}"
+    return f"{copy.directory}: {held}, the last of {moment}{damage}"
 
 
 def _restore(address: ZooKeeperAddress, security: ZooKeeperSecurity, copy: MetadataCopy) -> int:

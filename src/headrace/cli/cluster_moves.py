@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 
 import click
 
-from headrace.cli.moving import move_options, perform, show_plan
+from headrace.cli.moving import move_options, perform, plan_moves, show_plan
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
+from headrace.cli.values import counted
 from headrace.client import admin, health, reassignments
 from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
@@ -62,7 +63,7 @@ def drain(
 
     todo, _ = _work_out(planner, plan, bootstrap)
     if plan or not todo:
-        show_plan(todo, as_json)
+        plan_moves(bootstrap, todo, throttle, as_json)
     else:
         perform(bootstrap, todo, throttle, at_once, no_wait, as_json)
 
@@ -87,7 +88,7 @@ def rebalance(
 
     todo, elections = _work_out(planner, plan, bootstrap)
     if plan or not (todo or elections):
-        show_plan(todo, as_json, elections)
+        plan_moves(bootstrap, todo, throttle, as_json, elections)
         return
     if todo:
         perform(bootstrap, todo, throttle, at_once, no_wait, as_json)
@@ -145,6 +146,6 @@ def _elect(bootstrap: str, elections: Mapping[TopicPartition, tuple[int, int]], 
     if as_json:
         show_plan({}, as_json, {partition: elections[partition] for partition in elected})
     else:
-        click.echo(f"elected the preferred leaders of {len(elected)} partitions", err=True)
+        click.echo(f"elected the preferred leaders of {counted(len(elected), 'partition')}", err=True)
     for partition, reason in sorted(refused.items()):
         click.echo(f"{partition}: {reason}", err=True)

@@ -247,9 +247,13 @@ def _columns(seen: Health) -> tuple[str, ...]:
     return (*known, "SCRUB") if scrub_column.is_told(seen) else known
 
 
+def _colour(seen: Health) -> str:
+    return {"healthy": "green", "degraded": "yellow"}.get(seen.verdict, "red")
+
+
 def _print_plain(seen: Health) -> None:
     for line in (summary(seen), *reason(seen)):
-        click.echo(line)
+        click.secho(line, fg=_colour(seen), bold=True)  # click takes colours away where no terminal is
     print_table(_columns(seen), _rows(seen))
     for line in sentences(seen):
         click.echo(line)
@@ -261,7 +265,7 @@ def _drawing(seen: Health) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    colour = {"healthy": "bold green", "degraded": "bold yellow"}.get(seen.verdict, "bold red")
+    colour = f"bold {_colour(seen)}"
     head = Text(time.strftime("%H:%M:%S  "))
     head.append(summary(seen), colour)
     table = Table(box=SIMPLE_HEAD, pad_edge=False)

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from headrace.cli.completions import complete_groups, complete_topics
 from headrace.cli.options import bootstrap_option, json_option, pairs, with_cluster
 from headrace.cli.render import print_json, print_table
 from headrace.client.configs import (
@@ -39,8 +40,16 @@ def _target_options(command: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--broker-default", is_flag=True, help="All brokers, where they have no own setting."),
         click.option("--broker", type=click.IntRange(0), default=None, metavar="ID", help="One broker."),
-        click.option("--group", default=None, metavar="ID", help="One group of the server-side protocol."),
-        click.option("--topic", default=None, metavar="NAME", help="One topic."),
+        click.option(
+            "--group",
+            default=None,
+            metavar="ID",
+            help="One group of the server-side protocol.",
+            shell_complete=complete_groups,
+        ),
+        click.option(
+            "--topic", default=None, metavar="NAME", help="One topic.", shell_complete=complete_topics
+        ),
     ):
         wrapped = option(wrapped)
     return wrapped
@@ -114,7 +123,7 @@ def set_(settings: dict[str, str], resource: Resource, bootstrap: str, as_json: 
     for name, value in settings.items():
         click.echo(f"set {name}={value} of {resource.words}")
         if _comes_later(resource, name):
-            click.echo(f"note: {name} is stored, but what it steers does not exist yet", err=True)
+            click.echo(f"note: {name} is stored, but Headrace does not use it yet", err=True)
 
 
 @config.command("unset")
@@ -123,7 +132,7 @@ def set_(settings: dict[str, str], resource: Resource, bootstrap: str, as_json: 
 @bootstrap_option
 @json_option
 def unset(names: tuple[str, ...], resource: Resource, bootstrap: str, as_json: bool) -> None:
-    """Take settings away, so that what lies beneath counts again."""
+    """Remove settings. The value below applies again: of the broker, of all brokers, or the default."""
     with_cluster(bootstrap, lambda cluster: alter_configs(cluster, resource, dict.fromkeys(names)))
     if as_json:
         print_json({"unset": list(names)})

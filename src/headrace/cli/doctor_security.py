@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -23,9 +23,20 @@ from headrace.protocol.error_codes import ErrorCode
 from headrace.security.acl import EVERYONE, AclRule, Permission
 from headrace.security.acl_advice import Problem
 from headrace.security.acl_advice import lint as linted
+from headrace.security.acl_power import power_of
 
 if TYPE_CHECKING:
     from headrace.config.broker import BrokerConfig
+
+
+_DENIES_NOTHING = (
+    Problem.DEAD_HOST,
+    Problem.UNTYPED_PRINCIPAL,
+    Problem.DEAD_PRINCIPAL,
+    Problem.NOT_A_WILDCARD,
+    Problem.SUPER_USER,
+    Problem.OUTVOTED,
+)
 
 
 class _Placed(NamedTuple):
@@ -114,7 +125,8 @@ async def _in_cluster(cluster: Cluster) -> list[_Placed]:
         if error.code != ErrorCode.SECURITY_DISABLED:
             raise
         return found  # without an authorizer, which the brokers have told
-    return found + [_Placed("rules", each) for each in _of_rules(rules)]
+    settings = await acls.authorizer_settings(cluster)
+    return found + [_Placed("rules", each) for each in _of_rules(rules, settings.super_users)]
 
 
 def _of_broker(told: Told | None) -> Iterable[Finding]:
@@ -135,8 +147,15 @@ def _read(text: str) -> Finding:
         raise ClientFailure(f"a broker tells of what this command does not know: {text}") from None
 
 
-def _of_rules(rules: list[AclRule]) -> Iterator[Finding]:
+def _of_rules(rules: list[AclRule], super_users: Collection[str] = ()) -> Iterator[Finding]:
     for rule in rules:
+        if (power := power_of(rule)) and rule.principal not in super_users:
+            yield Finding(
+                Level.ADVICE,
+                rule.principal,
+                f"has {power}, without being a super user: {rule}",
+                f"if that is not meant: {command_of('remove', rule)}",
+            )
         if rule.permission == Permission.ALLOW and rule.principal in (EVERYONE, ANONYMOUS):
             who = "everybody" if rule.principal == EVERYONE else "whoever does not say who they are"
             yield Finding(
@@ -145,8 +164,8 @@ def _of_rules(rules: list[AclRule]) -> Iterator[Finding]:
                 f"{who} may do this",
                 f"give it to those who need it, then {command_of('remove', rule)}",
             )
-    for problem, rule, _other, text in linted(rules):
-        if rule.permission == Permission.DENY and problem in (Problem.DEAD_HOST, Problem.UNTYPED_PRINCIPAL):
+    for problem, rule, _other, text in linted(rules, super_users):
+        if rule.permission == Permission.DENY and problem in _DENIES_NOTHING:
             yield Finding(
                 Level.SERIOUS,
                 str(rule),

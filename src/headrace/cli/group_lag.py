@@ -166,7 +166,7 @@ def print_looks(seen: Sequence[GroupLag], behind: bool, as_json: bool) -> None:
         if at:
             click.echo()
         click.echo(summary(entry))
-        print_table(_COLUMNS, [_row(partition) for partition in _shown(entry, behind)])
+        print_table(_COLUMNS, [_row(partition) for partition in _shown(entry, behind)], ids=("MEMBER",))
         for sentence in sentences(entry):
             click.echo(sentence)
 

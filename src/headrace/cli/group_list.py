@@ -106,7 +106,7 @@ def _print(group: Group, committed: int) -> None:
     server_side = group.kind == groups.CONSUMER
     columns = ["MEMBER", "INSTANCE", "CLIENT", "HOST", *(["EPOCH", "COMING"] if server_side else [])]
     columns.append("PARTITIONS")
-    print_table(columns, [_row(member, server_side) for member in group.members])
+    print_table(columns, [_row(member, server_side) for member in group.members], ids=("MEMBER",))
 
 
 def _row(member: Member, server_side: bool) -> tuple[object, ...]:

@@ -11,7 +11,7 @@ import click
 from headrace.cli.completions import complete_groups, complete_topics
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json, print_table
-from headrace.cli.values import duration_ms, topic_partitions
+from headrace.cli.values import counted, duration_ms, topic_partitions
 from headrace.client import offset_resets
 from headrace.client.cluster import Cluster
 from headrace.client.offset_resets import PlannedReset, Target, TargetKind
@@ -85,7 +85,7 @@ def reset(
         verb = "is new" if execute else "does not exist yet: --execute makes it"
         click.echo(f"group {name} {verb}", err=True)
     if execute:
-        click.echo(f"reset {name}: {len(plan)} partitions", err=True)
+        click.echo(f"reset {name}: {counted(len(plan), 'partition')}", err=True)
     else:
         click.echo("nothing was changed: this is the plan, --execute carries it out", err=True)
 

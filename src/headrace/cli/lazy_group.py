@@ -74,7 +74,7 @@ def leave(error: BaseException) -> NoReturn:
         sys.exit(USAGE)
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx is not None else "headrace"
-        report(error.format_message(), f"`{where} --help` shows what can be said")
+        report(error.format_message(), f"`{where} --help` shows its options")
         sys.exit(USAGE)
     if isinstance(error, click.ClickException):
         report(error.format_message())

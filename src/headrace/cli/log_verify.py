@@ -15,6 +15,7 @@ import click
 from headrace.broker.cluster import description
 from headrace.broker.process.system import boot_id
 from headrace.cli.render import print_json
+from headrace.cli.values import counted
 from headrace.client.errors import ClientFailure
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, files
@@ -240,7 +241,7 @@ def _print(path: str, whole: bool, findings: tuple[Finding, ...], verdicts: list
     damaged = missing + sum(not verdict.is_whole for verdict in verdicts)
     total = missing + len(verdicts)
     if whole:
-        click.echo(f"{path} is whole: {total} partitions")
+        click.echo(f"{path} is whole: {counted(total, 'partition')}")
     else:
         click.echo(f"{path} is damaged: {damaged} of {total} partitions are not whole", err=True)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from headrace import __version__
 from headrace.cli.lazy_group import LazyGroup
+from headrace.core.build import this_build
 
 _COMMANDS = {
     "up": ("headrace.cli.up:up", "Run a local broker or cluster until Ctrl-C."),
@@ -18,6 +18,7 @@ _COMMANDS = {
     "topic": ("headrace.cli.topic:topic", "Create, list, describe, alter, move, trim and delete topics."),
     "group": ("headrace.cli.group:group", "Look at consumer groups, find and fix their lag, delete them."),
     "txn": ("headrace.cli.txn:txn", "Look at transactions; find and abort those that hold consumers up."),
+    "link": ("headrace.cli.link:link", "Copy topics of another cluster byte by byte; take them over."),
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "user": ("headrace.cli.user:user", "Create, list and delete users; change their passwords."),
     "acl": ("headrace.cli.acl:acl", "Grant and revoke rights, explain and check them."),
@@ -27,17 +28,23 @@ _COMMANDS = {
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
     "registry": ("headrace.cli.registry:registry", "Run a schema registry over a topic."),
+    "connect": ("headrace.cli.connect:connect", "Run a worker for connectors on Spark, and talk to it."),
     "log": ("headrace.cli.log:log", "Look into files of a log, verify them; adopt those of Apache Kafka."),
     "lake": ("headrace.cli.lake:lake", "Load topics into Delta, Iceberg or Parquet tables."),
     "table": ("headrace.cli.table:table", "Keep the latest value of each key of a topic as a table."),
+    "mirror": ("headrace.cli.mirror:mirror", "Copy topics into another cluster, every record once."),
     "audit": ("headrace.cli.audit:audit", "Prove that every record arrived once, in log and lake."),
     "spark": ("headrace.cli.spark:spark", "Make this machine ready for the pipeline on Spark; check it."),
+    "zookeeper": (
+        "headrace.cli.zookeeper:zookeeper",
+        "Make this machine ready to run clusters of several brokers.",
+    ),
     "completion": ("headrace.cli.completion:completion", "Print the completion script of a shell."),
 }
 
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="headrace")
+@click.version_option(str(this_build()), prog_name="headrace")
 def cli() -> None:
     """Headrace, a Kafka-compatible log for Python and PySpark teams.
 

@@ -10,9 +10,10 @@ import click
 from headrace.cli.options import with_cluster
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json, print_table
-from headrace.cli.values import byte_rate
+from headrace.cli.values import byte_rate, counted, duration_text
 from headrace.client import moves, throttles
 from headrace.client.cluster import Cluster
+from headrace.client.move_volumes import Volume, volume
 from headrace.client.throttles import Move
 from headrace.core.ids import TopicPartition
 
@@ -45,10 +46,43 @@ def move_options(command: F) -> F:
     return command
 
 
-def show_plan(todo: Mapping[TopicPartition, Move], as_json: bool, elections: Elections | None = None) -> None:
+def plan_moves(
+    bootstrap: str,
+    todo: Mapping[TopicPartition, Move],
+    throttle: int | None,
+    as_json: bool,
+    elections: Elections | None = None,
+) -> None:
+    """Show the plan, with how much it has to copy."""
+    if not any(move.adding for move in todo.values()):
+        show_plan(todo, as_json, elections)
+        return
+    found = with_cluster(bootstrap, lambda cluster: volume(cluster, todo))
+    show_plan(todo, as_json, elections, found)
+    if as_json:
+        return
+    text = (
+        f"in all: {counted(found.partitions, 'partition')}, {counted(found.copies, 'copy', 'copies')}, "
+        f"{found.copied_bytes / 1e6:,.1f} MB"
+    )
+    if throttle is None:
+        text += "; with --throttle the plan says how long that takes"
+    else:
+        least = duration_text(int(found.least_seconds(throttle) * 1000))
+        text += f", at {throttle / 1e6:,.1f} MB/s at least {least}"
+    click.echo(text)
+
+
+def show_plan(
+    todo: Mapping[TopicPartition, Move],
+    as_json: bool,
+    elections: Elections | None = None,
+    volume: Volume | None = None,
+) -> None:
     if as_json:
         elected = {} if elections is None else {"elections": _elections(elections)}
-        print_json({"moves": _documents(todo), **elected})
+        copied = {} if volume is None else {"copies": volume.copies, "bytes": volume.copied_bytes}
+        print_json({"moves": _documents(todo), **elected, **copied})
         return
     print_table(
         ("PARTITION", "FROM", "TO", "COPIES"),
@@ -112,4 +146,4 @@ def perform(
     if as_json:
         print_json({"moves": _documents(todo), "done": not no_wait})
     else:
-        click.echo(f"{'asked for' if no_wait else 'moved'} {len(todo)} partitions")
+        click.echo(f"{'asked for' if no_wait else 'moved'} {counted(len(todo), 'partition')}")

@@ -9,7 +9,6 @@ from typing import Final
 
 import click
 
-from headrace.client.broker_health import ask_brokers
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure, ConnectionLost, Refused, TimedOut, Unreachable
 from headrace.client.refusals import RETRIABLE
@@ -56,6 +55,8 @@ def _say(text: str, more: str = "") -> None:
 
 async def frozen(cluster: Cluster) -> str:
     """Why nothing can be changed, if that is so: no broker that answers reaches ZooKeeper."""
+    from headrace.client.broker_health import ask_brokers  # most commands never wait
+
     try:
         async with asyncio.timeout(_CAUSE_SECONDS):
             reports = await ask_brokers(cluster, cluster.known_brokers)

@@ -13,10 +13,12 @@ from typing import Any, BinaryIO
 
 import click
 
+from headrace.cli.completions import complete_topics
 from headrace.cli.options import bootstrap_option, json_option, pairs, with_cluster
 from headrace.cli.record_format import unescape
 from headrace.cli.record_lines import record_maker, split_records, standard_input
 from headrace.cli.render import print_json
+from headrace.cli.values import counted
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.producer import Producer
@@ -30,7 +32,8 @@ _QUEUE = 16
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
+@click.option("-k", "--key", metavar="TEXT", help="The key of each record.")
 @click.option("-K", "--key-delimiter", metavar="TEXT", help="What separates key and value on a line.")
 @click.option(
     "-D", "--delimiter", default="\\n", show_default=True, metavar="TEXT", help="What ends a record."
@@ -63,6 +66,7 @@ _QUEUE = 16
 @json_option
 def produce(
     topic: str,
+    key: str | None,
     key_delimiter: str | None,
     delimiter: str,
     header: dict[str, str],
@@ -83,7 +87,10 @@ def produce(
     end = unescape(delimiter)
     if not end:
         raise click.UsageError("--delimiter must not be empty")
+    if key is not None and key_delimiter:
+        raise click.UsageError("the key is either --key or what stands before --key-delimiter")
     make = record_maker(
+        key=None if key is None else key.encode(),
         key_delimiter=unescape(key_delimiter) if key_delimiter else None,
         empty_as_null=empty_as_null,
         headers=tuple((name, value.encode()) for name, value in header.items()),
@@ -132,14 +139,14 @@ class _Sending:
         return 0 if self.producer is None else self.producer.records_sent
 
     def progress(self) -> str:
-        return f"{self.delivered} records delivered so far" if self._read else ""
+        return f"{counted(self.delivered, 'record')} delivered so far" if self._read else ""
 
     def report(self, as_json: bool) -> None:
         seconds = time.monotonic() - self._started
         if as_json:
             print_json({"topic": self._topic, "records": self.delivered, "seconds": round(seconds, 3)})
         else:
-            count = f"{self.delivered} record{'s' * (self.delivered != 1)}"
+            count = counted(self.delivered, "record")
             click.echo(f"sent {count} to {self._topic} in {seconds:.2f} s", err=True)
 
     def report_failure(self, as_json: bool) -> None:
@@ -150,7 +157,7 @@ class _Sending:
             self.report(as_json)
         lost = self._read - self.delivered
         rest = f"; {lost} more were read and not acknowledged" if lost else ""
-        count = f"{self.delivered} record{'s' * (self.delivered != 1)}"
+        count = counted(self.delivered, "record")
         click.echo(f"delivered {count} to {self._topic}{rest}", err=True)
 
 

@@ -47,12 +47,18 @@ def split_records(source: ByteSource, delimiter: bytes) -> Iterator[list[bytes]]
 
 
 def record_maker(
-    *, key_delimiter: bytes | None, empty_as_null: bool, headers: Headers, now_ms: Callable[[], int]
+    *,
+    key: bytes | None = None,
+    key_delimiter: bytes | None,
+    empty_as_null: bool,
+    headers: Headers,
+    now_ms: Callable[[], int],
 ) -> Callable[[bytes], NewRecord]:
-    """How a line becomes a record. Without the delimiter in it, a line is a value without a key."""
+    """How a line becomes a record. Without the delimiter in it, a line is a value; `key` is that of all."""
+    key_of_all = key
 
     def make(line: bytes) -> NewRecord:
-        key: bytes | None = None
+        key = key_of_all
         value: bytes | None = line
         if key_delimiter is not None:
             before, found, after = line.partition(key_delimiter)

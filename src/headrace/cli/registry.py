@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import click
 
+from headrace.cli.http_listener import http_config_option, is_installed, listener_of, token_file_option
 from headrace.cli.options import bootstrap_of, bootstrap_option, security
 from headrace.client.errors import ClientFailure
-from headrace.config.broker import BROKER_PROPERTIES
-from headrace.config.http_listener import HttpListener, Words, http_listener
-from headrace.config.properties_file import read_properties
-from headrace.config.protection import require_known_protection
-from headrace.core.errors import ConfigError
+from headrace.config.http_listener import Words
 
 _DEFAULT_LISTEN = "127.0.0.1:8081"
 _WORDS = Words("REGISTRY", "--listen", "--authentication", "--token-file")
@@ -37,18 +32,8 @@ _EXTRA = ("fastavro", "jsonschema_rs", "google.protobuf", "starlette", "uvicorn"
     " Where the brokers have ACLs, they need rights on the topics that subjects belong to. none serves"
     " everybody.",
 )
-@click.option(
-    "--token-file",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Lines user=token, for bearer.",
-)
-@click.option(
-    "--http-config",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Properties for https://: ssl.keystore.*, ssl.truststore.*, named as those of a broker.",
-)
+@token_file_option
+@http_config_option
 @click.option(
     "--topic",
     default="_schemas",
@@ -69,8 +54,8 @@ def registry(
     line on standard output: `ready url=http://HOST:PORT`. Several may run over one topic, and all of them
     take reads and writes.
     """
-    listener = _listener(listen, authentication, token_file, http_config)
-    missing = [name for name in _EXTRA if not _installed(name)]
+    listener = listener_of(_WORDS, listen, authentication, token_file, http_config)
+    missing = [name for name in _EXTRA if not is_installed(name)]
     if missing:
         raise ClientFailure(
             f"the registry needs {' and '.join(missing)}",
@@ -89,31 +74,3 @@ def registry(
         lambda url: click.echo(f"ready url={url}"),
         security(),
     )
-
-
-def _listener(
-    listen: str, authentication: str, token_file: str | None, http_config: str | None
-) -> HttpListener:
-    """Raises ConfigError."""
-    methods = tuple(part.lower() for each in authentication.split(",") if (part := each.strip()))
-    properties = read_properties(http_config) if http_config is not None else {}
-    for name in properties:
-        if not name.startswith("ssl."):
-            raise ConfigError(f"{http_config}: {name} is not known; it has ssl. properties")
-    require_known_protection(properties, BROKER_PROPERTIES)
-    try:
-        found = http_listener(_WORDS, listen, methods, token_file, properties)
-    except ConfigError as error:
-        if str(error).startswith(f"{_WORDS.address}: "):
-            raise click.BadParameter(f"{listen!r} is not HOST:PORT", param_hint="--listen") from None
-        raise
-    if found is None:
-        raise click.BadParameter("it is empty; write HOST:PORT", param_hint="--listen")
-    return found
-
-
-def _installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ModuleNotFoundError:  # the package around it is not there
-        return False

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import click
 
+from headrace.cli.jars import bring
 from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import client_properties, command_config, command_config_option, json_option
-from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json
 from headrace.spark import doctor as surgery
 from headrace.spark import jars as jar_files
@@ -35,23 +35,7 @@ def jars(directory: Path | None, as_json: bool) -> None:
 
     Maven fetches them, with the mirrors and proxies of your own settings.xml. What is there already is kept.
     """
-    where = directory or jar_files.default_directory()
-    lacking = jar_files.missing(where)
-    with ProgressLine() as line:
-        if lacking:
-            line.tell(f"Maven brings {len(lacking)} jars to {where}")
-        files = jar_files.fetch(where)
-    if as_json:
-        print_json(
-            {"directory": where.absolute(), "brought": len(lacking), "jars": [path.name for path in files]}
-        )
-        return
-    for path in files:
-        click.echo(path)
-    if where.absolute() != jar_files.default_directory().absolute():
-        click.echo(
-            f"sessions find them with: export {jar_files.DIRECTORY_VARIABLE}={where.absolute()}", err=True
-        )
+    bring(jar_files.JARS, directory, as_json, finder="sessions")
 
 
 @spark.command()

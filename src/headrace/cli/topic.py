@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from headrace.cli.completions import complete_topics
 from headrace.cli.lazy_group import LazyGroup
 from headrace.cli.options import bootstrap_option, json_option, pairs, with_cluster
 from headrace.cli.render import print_json, print_table
@@ -110,7 +111,7 @@ def list_(internal: bool, bootstrap: str, as_json: bool) -> None:
 
 
 @topic.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topics)
 @click.option(
     "-p", "--partitions", type=click.IntRange(1), required=True, help="How many there shall be in all."
 )
@@ -129,7 +130,7 @@ def alter(name: str, partitions: int, bootstrap: str, as_json: bool) -> None:
 
 
 @topic.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_topics)
 @click.option("--if-exists", is_flag=True, help="Be content if the topic is not there.")
 @bootstrap_option
 @json_option
@@ -157,7 +158,7 @@ def delete(names: tuple[str, ...], if_exists: bool, bootstrap: str, as_json: boo
 
 
 @topic.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topics)
 @click.option(
     "-t",
     "--to",
@@ -191,7 +192,7 @@ def _print_firsts(name: str, firsts: dict[TopicPartition, int], as_json: bool) -
 
 
 @topic.command("offsets")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_topics)
 @click.option(
     "-p", "--partition", type=click.IntRange(0), multiple=True, help="Only this one; may be repeated."
 )

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import click
 
+from headrace.cli.completions import complete_topics
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json, print_table
+from headrace.cli.values import counted
 from headrace.client import admin, configs, health, log_dirs
 from headrace.client.cluster import Cluster
-from headrace.client.log_dirs import ReplicaFiles
+from headrace.client.log_dirs import Arrivals, Files
 from headrace.core.ids import TopicPartition
-
-Files = Mapping[tuple[TopicPartition, int], ReplicaFiles]
 
 
 class Described(NamedTuple):
@@ -22,10 +21,12 @@ class Described(NamedTuple):
     own: dict[str, dict[str, str | None]]
     """Settings of each topic that differ from the defaults."""
     files: Files
+    arrivals: Arrivals
+    """Replicas that move between the log directories of their broker."""
 
 
 @click.command()
-@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=complete_topics)
 @bootstrap_option
 @json_option
 def describe(names: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
@@ -46,6 +47,14 @@ def describe(names: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
             ("PARTITION", "LEADER", "EPOCH", "REPLICAS", "IN-SYNC", "ELIGIBLE", "OFFLINE", "LAG", "BYTES"),
             [_row(state.name, partition, described.files) for partition in state.partitions],
         )
+        for partition in state.partitions:
+            for broker_id, directory, files in described.arrivals.get(
+                TopicPartition(state.name, partition.partition), ()
+            ):
+                click.echo(
+                    f"  partition {partition.partition} of broker {broker_id} moves to {directory}:"
+                    f" {files.size} bytes are there, {counted(files.lag, 'record')} missing"
+                )
 
 
 async def _ask(cluster: Cluster, names: tuple[str, ...]) -> Described:
@@ -59,8 +68,8 @@ async def _ask(cluster: Cluster, names: tuple[str, ...]) -> Described:
         }
     view = await health.describe_cluster(cluster)
     alive = [broker.broker_id for broker in view.brokers if broker.alive]
-    files = await log_dirs.replica_files(cluster, health.holders_of(states, alive))
-    return Described(states, own, files)
+    files, arrivals = await log_dirs.files_and_arrivals(cluster, health.holders_of(states, alive))
+    return Described(states, own, files, arrivals)
 
 
 def _lags(topic: str, state: admin.PartitionState, files: Files) -> dict[int, int | None]:
@@ -101,6 +110,12 @@ def _document(state: admin.TopicState, described: Described) -> dict[str, object
                 **partition._asdict(),
                 "lag": _lags(state.name, partition, described.files),
                 "bytes": _size(state.name, partition, described.files),
+                "moving": [
+                    {"broker": broker_id, "directory": directory, **files._asdict()}
+                    for broker_id, directory, files in described.arrivals.get(
+                        TopicPartition(state.name, partition.partition), ()
+                    )
+                ],
             }
             for partition in state.partitions
         ],

@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 import click
 
-from headrace.cli.moving import move_options, perform, show_plan
+from headrace.cli.completions import complete_topics
+from headrace.cli.moving import move_options, perform, plan_moves
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json
@@ -29,7 +30,7 @@ from headrace.protocol.error_codes import ErrorCode
 
 
 @click.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=complete_topics)
 @click.option(
     "-r",
     "--replicas",
@@ -104,7 +105,7 @@ def reassign(
 
     todo = with_cluster(bootstrap, work_out)
     if plan or not todo:
-        show_plan(todo, as_json)
+        plan_moves(bootstrap, todo, throttle, as_json)
         return
     perform(bootstrap, todo, throttle, at_once, no_wait, as_json)
 
@@ -189,7 +190,7 @@ def _require_partition(topic: str, index: int, there: Collection[int]) -> None:
 
 
 @click.command("elect-leaders")
-@click.argument("topics", metavar="[TOPIC...]", nargs=-1)
+@click.argument("topics", metavar="[TOPIC...]", nargs=-1, shell_complete=complete_topics)
 @click.option(
     "-p", "--partition", type=click.IntRange(0), multiple=True, help="Only this one; may be repeated."
 )

@@ -10,7 +10,7 @@ import click
 from headrace.cli.completions import complete_topics, complete_transactions
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json, print_table
-from headrace.cli.values import duration_ms, duration_text
+from headrace.cli.values import counted, duration_ms, duration_text
 from headrace.client import admin, open_transactions, transactions
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
@@ -104,7 +104,7 @@ def find_hanging(
         ],
         empty="none: no transaction is open there"
         if show_all and not quiet_ms
-        else f"none: no transaction hangs that was silent for {duration_text(quiet_ms)}",
+        else f"none: no open transaction has been silent for {duration_text(quiet_ms)}",
     )
 
 
@@ -195,8 +195,8 @@ def _abort_by_id(transactional_id: str, yes: bool, bootstrap: str, as_json: bool
     known = with_cluster(bootstrap, look)
     if not yes:
         click.confirm(
-            f"{transactional_id} is {known.state} in {len(known.partitions)} partitions. Abort what is open,"
-            " and shut its producer out?",
+            f"{transactional_id} is {known.state} in {counted(len(known.partitions), 'partition')}. "
+            "Abort what is open, and shut its producer out?",
             abort=True,
             err=True,
         )
@@ -205,7 +205,9 @@ def _abort_by_id(transactional_id: str, yes: bool, bootstrap: str, as_json: bool
     if as_json:
         print_json({"id": transactional_id, "was": known.state, "aborted": partitions})
     else:
-        click.echo(f"aborted {transactional_id}, which was {known.state}: {len(partitions)} partitions")
+        click.echo(
+            f"aborted {transactional_id}, which was {known.state}: {counted(len(partitions), 'partition')}"
+        )
 
 
 def _abort_in_partition(

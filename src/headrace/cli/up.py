@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.broker import say_ready, serve
+from headrace.cli.options import pairs
 from headrace.cli.up_secure import Protected, protection
 from headrace.client.errors import ClientFailure
 
@@ -38,12 +40,32 @@ if TYPE_CHECKING:
     help="Racks that the brokers are dealt to in turn; replicas keep to different ones.",
 )
 @click.option(
+    "--metrics",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve /metrics and /healthz on this port; the brokers after the first count up. 0 picks free ones.",
+)
+@click.option(
+    "--override",
+    multiple=True,
+    callback=pairs,
+    metavar="NAME=VALUE",
+    help="A property of every broker, by Kafka's name; may be repeated.",
+)
+@click.option(
     "--secure",
     is_flag=True,
     help="TLS, users with passwords (SCRAM) and ACLs, with certificates and an administrator of its own.",
 )
 def up(
-    directory: str | None, port: int, brokers: int, zookeeper: str | None, racks: str | None, secure: bool
+    directory: str | None,
+    port: int,
+    brokers: int,
+    zookeeper: str | None,
+    racks: str | None,
+    metrics: int | None,
+    override: dict[str, str],
+    secure: bool,
 ) -> int:
     """Run a local broker, or a cluster of --brokers processes, until Ctrl-C.
 
@@ -67,30 +89,45 @@ def up(
         if brokers == 1 and zookeeper is None:
             if racks:
                 raise click.UsageError("--racks is for more than one broker")
-            return _one(Path(directory), port, secure)
-        return _cluster(Path(directory), port, brokers, zookeeper, racks, secure, stack)
+            return _one(Path(directory), port, _more(1, metrics, override), secure)
+        more = _more(brokers, metrics, override)
+        return _cluster(Path(directory), port, more, zookeeper, racks, secure, stack)
 
 
-def _one(directory: Path, port: int, secure: bool) -> int:
+def _more(brokers: int, metrics: int | None, override: dict[str, str]) -> list[dict[str, str]]:
+    """What each broker's file says above all else."""
+    every = []
+    for number in range(brokers):
+        port = metrics and metrics + number
+        listener = {} if port is None else {"headrace.metrics.listener": f"127.0.0.1:{port}"}
+        every.append({**listener, **override})
+    return every
+
+
+def _one(directory: Path, port: int, more: list[dict[str, str]], secure: bool) -> int:
     properties = _properties(str(directory), port)
     security = protection(directory, [1], port, secure)
     if security is None:
-        return serve(properties)
-    return security.serve(lambda on_ready: serve({**properties, **security.properties[0]}, on_ready))
+        return serve({**properties, **more[0]}, _ready_with_next_steps)
+    protected = {**properties, **security.properties[0], **more[0]}
+    return security.serve(lambda on_ready: serve(protected, on_ready))
 
 
 def _properties(directory: str, port: int) -> dict[str, str]:
+    from headrace.broker.process.local_cluster import LOCAL
+
     return {
         "node.id": "1",
         "listeners": f"PLAINTEXT://127.0.0.1:{port}",
         "log.dirs": directory,
+        **LOCAL,
     }
 
 
 def _cluster(
     directory: Path,
     port: int,
-    brokers: int,
+    more: list[dict[str, str]],
     zookeeper: str | None,
     racks: str | None,
     secure: bool,
@@ -100,6 +137,7 @@ def _cluster(
     from headrace.broker.process.supervisor import BrokerSpec, run_supervisor, write_properties
     from headrace.config.zookeeper_address import parse_zookeeper_connect
 
+    brokers = len(more)
     if (directory / "meta.properties").exists():
         raise ClientFailure(
             f"{directory} holds the data of a single broker, which cannot become one of several",
@@ -119,7 +157,8 @@ def _cluster(
     names = [name.strip() for name in racks.split(",")] if racks else []
     every = local_properties(directory, ports, zookeeper, names, to_zookeeper)
     if security is not None:
-        every = [{**each, **more} for each, more in zip(every, security.properties, strict=True)]
+        every = [{**each, **its} for each, its in zip(every, security.properties, strict=True)]
+    every = [{**each, **its} for each, its in zip(every, more, strict=True)]
     specs = [
         BrokerSpec(number, write_properties(directory / f"broker-{number}.properties", properties))
         for number, properties in enumerate(every, start=1)
@@ -130,7 +169,23 @@ def _cluster(
             specs, on_ready=on_ready, say=lambda text: click.echo(text, err=True), companion=companion
         )
 
-    return run(say_ready) if security is None else security.serve(run)
+    return run(_ready_with_next_steps) if security is None else security.serve(run)
+
+
+def _ready_with_next_steps(bootstrap: str) -> None:
+    """Beside the line for programs, what a person may do next; not for a file that collects the output."""
+    say_ready(bootstrap)
+    if not sys.stderr.isatty():
+        return
+    first = bootstrap.partition(",")[0]
+    address = "" if first.endswith(":9092") else f" -b {first}"
+    for line in (
+        "next, in another terminal:",
+        f"  echo hello | headrace produce greetings{address}",
+        f"  headrace consume greetings{address}",
+        f"  headrace cluster status{address}",
+    ):
+        click.echo(line, err=True)
 
 
 def _own_zookeeper(directory: Path, stack: contextlib.ExitStack, security: Protected | None) -> ZooKeeper:

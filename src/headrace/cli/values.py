@@ -86,6 +86,11 @@ def duration_text(milliseconds: int) -> str:
     return f"{left}s"
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """1 record, 2 records."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def topic_partitions(text: str) -> tuple[str, tuple[int, ...]]:
     """TOPIC or TOPIC:0,1,2. No topic has a colon in its name."""
     topic, colon, indexes = text.partition(":")

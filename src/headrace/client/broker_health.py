@@ -6,12 +6,13 @@ A broker that is registered may be gone all the same, as long as nobody could fe
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from headrace.client.broker_reports import ask
 from headrace.client.cluster import Cluster
-from headrace.config.health import HEALTH
+from headrace.config.health import FENCED, HEALTH
 
 
 class ScrubState(NamedTuple):
@@ -25,6 +26,11 @@ class ScrubState(NamedTuple):
     """Damaged places, by readers and by the scrub, since the broker's start."""
 
 
+class Fencing(NamedTuple):
+    wall_ms: int
+    reason: str
+
+
 class BrokerHealth(NamedTuple):
     answers: bool
     figures: Mapping[str, str] = {}
@@ -35,6 +41,14 @@ class BrokerHealth(NamedTuple):
         """None where there is no ZooKeeper, or the broker does not say."""
         told = self.figures.get("zookeeper.answers")
         return None if told is None else told == "true"
+
+    @property
+    def fenced(self) -> dict[int, Fencing]:
+        """Whom it has fenced while it was the controller, each the last time."""
+        try:
+            return {int(number): Fencing(*told) for number, told in json.loads(self.figures[FENCED]).items()}
+        except (KeyError, ValueError, TypeError, AttributeError):
+            return {}  # none, or a broker of another version
 
     @property
     def scrub(self) -> ScrubState | None:

@@ -38,6 +38,8 @@ class ResourceType(IntEnum):
     TOPIC = 2
     BROKER = 4
     GROUP = 32
+    LINK = 100
+    """Of Headrace: how a topic is copied from another cluster. Its name is the topic's."""
 
 
 class ConfigSource(IntEnum):

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from headrace.client.health import Health
 from headrace.client.log_dirs import LogDirectory
+from headrace.client.moments import utc
 from headrace.config.health import DAMAGE, PROBLEM, QUARANTINED
 from headrace.core.ids import TopicPartition
 
@@ -161,8 +162,19 @@ def _silent(seen: Health) -> Finding | None:
 def _dead(seen: Health) -> Finding | None:
     dead = [broker.broker_id for broker in seen.view.brokers if not broker.alive and not broker.registered]
     return _brokers(
-        "not alive", _of_brokers(dead), "start it, or see its log for why it ended; it catches up by itself"
+        "not alive",
+        [_gone(seen, each) for each in dead],
+        "start it, or see its log for why it ended; it catches up by itself",
     )
+
+
+def _gone(seen: Health, broker_id: int) -> str:
+    """With when and why the controller fenced it, where one that answers still knows."""
+    known = [told for each in seen.brokers.values() if (told := each.fenced.get(broker_id))]
+    if not known:
+        return f"broker {broker_id}"
+    last = max(known)
+    return f"broker {broker_id} (fenced at {utc(last.wall_ms)}: {last.reason})"
 
 
 def _under_replicated(seen: Health) -> Finding | None:

@@ -116,12 +116,21 @@ def _committed(
     return found
 
 
-async def commit_offsets(cluster: Cluster, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
+async def commit_offsets(
+    cluster: Cluster,
+    group_id: str,
+    offsets: Mapping[TopicPartition, int],
+    metadata: Mapping[TopicPartition, str] | None = None,
+) -> None:
     """Set offsets from outside. Refused while the group has members: they would not notice."""
     topics: dict[str, list[OffsetCommitRequestPartition]] = {}
     for (name, index), offset in offsets.items():
         topics.setdefault(name, []).append(
-            OffsetCommitRequestPartition(partition_index=index, committed_offset=offset)
+            OffsetCommitRequestPartition(
+                partition_index=index,
+                committed_offset=offset,
+                committed_metadata=(metadata or {}).get(TopicPartition(name, index), ""),
+            )
         )
     request = OffsetCommitRequest(
         group_id=group_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from headrace.client.cluster import Cluster
@@ -15,7 +15,10 @@ from headrace.protocol.messages.describe_log_dirs_request import (
     DescribableLogDirTopic,
     DescribeLogDirsRequest,
 )
-from headrace.protocol.messages.describe_log_dirs_response import DescribeLogDirsResponse
+from headrace.protocol.messages.describe_log_dirs_response import (
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+)
 
 
 class ReplicaFiles(NamedTuple):
@@ -30,6 +33,14 @@ class LogDirectory(NamedTuple):
     total_bytes: int
     usable_bytes: int
     replicas: dict[TopicPartition, ReplicaFiles]
+    arriving: Mapping[TopicPartition, ReplicaFiles] = {}
+    """Replicas on their way from another directory of the broker, behind the ones that they will replace."""
+
+
+class Arrival(NamedTuple):
+    broker_id: int
+    directory: str
+    files: ReplicaFiles
 
 
 async def describe_log_dirs(
@@ -51,17 +62,22 @@ async def describe_log_dirs(
             bool(result.error_code),
             result.total_bytes,
             result.usable_bytes,
-            {
-                TopicPartition(topic.name, entry.partition_index): ReplicaFiles(
-                    entry.partition_size, entry.offset_lag
-                )
-                for topic in result.topics
-                for entry in topic.partitions
-                if not entry.is_future_key
-            },
+            _files(result, arriving=False),
+            _files(result, arriving=True),
         )
         for result in reply.results
     ]
+
+
+def _files(result: DescribeLogDirsResult, *, arriving: bool) -> dict[TopicPartition, ReplicaFiles]:
+    return {
+        TopicPartition(topic.name, entry.partition_index): ReplicaFiles(
+            entry.partition_size, entry.offset_lag
+        )
+        for topic in result.topics
+        for entry in topic.partitions
+        if entry.is_future_key == arriving
+    }
 
 
 async def directories_of(cluster: Cluster, broker_ids: Iterable[int]) -> dict[int, list[LogDirectory]]:
@@ -78,10 +94,19 @@ async def directories_of(cluster: Cluster, broker_ids: Iterable[int]) -> dict[in
     return {number: answer for number, answer in zip(wanted, answers, strict=True) if answer is not None}
 
 
-async def replica_files(
+Files = dict[tuple[TopicPartition, int], ReplicaFiles]
+"""By partition and broker."""
+Arrivals = dict[TopicPartition, list[Arrival]]
+
+
+async def replica_files(cluster: Cluster, holders: dict[int, list[TopicPartition]]) -> Files:
+    return (await files_and_arrivals(cluster, holders))[0]
+
+
+async def files_and_arrivals(
     cluster: Cluster, holders: dict[int, list[TopicPartition]]
-) -> dict[tuple[TopicPartition, int], ReplicaFiles]:
-    """(partition, broker) to its files, for the partitions that each broker holds.
+) -> tuple[Files, Arrivals]:
+    """The files of the partitions that each broker holds, and what moves between its directories.
 
     A broker that cannot be asked is left out: this is a view, and a broken broker is a reason to look.
     """
@@ -93,9 +118,12 @@ async def replica_files(
             return []
 
     answers = await asyncio.gather(*(ask(broker_id, partitions) for broker_id, partitions in holders.items()))
-    return {
-        (partition, broker_id): files
-        for broker_id, directories in zip(holders, answers, strict=True)
-        for directory in directories
-        for partition, files in directory.replicas.items()
-    }
+    files: Files = {}
+    arrivals: Arrivals = {}
+    for broker_id, directories in zip(holders, answers, strict=True):
+        for directory in directories:
+            for partition, found in directory.replicas.items():
+                files[partition, broker_id] = found
+            for partition, found in directory.arriving.items():
+                arrivals.setdefault(partition, []).append(Arrival(broker_id, directory.path, found))
+    return files, arrivals

@@ -44,11 +44,11 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
         "use 1 to 249 letters, digits, '.', '_' and '-'",
     ),
     ErrorCode.INVALID_PARTITIONS: (
-        "the number of partitions for {subject} cannot be taken",
+        "the number of partitions for {subject} is invalid",
         "it is at least 1, and partitions can only be added",
     ),
     ErrorCode.INVALID_REPLICATION_FACTOR: (
-        "the replication factor of {subject} cannot be taken",
+        "the replication factor of {subject} is invalid",
         "it is at least 1 and at most the number of brokers",
     ),
     ErrorCode.INVALID_REPLICA_ASSIGNMENT: (
@@ -82,11 +82,11 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
     ),
     ErrorCode.INVALID_RECORD: (
         "a record was refused by {subject}",
-        "a compacted topic takes no record without a key: give one with -K DELIMITER",
+        "a compacted topic takes no record without a key: give one with -k KEY or -K DELIMITER",
     ),
     ErrorCode.CORRUPT_MESSAGE: ("a batch arrived broken at {subject}", ""),
     ErrorCode.INVALID_CONFIG: (
-        "a setting of {subject} cannot be taken",
+        "a setting of {subject} is invalid",
         "`headrace config list` with --topic, --group or --broker shows every name and its value; with --json"
         " also what it means",
     ),

@@ -12,7 +12,7 @@ transaction_ends.py for why it has to stay.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
@@ -86,9 +86,14 @@ class TransactionalProducer:
                 await self._cluster.retried(lambda: self._add(missing), timeout=self._delivery_timeout)
                 self._added.update(missing)
 
-    async def send(self, target: TopicPartition, records: Records) -> None:
+    async def send(
+        self, target: TopicPartition, records: Records, on_stored: Callable[[int], None] | None = None
+    ) -> None:
         """Returns once the batch is on its way. Waits for the one before it in the partition, and while too
-        many bytes are on their way. Raises what went wrong with any batch, from then on always."""
+        many bytes are on their way. Raises what went wrong with any batch, from then on always.
+
+        `on_stored` is called with the offset of the batch's first record. Where it is given, a batch whose
+        offset the broker does not tell counts as not delivered."""
         if target not in self._added:
             await self.add_partitions([target])
         before = self._under_way.get(target)
@@ -104,7 +109,7 @@ class TransactionalProducer:
         size = len(records.payload)
         self._waiting_bytes += size
         self._under_way[target] = spawn(
-            f"records for {target}", self._deliver(target, records, size), is_awaited=True
+            f"records for {target}", self._deliver(target, records, size, on_stored), is_awaited=True
         )
 
     async def flush(self) -> None:
@@ -130,11 +135,21 @@ class TransactionalProducer:
         if self._failure is not None:
             raise self._failure
 
-    async def _deliver(self, target: TopicPartition, records: Records, size: int) -> None:
+    async def _deliver(
+        self, target: TopicPartition, records: Records, size: int, on_stored: Callable[[int], None] | None
+    ) -> None:
         try:
             sequence = self._sequences.get(target, 0)
             batch = self._sealed(records, sequence)
-            await self._cluster.retried(lambda: self._produce(target, batch), timeout=self._delivery_timeout)
+            base = await self._cluster.retried(
+                lambda: self._produce(target, batch), timeout=self._delivery_timeout
+            )
+            if on_stored is not None:
+                if base < 0:
+                    raise ClientFailure(
+                        f"partition {target}: a batch is stored, and nobody tells at which offset"
+                    )
+                on_stored(base)
             self._sequences[target] = (sequence + records.records) & 0x7FFFFFFF
             self.records_sent += records.records
             self.bytes_sent += len(batch)
@@ -161,7 +176,7 @@ class TransactionalProducer:
         )
         return seal(header, records.payload)
 
-    async def _produce(self, target: TopicPartition, batch: bytearray) -> None:
+    async def _produce(self, target: TopicPartition, batch: bytearray) -> int:
         cluster = self._cluster
         request = ProduceRequest(
             transactional_id=self.identity.transactional_id,
@@ -181,7 +196,7 @@ class TransactionalProducer:
                 code = result.error_code
                 if code and code != ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
                     raise refusal_of_leader(code, f"partition {target}", result.error_message)
-                return
+                return -1 if code else result.base_offset
         raise ConnectionLost("the broker answered a produce request without a result")
 
     async def _add(self, partitions: list[TopicPartition]) -> None:

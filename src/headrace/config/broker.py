@@ -16,6 +16,8 @@ from headrace.config.broker_properties.delegation_tokens import DelegationTokenP
 from headrace.config.broker_properties.groups import GroupProperties
 from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
+from headrace.config.broker_properties.kerberos import KerberosProperties
+from headrace.config.broker_properties.links import LinkProperties
 from headrace.config.broker_properties.memory import MemoryProperties
 from headrace.config.broker_properties.metrics import MetricsProperties
 from headrace.config.broker_properties.network import NetworkProperties
@@ -55,9 +57,11 @@ _GROUPS: tuple[type, ...] = (
     ConsumerGroupProperties,
     OffsetProperties,
     TransactionProperties,
+    LinkProperties,
     TlsListenerProperties,
     AuthenticationProperties,
     OAuthProperties,
+    KerberosProperties,
     AuthorizationProperties,
     DelegationTokenProperties,
     MetricsProperties,
@@ -92,9 +96,11 @@ class BrokerConfig(
     ConsumerGroupProperties,
     OffsetProperties,
     TransactionProperties,
+    LinkProperties,
     TlsListenerProperties,
     AuthenticationProperties,
     OAuthProperties,
+    KerberosProperties,
     AuthorizationProperties,
     DelegationTokenProperties,
     MetricsProperties,
@@ -140,7 +146,7 @@ class BrokerConfig(
                 except ValueError as error:
                     raise ConfigError(str(error)) from None
                 if declared.status is Status.LATER:
-                    warnings.append(f"{name} is accepted, but what it steers does not exist yet")
+                    warnings.append(f"{name} is accepted, but Headrace does not use it yet")
         config = cls.__new__(cls)
         config.__dict__.update(values, given=given)
         config.__dict__.update(_identity(config))

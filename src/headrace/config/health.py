@@ -19,6 +19,9 @@ QUARANTINED: Final = "partitions.quarantined"
 """Replicas that are not served because they are damaged, `orders-0`; those that a restart may open again with
 the end of their logs: `orders-0 epoch 3 offset 5500`."""
 
+FENCED: Final = "brokers.fenced"
+"""Broker ids, each with milliseconds since 1970 and a reason, as JSON: `{"3": [0, "it was stopped"]}`."""
+
 
 def growth_of(directory: str) -> str:
     """The figure that says by how many bytes a day the logs in a directory grow."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from headrace.config.bearer_properties import BearerProperties, bearer_properties
 from headrace.config.broker_properties.authentication import AuthenticationProperties
+from headrace.config.broker_properties.kerberos import KerberosProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.listeners import Listener
 from headrace.config.property import Property
@@ -18,8 +19,17 @@ from headrace.config.tls_properties import TlsProperties, tls_properties
 from headrace.core.errors import ConfigError
 
 _SASL: Final = AuthenticationProperties
+_KERBEROS: Final = KerberosProperties
 _READABLE: Final = {"PLAIN": "passwords", "OAUTHBEARER": "tokens"}
 """What these mechanisms send is all that somebody needs to log in."""
+
+
+@dataclass(frozen=True, slots=True)
+class KerberosSettings:
+    """Beside the keytab and the broker's own principal, which are in the text of GSSAPI's login module."""
+
+    service_name: str
+    rules: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class ListenerSecurity:
     """Of a request before authentication."""
     bearer: BearerProperties | None = None
     """Of OAUTHBEARER; None without it."""
+    kerberos: KerberosSettings | None = None
+    """Of GSSAPI; None without it."""
 
     @property
     def has_sasl(self) -> bool:
@@ -98,6 +110,10 @@ def listener_security(listener: Listener, mapping: Mapping[str, str]) -> Listene
         raise ConfigError(
             f"the listener {listener.name} has PLAIN and no users: set {scope.prefix}plain.{JAAS}"
         )
+    if "GSSAPI" in jaas and not jaas["GSSAPI"]:
+        raise ConfigError(
+            f"the listener {listener.name} has GSSAPI and no keytab: set {scope.prefix}gssapi.{JAAS}"
+        )
     return ListenerSecurity(
         listener.name,
         listener.protocol,
@@ -109,6 +125,7 @@ def listener_security(listener: Listener, mapping: Mapping[str, str]) -> Listene
         ),
         scope.value_of(_SASL.sasl_server_max_receive_size),
         _bearer(scope) if "OAUTHBEARER" in mechanisms else None,
+        _kerberos(scope) if "GSSAPI" in mechanisms else None,
     )
 
 
@@ -117,6 +134,15 @@ def _bearer(scope: _Scope) -> BearerProperties:
         return bearer_properties(scope.value_of)
     except ConfigError as error:
         raise ConfigError(f"the listener {scope.name}: {error}") from None
+
+
+def _kerberos(scope: _Scope) -> KerberosSettings:
+    service_name = scope.value_of(_KERBEROS.sasl_kerberos_service_name)
+    if not service_name:
+        raise ConfigError(
+            f"the listener {scope.name}: GSSAPI needs {_KERBEROS.sasl_kerberos_service_name.name}"
+        )
+    return KerberosSettings(service_name, scope.value_of(_KERBEROS.sasl_kerberos_principal_to_local_rules))
 
 
 def _tls(scope: _Scope, has_sasl: bool) -> TlsProperties:

@@ -7,6 +7,7 @@ only where somebody wrote the address down.
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import NamedTuple
 
 from headrace.core.errors import ConfigError
@@ -28,7 +29,13 @@ class Listener(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+        """A name that begins like the address is none: it may resolve to any other."""
+        if self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
 
     @property
     def protocol_id(self) -> int:

@@ -36,7 +36,7 @@ _KAFKAS_OWN: Final = {
 }
 """Classes that do in Kafka what is done here in any case. A file may name them."""
 
-_MECHANISM: Final = "|".join((*(each.lower() for each in MECHANISMS), "gssapi"))
+_MECHANISM: Final = "|".join(each.lower() for each in MECHANISMS)
 _SCOPED: Final = re.compile(
     r"(?:listener\.name\.(?P<listener>.+?)\.)?"
     rf"(?:(?P<mechanism>{_MECHANISM})\.)?"
@@ -102,8 +102,6 @@ def _complaint(scoped: Scoped, text: str, known: Collection[str]) -> str | None:
         return "it needs the mechanism before it, as in listener.name.<name>.plain.sasl.jaas.config"
     if scoped.mechanism is not None and name not in PER_MECHANISM:
         return f"it does not differ by mechanism: remove {scoped.mechanism}"
-    if scoped.mechanism is not None and scoped.mechanism.upper() not in MECHANISMS:
-        return f"{scoped.mechanism.upper()} is not there yet; use {', '.join(MECHANISMS)}"
     if scoped.listener is not None and not name.startswith(_BY_LISTENER):
         return "it does not differ by listener"
     return None

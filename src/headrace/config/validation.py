@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.config.broker import ALIASES, BROKER_PROPERTIES, nearest
 from headrace.config.property import UpdateMode
+from headrace.config.protection import scope_of
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.values import LONG_MAX
 from headrace.core.errors import InvalidConfig, InvalidRequest
@@ -40,14 +41,16 @@ def validate_topic_overrides(overrides: Mapping[str, str]) -> None:
 def validate_broker_dynamic(settings: Mapping[str, str], *, for_one_broker: bool) -> None:
     """Settings of one broker, or of the cluster's brokers together.
 
-    An unknown name is let through, as Kafka does: plug-ins of another version may own it.
+    An unknown name is let through, as Kafka does: plug-ins of another version may own it. Not one that asks
+    for protection, say the password of one listener's key store: it would have no effect, and would be
+    stored where everybody who follows the metadata reads it.
     """
     for given_name, text in settings.items():
         name = ALIASES.get(given_name, given_name)
         declared = BROKER_PROPERTIES.get(name)
-        if declared is None:
+        if declared is None and scope_of(name) is None:
             continue
-        if declared.update is UpdateMode.READ_ONLY:
+        if declared is None or declared.update is UpdateMode.READ_ONLY:
             raise InvalidRequest(
                 f"{name} cannot change while the broker runs; set it in the broker's file and restart it"
             )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from headrace.controller import links
 from headrace.controller.image import DEFAULT_BROKER, ConfigResource, MetadataImage, ResourceType
 from headrace.controller.operations import AlteredConfig, ConfigChange, ConfigOp, RecordGroup, Result
 from headrace.controller.topic_names import check_topic_name
@@ -69,10 +70,18 @@ def incremental_alter_configs(
 ) -> Result[list[AlteredConfig]]:
     def amend(resource: ConfigResource, wanted: Sequence[ConfigChange]) -> dict[str, str | None]:
         _once("config", [change.name for change in wanted])
+        if resource.type == ResourceType.LINK:
+            return links.completed(image, resource.name, links.amended(image, resource.name, wanted))
         current = image.configs(resource)
         return {c.name: _amended(resource, c, current.get(c.name), schema) for c in wanted}
 
-    return _alter(image, changes, amend, schema)
+    result = _alter(image, changes, amend, schema)
+    of_links = [
+        change for resource, wanted in changes if resource.type == ResourceType.LINK for change in wanted
+    ]
+    if of_links and result.groups:
+        result.groups[0][:0] = links.records_beside(image, of_links)
+    return result
 
 
 def alter_configs(
@@ -84,6 +93,8 @@ def alter_configs(
     """The older form: the values given are all there shall be; every other one is removed."""
 
     def replace(resource: ConfigResource, wanted: Sequence[tuple[str, str | None]]) -> dict[str, str | None]:
+        if resource.type == ResourceType.LINK:
+            raise InvalidRequest("values of a link are altered one by one")
         _once("config", [name for name, _ in wanted])
         values: dict[str, str | None] = dict.fromkeys(image.configs(resource))
         if resource == DEFAULT_BROKER:
@@ -147,6 +158,8 @@ def _check_exists(image: MetadataImage, resource: ConfigResource) -> None:
         # It need not have members yet. What holds for all groups is a broker's.
         if not resource.name:
             raise InvalidRequest("a group has a name; for all groups, set the broker's group.consumer.*")
+    elif resource.type == ResourceType.LINK:
+        check_topic_name(resource.name)  # it may come before its topic
     else:
         raise InvalidRequest(f"resources of type {int(resource.type)} have no stored configuration")
 
@@ -184,6 +197,8 @@ def _check_values(
     changed: Mapping[str, str | None],
     schema: ConfigSchema,
 ) -> None:
+    if resource.type == ResourceType.LINK:
+        return  # links.py has checked each
     values: dict[str, str | None] = {**image.configs(resource), **changed}
     after = {name: value for name, value in values.items() if value is not None}
     if resource.type == ResourceType.TOPIC:

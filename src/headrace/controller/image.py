@@ -12,6 +12,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from headrace.controller.acl_image import AclTable
+from headrace.controller.link_image import Link
 from headrace.controller.quota_image import QuotaTable
 from headrace.controller.scram_image import ScramTable
 from headrace.controller.token_image import TokenTable
@@ -31,6 +32,8 @@ class ResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
+    LINK = 100
+    """A linked topic's link. Kafka has no such type; see link_image.py."""
 
 
 class ConfigResource(NamedTuple):
@@ -77,6 +80,7 @@ class MetadataImage:
         "acls",
         "brokers",
         "directory_table",
+        "links",
         "next_producer_id",
         "partition_count",
         "quotas",
@@ -100,6 +104,8 @@ class MetadataImage:
         self.scram = ScramTable()
         self.quotas = QuotaTable()
         self.tokens = TokenTable()
+        # By the names of their topics; see also the topic's configs.
+        self.links: dict[str, Link] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self._features: dict[str, int] = {}
         # Topics whose names differ only by '.' and '_', under the name with '_' for both.
@@ -156,11 +162,13 @@ class MetadataImage:
         return topic
 
     def remove_topic(self, topic: TopicImage) -> None:
-        """Its partitions and configs go with it."""
+        """Its partitions, configs and link go with it."""
         del self.topics_by_id[topic.topic_id]
         del self.topics_by_name[topic.name]
         self.partition_count -= len(topic)
         self._configs.pop(ConfigResource(ResourceType.TOPIC, topic.name), None)
+        if self.links.pop(topic.name, None) is not None:
+            self._configs.pop(ConfigResource(ResourceType.LINK, topic.name), None)
         key = collision_key(topic.name)
         names = self._colliding.get(key)
         if names is not None:
@@ -169,6 +177,8 @@ class MetadataImage:
                 del self._colliding[key]
 
     def set_config(self, resource: ConfigResource, name: str, value: str | None) -> None:
+        if resource.type == ResourceType.LINK:
+            self.links.setdefault(resource.name, Link()).apply(name, value)
         if value is not None:
             self._configs.setdefault(resource, {})[name] = value
             return
@@ -177,6 +187,8 @@ class MetadataImage:
             values.pop(name, None)
             if not values:
                 del self._configs[resource]
+                if resource.type == ResourceType.LINK:
+                    del self.links[resource.name]
 
     def set_feature(self, name: str, level: int) -> None:
         if level:

@@ -22,7 +22,8 @@ MOST_REMEMBERED: Final = 256
 AT_ONCE: Final = 2
 MOST_WAITING: Final = 64
 FAILURE_SECONDS: Final = 0.1
-"""As for SASL (`connection.failed.authentication.delay.ms`): guessing shall not be quick."""
+"""As for SASL (`connection.failed.authentication.delay.ms`): guessing shall not be quick. Counted from the
+question on, so that the answer does not tell how long the check took: that depends on who exists."""
 
 Check = Callable[[str, Secret], Awaitable[bool]]
 
@@ -64,5 +65,6 @@ class Passwords:
                 self._right.popitem(last=False)
         else:
             self._right.pop(digest, None)
-            await asyncio.sleep(FAILURE_SECONDS)
+            took = asyncio.get_running_loop().time() - now
+            await asyncio.sleep(max(0.0, FAILURE_SECONDS - took))
         return is_right

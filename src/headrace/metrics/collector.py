@@ -23,6 +23,7 @@ from headrace.metrics.cleaner_families import cleaner_families
 from headrace.metrics.coordinator_families import coordinator_families
 from headrace.metrics.histogram import LatencyHistogram, cumulative, quantiles_us
 from headrace.metrics.host_families import host_families
+from headrace.metrics.link_families import link_families
 from headrace.metrics.memory_families import memory_families
 from headrace.metrics.quota_families import quota_families
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges, ZooKeeperGauges
@@ -160,6 +161,7 @@ class BrokerCollector:
         yield from self._gauges()
         yield from memory_families(self._metrics.memory)
         yield from host_families(self._metrics)
+        yield from link_families(self._metrics)
         yield from cleaner_families(self._metrics.cleaner, self._now())
         yield from scrub_families(self._metrics.scrub)
         yield from authentication_families(self._metrics)

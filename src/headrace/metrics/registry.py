@@ -157,6 +157,16 @@ class SpaceGauges(NamedTuple):
     is_full: bool
 
 
+class LinkGauges(NamedTuple):
+    """Of one linked partition that this broker leads."""
+
+    topic: str
+    partition: int
+    lag_records: int
+    lost_records: int
+    is_stopped: bool
+
+
 class AuthenticationMetrics:
     """Of SASL, as Kafka counts it."""
 
@@ -191,6 +201,7 @@ class BrokerMetrics:
         "quotas",
         "read_certificates",
         "read_gauges",
+        "read_links",
         "read_partitions",
         "read_spaces",
         "read_zookeeper",
@@ -224,6 +235,7 @@ class BrokerMetrics:
         self.read_certificates: Callable[[], Iterable[tuple[str, float]]] = list
         """Listeners with TLS, and for how many seconds their certificates still hold."""
         self.read_spaces: Callable[[], Iterable[SpaceGauges]] = list
+        self.read_links: Callable[[], Iterable[LinkGauges]] = list
         self.read_gauges: Callable[[], BrokerGauges] = BrokerGauges
         self.read_zookeeper: Callable[[], ZooKeeperGauges | None] = lambda: None
         """None of a broker that has none."""

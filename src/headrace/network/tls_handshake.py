@@ -158,13 +158,15 @@ class Handshakes:
         self.max_seconds = max_seconds
         self._under_way: set[Handshake] = set()
         self._per_host: Counter[str] = Counter()
-        self._waiting: dict[str, deque[Callable[[], None]]] = {}
+        self._waiting: dict[str, deque[tuple[socket.socket, Callable[[], None]]]] = {}
         """Of hosts that have too many under way: the kernel keeps what they send."""
+        self._waiting_count = 0
         self._due: deque[Handshake] = deque()
         self._turn: asyncio.Handle | None = None
 
     def __len__(self) -> int:
-        return len(self._under_way)
+        """Those that wait too: each has a descriptor."""
+        return len(self._under_way) + self._waiting_count
 
     def begin(
         self, sock: socket.socket, host: str, context: ssl.SSLContext, on_done: Done, on_failed: Failed
@@ -176,7 +178,8 @@ class Handshakes:
         if self._per_host[host] < MAX_PER_HOST:
             start()
         else:
-            self._waiting.setdefault(host, deque()).append(start)
+            self._waiting.setdefault(host, deque()).append((sock, start))
+            self._waiting_count += 1
 
     def enqueue(self, handshake: Handshake) -> None:
         if not handshake.is_due:
@@ -205,7 +208,8 @@ class Handshakes:
             del self._per_host[host]
         waiting = self._waiting.get(host)
         if waiting:
-            start = waiting.popleft()
+            _, start = waiting.popleft()
+            self._waiting_count -= 1
             if not waiting:
                 del self._waiting[host]
             start()
@@ -225,7 +229,11 @@ class Handshakes:
             self._turn.cancel()
             self._turn = None
         self._due.clear()
+        for waiting in self._waiting.values():
+            for sock, _ in waiting:
+                sock.close()
         self._waiting.clear()
+        self._waiting_count = 0
         for handshake in list(self._under_way):
             handshake.end("")
 

@@ -11,10 +11,12 @@ never opens a batch pays nothing for them.
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct
+from types import ModuleType
 from typing import Final
 
 from headrace.core.errors import CorruptBatch, InvalidRecord, UnsupportedCompression
@@ -71,9 +73,8 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
     if codec == Compression.LZ4:
         return _compress_lz4(data, level)
     if codec == Compression.ZSTD:
-        from backports import zstd
-
-        return zstd.compress(data, 3 if level is None else level)
+        compressed: bytes = _zstd().compress(data, 3 if level is None else level)
+        return compressed
     raise UnsupportedCompression(f"compression type {codec} does not exist")
 
 
@@ -221,9 +222,17 @@ def _decompress_lz4(data: Buffer, cap: int) -> bytes:
     raise CorruptBatch(f"more than {MAX_FRAMES} lz4 frames in one batch")
 
 
-def _decompress_zstd(data: Buffer, cap: int) -> bytes:
-    from backports import zstd
+def _zstd() -> ModuleType:
+    """The standard library's, or before Python 3.14 the same module as a package of its own."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd
+    else:
+        from backports import zstd
+    return zstd
 
+
+def _decompress_zstd(data: Buffer, cap: int) -> bytes:
+    zstd = _zstd()
     parts = []
     room = cap
     rest: Buffer = data

@@ -16,6 +16,10 @@ from headrace.protocol.limits import MAX_HEADER_TAGS
 from headrace.protocol.primitives import Reader, Writer
 
 VERSION: Final = 17
+FIRST_WITH_TOPIC_IDS: Final = 13
+"""The least that a source of another cluster must have; its answers are read the same from there on."""
+FIRST_WITH_REPLICA_STATE: Final = 15
+CONSUMER: Final = -1
 _FETCH: Final = int(ApiKey.FETCH)
 
 WantedPartition = tuple[int, int, int, int, int, int]
@@ -58,10 +62,14 @@ _NOTHING: Final = b"\x01\x01"
 _REPLICA_STATE: Final = Struct(">BBBBiqB")  # no rack, one tag: number 1 of 13 bytes, replica, epoch, no tags
 
 
+_NO_REPLICA: Final = b"\x01\0"  # no rack, no tags
+_NOBODY: Final = b"\xff\xff\xff\xff"
+
+
 class ReplicaFetchEncoder:
     """What all requests of one follower have in common is encoded once."""
 
-    __slots__ = ("_client_id", "_limits", "_tail", "replica_epoch")
+    __slots__ = ("_client_id", "_limits", "_start", "_tail", "_version", "replica_epoch")
 
     def __init__(
         self,
@@ -72,11 +80,19 @@ class ReplicaFetchEncoder:
         max_wait_ms: int,
         min_bytes: int,
         max_bytes: int,
+        version: int = VERSION,
     ) -> None:
+        """`replica_id`: CONSUMER for one who follows from another cluster, and is served as consumers are."""
+        self._version = version
+        self._start = _NOBODY if version < FIRST_WITH_REPLICA_STATE else b""
         self.replica_epoch = replica_epoch
         self._client_id = client_id.encode()
         self._limits = (max_wait_ms, min_bytes, max_bytes, 0)
-        self._tail = _REPLICA_STATE.pack(1, 1, 1, 13, replica_id, replica_epoch, 0)
+        self._tail = (
+            _NO_REPLICA
+            if replica_id == CONSUMER
+            else _REPLICA_STATE.pack(1, 1, 1, 13, replica_id, replica_epoch, 0)
+        )
 
     def encode(
         self,
@@ -89,9 +105,10 @@ class ReplicaFetchEncoder:
         """A frame without its length field."""
         client_id = self._client_id
         written = (
-            _HEADER.pack(_FETCH, VERSION, correlation_id, len(client_id))
+            _HEADER.pack(_FETCH, self._version, correlation_id, len(client_id))
             + client_id
             + b"\0"
+            + self._start
             + _HEAD.pack(*self._limits, session_id, session_epoch)
         )
         if not forgotten:

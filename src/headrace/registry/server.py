@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from headrace.registry.certificates import Certificates
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn raises a caught signal again when it is done, so that the process would not end with 0."""
 
     @contextlib.contextmanager
@@ -63,12 +63,12 @@ async def serve(
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     async with AsyncExitStack() as stack:
         listening = stack.enter_context(socket.create_server((listener.host, listener.port), family=family))
-        certificates = await _certificates(listener)
-        guard = await _guard(bootstrap, listener, security, stack)
+        certificates = await certificates_of(listener)
+        guard = await guard_of(bootstrap, listener, security, stack)
         store = Store(bootstrap, topic, security=security)
         stack.push_async_callback(store.close)
         await store.open()
-        server = _Server(_config(application(Service(store), guard), certificates))
+        server = Server(server_config(application(Service(store), guard), certificates))
         on_ready(replace(listener, port=listening.getsockname()[1]).address)
         serving = spawn("the web server", server.serve(sockets=[listening]), is_awaited=True)
         following = spawn("the store", store.failed(), is_awaited=True)
@@ -82,7 +82,7 @@ async def serve(
         following.cancel()
 
 
-async def _certificates(listener: HttpListener) -> Certificates | None:
+async def certificates_of(listener: HttpListener) -> Certificates | None:
     if listener.security is None or listener.security.tls is None:
         return None
     # Only here: a registry without TLS needs no library for certificates, and does not load it.
@@ -91,7 +91,7 @@ async def _certificates(listener: HttpListener) -> Certificates | None:
     return await asyncio.to_thread(Certificates, listener.security.tls)
 
 
-async def _guard(
+async def guard_of(
     bootstrap: str, listener: HttpListener, security: ClientSecurity, stack: AsyncExitStack
 ) -> Callable[[ASGIApp], ASGIApp] | None:
     """None where nobody is asked who they are. Raises ConfigError and ClientFailure."""
@@ -109,7 +109,7 @@ async def _guard(
     return lambda app: Guard(app, gate, rules)
 
 
-def _config(app: ASGIApp, certificates: Certificates | None) -> uvicorn.Config:
+def server_config(app: ASGIApp, certificates: Certificates | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http="auto" if certificates is None else CertifiedProtocol,

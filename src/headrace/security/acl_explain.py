@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from headrace.security.acl import WILDCARD, AclRule, Operation, Permission, ResourceType
+from headrace.security.acl import CLUSTER_NAME, WILDCARD, AclRule, Operation, Permission, ResourceType
 from headrace.security.acl_index import AclIndex, Decision, Reason
 from headrace.security.acl_rule_scope import narrowest_pattern
 
@@ -23,6 +23,29 @@ class Explanation(NamedTuple):
     """None where the client is allowed already."""
 
 
+def _decide(
+    index: AclIndex,
+    principal: str,
+    host: str,
+    operation: Operation,
+    resource_type: ResourceType,
+    name: str,
+) -> Decision:
+    """With the other right that is enough for two of them: brokers ask for either."""
+    if (operation, resource_type) == (Operation.CREATE, ResourceType.TOPIC):
+        of_all = index.decide(principal, host, operation, ResourceType.CLUSTER, CLUSTER_NAME)
+        if of_all.allowed:
+            return of_all
+    found = index.decide(principal, host, operation, resource_type, name)
+    if (
+        not found.allowed
+        and (operation, resource_type) == (Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER)
+        and index.allows_by_type(principal, host, Operation.WRITE, ResourceType.TOPIC)
+    ):
+        return Decision(True, None, Reason.WRITES_SOME_TOPIC)
+    return found
+
+
 def explain(
     index: AclIndex,
     super_users: Collection[str],
@@ -34,7 +57,7 @@ def explain(
 ) -> Explanation:
     if principal in super_users:
         return Explanation(Decision(True, None, Reason.SUPER_USER), None)
-    verdict = index.decide(principal, host, operation, resource_type, name)
+    verdict = _decide(index, principal, host, operation, resource_type, name)
     if verdict.allowed:
         return Explanation(verdict, None)
     matching = index.matching(principal, host, operation, resource_type, name)

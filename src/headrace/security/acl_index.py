@@ -28,6 +28,7 @@ class Reason(StrEnum):
     NO_RULE = "no rule for the resource"
     NONE_MATCHES = "none matches"
     SUPER_USER = "a super user"
+    WRITES_SOME_TOPIC = "WRITE on some topic is enough"
 
 
 class Decision(NamedTuple):

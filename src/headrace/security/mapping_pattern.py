@@ -1,4 +1,4 @@
-"""A pattern of a mapping rule, by RE2: a certificate cannot choose a name that takes long to match.
+"""A pattern of a mapping rule, by RE2: nobody can choose a name that takes long to match.
 
 Kafka's engine is Java's. What RE2 does not have (lookaround, back references, possessive quantifiers) is
 refused, and so is what both have with another meaning. Two differences stay, both beyond ASCII: what `(?i)`
@@ -35,8 +35,8 @@ class MappingPattern:
     _compiled: Any
 
     @classmethod
-    def compile(cls, text: str) -> Self:
-        """Raises ConfigError."""
+    def compile(cls, text: str, setting: str) -> Self:
+        """`setting` is the property that it is of. Raises ConfigError."""
         # Two megabytes that only a listener with rules needs.
         import re2  # type: ignore[import-untyped]  # it has no types of its own
 
@@ -51,21 +51,25 @@ class MappingPattern:
             except re2.error:
                 problem = "is not a regular expression that RE2 takes"
         raise ConfigError(
-            f"ssl.principal.mapping.rules: the pattern {text!r} {problem}. Rules run in linear time: "
+            f"{setting}: the pattern {text!r} {problem}. Rules run in linear time: "
             "without lookaround, back references, possessive quantifiers and nested classes."
         )
 
     def matches_whole(self, name: str) -> bool:
         return self._compiled.fullmatch(name) is not None
 
-    def replaced(self, name: str, replacement: Callable[[Found], str]) -> str:
-        """Goes on where the last place ends, one further if it was empty. So does Java."""
+    def replaced(self, name: str, replacement: Callable[[Found], str], most: int | None = None) -> str:
+        """Each place that it finds, or the first `most`. Goes on where the last place ends, one further if it
+        was empty. So does Java."""
         parts: list[str] = []
-        at = start = 0
-        while start <= len(name) and (found := self._compiled.search(name, start)) is not None:
+        at = start = count = 0
+        while (
+            count != most and start <= len(name) and (found := self._compiled.search(name, start)) is not None
+        ):
             parts += name[at : found.start()], replacement(found)
             at = found.end()
             start = at + (found.end() == found.start())
+            count += 1
         return "".join((*parts, name[at:]))
 
 

@@ -15,6 +15,7 @@ from headrace.security.mapping_pattern import MappingPattern
 from headrace.security.mapping_replacement import Replacement
 from headrace.security.mechanism import MAX_NAME_BYTES
 
+_SETTING: Final = "ssl.principal.mapping.rules"
 _DEFAULT: Final = "DEFAULT"
 _RULE: Final = "RULE:"
 _LINE_BREAKS: Final = frozenset("\n\r\x85\u2028\u2029")
@@ -71,9 +72,9 @@ class MappingRules:
         for rule in self.rules:
             name = distinguished_name if rule is None else rule.apply(distinguished_name)
             if name is not None:
-                _check(name, "name that ssl.principal.mapping.rules gives")
+                _check(name, f"name that {_SETTING} gives")
                 return name
-        raise NoRuleMatches(f"No rule of ssl.principal.mapping.rules matches {distinguished_name!r}")
+        raise NoRuleMatches(f"No rule of {_SETTING} matches {distinguished_name!r}")
 
 
 def _check(name: str, what: str) -> None:
@@ -94,10 +95,9 @@ def _taken(text: str) -> tuple[Rule | None, str]:
     pattern, rest = _until_slash(text.removeprefix(_RULE))
     replacement, rest = _until_slash(rest)
     case = rest[:1] if rest[:1] in ("L", "U") else ""
-    compiled = MappingPattern.compile(pattern)
-    return Rule(compiled, Replacement.parse(replacement, compiled.groups, compiled.names), case), rest[
-        len(case) :
-    ].lstrip()
+    compiled = MappingPattern.compile(pattern, _SETTING)
+    made = Replacement.parse(replacement, compiled.groups, compiled.names, _SETTING)
+    return Rule(compiled, made, case), rest[len(case) :].lstrip()
 
 
 def _until_slash(text: str) -> tuple[str, str]:
@@ -112,4 +112,4 @@ def _until_slash(text: str) -> tuple[str, str]:
 
 
 def _wrong(problem: str) -> ConfigError:
-    return ConfigError(f"ssl.principal.mapping.rules: {problem}")
+    return ConfigError(f"{_SETTING}: {problem}")

@@ -110,7 +110,7 @@ class Authorizer:
 
 
 class Rights:
-    """In shadow mode everything is allowed, and what the rules deny is reported."""
+    """In shadow mode everything is allowed that ends with it, and what the rules deny is reported."""
 
     __slots__ = (
         "_authorizer",
@@ -166,6 +166,16 @@ class Rights:
                 self._use(*each)
                 return True
         return self._deny(*wanted[-1])
+
+    def enforces(self, operation: Operation, resource_type: ResourceType, name: str) -> bool:
+        """By the rules, in shadow mode too, and reported: for what outlasts that mode. Whoever could make
+        rules, passwords and tokens while nothing is denied would keep them when everything is.
+        """
+        if self._permits(operation, resource_type, name):
+            self._use(operation, resource_type, name)
+            return True
+        self._report(self._authorizer.on_denial, operation, resource_type, name)
+        return False
 
     def allows_by_type(self, operation: Operation, resource_type: ResourceType) -> bool:
         """Whether some resource of the type is allowed, as InitProducerId asks. Reports a denial."""

@@ -14,16 +14,36 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from headrace.spark.decoding.formats import Decoding, Format
     from headrace.spark.kafka_properties import KafkaProperties
+    from headrace.spark.pipeline import read_tables, rebuild_table, run_lake, run_tables
     from headrace.spark.sessions import session, settings
     from headrace.spark.source.topic import read_topic, stream_topic
+    from headrace.spark.tokens.delegation_token import DelegationToken
 
-__all__ = ["Decoding", "Format", "KafkaProperties", "read_topic", "session", "settings", "stream_topic"]
+__all__ = [
+    "Decoding",
+    "DelegationToken",
+    "Format",
+    "KafkaProperties",
+    "read_tables",
+    "read_topic",
+    "rebuild_table",
+    "run_lake",
+    "run_tables",
+    "session",
+    "settings",
+    "stream_topic",
+]
 
 _HOMES: Final = {
     "Decoding": "headrace.spark.decoding.formats",
+    "DelegationToken": "headrace.spark.tokens.delegation_token",
     "Format": "headrace.spark.decoding.formats",
     "KafkaProperties": "headrace.spark.kafka_properties",
+    "read_tables": "headrace.spark.pipeline",
     "read_topic": "headrace.spark.source.topic",
+    "rebuild_table": "headrace.spark.pipeline",
+    "run_lake": "headrace.spark.pipeline",
+    "run_tables": "headrace.spark.pipeline",
     "session": "headrace.spark.sessions",
     "settings": "headrace.spark.sessions",
     "stream_topic": "headrace.spark.source.topic",

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from headrace.client.security import ClientSecurity, refuse_foreign
+from headrace.client.security import ClientSecurity
+from headrace.client.security_properties import refuse_foreign
 from headrace.config.properties_file import read_properties
 from headrace.config.secret import HIDDEN
 from headrace.core.errors import ConfigError

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from headrace.broker.broker import Broker
-from headrace.broker.process.local_cluster import local_ports
+from headrace.broker.process.local_cluster import LOCAL, local_ports
 from headrace.broker.process.main import ReadyInfo, RunningBroker
 from headrace.config.broker import BrokerConfig, require_known
 from headrace.core.errors import HeadraceError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     # A cluster that is not secure does not load `cryptography`.
     from headrace.broker.process.local_security import LocalSecurity
     from headrace.client.client_files import ClientFiles
+    from headrace.testing.topics import TopicRecord, Topics
 
 T = TypeVar("T")
 START_SECONDS = 120.0
@@ -85,6 +86,31 @@ class Cluster:
         if self._security is None:
             raise HeadraceError("this cluster is not secure: make it with Cluster(secure=True)")
         return self._security.files
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int = -1,
+        *,
+        replication_factor: int = -1,
+        configs: Mapping[str, str] | None = None,
+    ) -> None:
+        """Blocks until every broker knows it. -1 asks for the broker's default."""
+        self._topics().create(
+            name, partitions=partitions, replication_factor=replication_factor, configs=configs or {}
+        )
+
+    def records(self, topic: str) -> list[TopicRecord]:
+        """What is in the topic now, committed and by partition and offset: what a test wants to compare."""
+        return self._topics().records(topic)
+
+    def _topics(self) -> Topics:
+        from headrace.client.security import PLAINTEXT, ClientSecurity
+        from headrace.testing.topics import Topics
+
+        if self._security is None:
+            return Topics(self.bootstrap, PLAINTEXT)
+        return Topics(self.bootstrap, ClientSecurity.read(str(self._security.files.java)))
 
     @property
     def metrics_url(self) -> str | None:
@@ -214,6 +240,7 @@ class Cluster:
                 "broker.id": "1",
                 "listeners": "PLAINTEXT://127.0.0.1:0",
                 "log.dirs": self._directory,
+                **LOCAL,
                 **self._protection(),
                 **self._properties,
             }
@@ -237,6 +264,11 @@ class Cluster:
         if not self._kept:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = ""
+
+    def __repr__(self) -> str:
+        where = f" at {self._ready.bootstrap}" if self._ready is not None else ", not running"
+        count = f"{self._brokers} brokers" if self._brokers > 1 else "a broker"
+        return f"<Cluster: {count}{where}{', secure' if self._secure else ''}>"
 
     def __enter__(self) -> Self:
         return self.start()

@@ -18,27 +18,39 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def headrace_cluster() -> Iterator[Cluster]:
+def headrace_properties() -> dict[str, str]:
+    """Broker properties of `headrace_cluster` and `headrace_secure`: define a fixture of this name."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def headrace_shared_properties() -> dict[str, str]:
+    """The same of `headrace_shared_cluster`; its scope is the session."""
+    return {}
+
+
+@pytest.fixture
+def headrace_cluster(headrace_properties: dict[str, str]) -> Iterator[Cluster]:
     """A broker of its own for one test."""
     from headrace.testing.cluster import Cluster
 
-    with Cluster() as cluster:
+    with Cluster(headrace_properties) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="session")
-def headrace_shared_cluster() -> Iterator[Cluster]:
+def headrace_shared_cluster(headrace_shared_properties: dict[str, str]) -> Iterator[Cluster]:
     """One broker for the whole run; give your topics names of their own."""
     from headrace.testing.cluster import Cluster
 
-    with Cluster() as cluster:
+    with Cluster(headrace_shared_properties) as cluster:
         yield cluster
 
 
 @pytest.fixture
-def headrace_secure() -> Iterator[Cluster]:
+def headrace_secure(headrace_properties: dict[str, str]) -> Iterator[Cluster]:
     """A broker of its own for one test, with TLS, users and ACLs; `client_config` is the administrator's."""
     from headrace.testing.cluster import Cluster
 
-    with Cluster(secure=True) as cluster:
+    with Cluster(headrace_properties, secure=True) as cluster:
         yield cluster

@@ -1,4 +1,4 @@
-"""Where the jars of a ZooKeeper server are: named, in a checkout's cache, or inside an installed PySpark."""
+"""Where the jars of a ZooKeeper server are: named, in a cache, or inside an installed PySpark."""
 
 from __future__ import annotations
 
@@ -7,13 +7,24 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from headrace.core.errors import ConfigError
+from headrace.jars.jar_set import JarSet
 
 CLASSPATH_VARIABLE = "HEADRACE_ZOOKEEPER_CLASSPATH"
+JARS: Final = JarSet(
+    Path(__file__).with_name("zookeeper.pom.xml"),
+    variable="HEADRACE_ZOOKEEPER_JARS",
+    folder="zookeeper-jars",
+    command="headrace zookeeper jars",
+)
 CACHE = Path(".cache/zookeeper")
 """Of a checkout, for whoever works there."""
-WHAT_TO_DO = "install pyspark, or give --zookeeper HOST:PORT of a running ZooKeeper"
+WHAT_TO_DO = (
+    f"run `{JARS.command}`, which takes 7 MB, install pyspark, which has them, or give"
+    " --zookeeper HOST:PORT of a running ZooKeeper"
+)
 
 _OF_PYSPARK = (
     "zookeeper-",
@@ -43,8 +54,8 @@ def find_classpath(
     """The class path of a server.
 
     `cache` is a directory of jars: .cache/zookeeper here, if it is not given. The variable
-    HEADRACE_ZOOKEEPER_CLASSPATH goes before it, PySpark comes after it. A server with TLS needs classes of
-    Netty that a cache may lack.
+    HEADRACE_ZOOKEEPER_CLASSPATH goes before it, what `headrace zookeeper jars` has brought and PySpark come
+    after it. A server with TLS needs classes of Netty that a cache may lack.
     """
     cache = CACHE if cache is None else cache
     named = (os.environ if environ is None else environ).get(CLASSPATH_VARIABLE, "").strip()
@@ -52,6 +63,8 @@ def find_classpath(
         return named
     if any(cache.glob("zookeeper-[0-9]*.jar")) and (not for_tls or any(cache.glob(_FOR_TLS))):
         return str(cache.resolve() / "*")
+    if not JARS.missing(JARS.default_directory()):
+        return str(JARS.default_directory().absolute() / "*")
     jars = _jars_of_pyspark()
     if jars:
         return os.pathsep.join(str(jar) for jar in jars)

@@ -16,6 +16,7 @@ from headrace.protocol.headers import LENGTH_SIZE, frame_request
 from headrace.protocol.messages.delete_acls_request import DeleteAclsFilter, DeleteAclsRequest
 from headrace.protocol.messages.describe_acls_request import DescribeAclsRequest
 from headrace.protocol.records import NewRecord, encode_batch
+from tests.hostile.fuzz.lessons import LESSONS
 from tests.property.drawn_messages import DrawnReader
 
 _HERE: Final = Path(__file__).parents[1] / "corpus"
@@ -33,8 +34,10 @@ def keep(target: str, inputs: Iterable[bytes]) -> None:
 
 
 def first(target: str) -> list[bytes]:
-    """Where a search begins: what is kept, and something valid of every kind."""
-    return [*kept(target), *_VALID.get(target, lambda: iter(()))()]
+    """Where a search begins: what is kept, what others were attacked with, and something valid of every
+    kind."""
+    lessons = (each.data for each in LESSONS.values() if each.target == target)
+    return [*kept(target), *lessons, *_VALID.get(target, lambda: iter(()))()]
 
 
 def _requests() -> Iterator[bytes]:

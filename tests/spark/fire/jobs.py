@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from pyspark.sql import SparkSession
 
+from headrace.spark.mirror.reading import Reading
 from tests.spark.fire.job import Job
-from tests.spark.fire.judges import Verdict, output_equals_input, table_equals_log
+from tests.spark.fire.judges import (
+    Verdict,
+    output_equals_input,
+    table_equals_log,
+    translations_equal_logs,
+)
 from tests.spark.fire.orders import Orders
+from tests.spark.fire.programs import mirror
 
 _TOPIC_TO_TOPIC: Final = "tests.spark.fire.programs.topic_to_topic"
 
@@ -64,6 +72,22 @@ SINK_SPECULATION: Final = Job(
 )
 
 
+def judge_mirror(spark: SparkSession, orders: Orders) -> Verdict:
+    """Each value once, in its partition and in order; and every offset of the source translated exactly."""
+    verdict = output_equals_input(orders.bootstrap, orders.source, orders.target)
+    reading = asyncio.run(Reading.of(mirror.configured(orders)))
+    differing = translations_equal_logs(
+        orders.bootstrap,
+        orders.source,
+        orders.target,
+        lambda partition, offset: reading.translate(orders.source, partition, offset),
+    )
+    return verdict._replace(differing=differing)
+
+
+MIRROR: Final = Job("mirror", "tests.spark.fire.programs.mirror", judge_mirror, writes_topic=True)
+
+
 def judge_table(spark: SparkSession, orders: Orders) -> Verdict:
     """Read with nothing of the lake's own: the files are what anybody sees."""
     table_format = orders.options["format"]
@@ -83,4 +107,4 @@ def lake(table_format: str) -> Job:
 
 LAKES: Final = tuple(map(lake, ("delta", "iceberg", "parquet")))
 SINKS: Final = (SINK, SINK_SHUFFLE, SINK_SPECULATION)
-JOBS: Final = {job.name: job for job in (SPARK_SINK, *SINKS, *LAKES)}
+JOBS: Final = {job.name: job for job in (SPARK_SINK, *SINKS, MIRROR, *LAKES)}

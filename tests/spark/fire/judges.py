@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -78,6 +78,36 @@ def output_equals_input(bootstrap: str, source: str, target: str) -> Verdict:
         doubled=sum(count - given[value] for value, count in found.items() if 0 < given[value] < count),
         alien=sum(count for value, count in found.items() if value not in given),
     )
+
+
+Translate = Callable[[int, int], int | None]
+"""Partition and offset of the source, into the offset of the target."""
+
+
+def translations_equal_logs(bootstrap: str, source: str, target: str, translate: Translate) -> str:
+    """What is wrong: both logs must have the same values in the same order in each partition, and each offset
+    of the one must lead to the record that a reader would get there next."""
+    here, there = _by_partition(bootstrap, source), _by_partition(bootstrap, target)
+    wrong = []
+    for index, records in here.items():
+        copies = there.get(index, [])
+        if [each.value for each in records] != [each.value for each in copies]:
+            wrong.append(f"partition {index} is not in order")
+            continue
+        position = 0
+        for record, copy in zip(records, copies, strict=True):
+            for offset in range(position, record.offset + 1):
+                if (found := translate(index, offset)) != copy.offset:
+                    wrong.append(f"partition {index}: {offset} is at {copy.offset}, not {found}")
+            position = record.offset + 1
+    return "; ".join(wrong[:5])
+
+
+def _by_partition(bootstrap: str, topic: str) -> dict[int, list[Read]]:
+    found: dict[int, list[Read]] = {}
+    for record in committed(bootstrap, topic):
+        found.setdefault(record.partition, []).append(record)
+    return found
 
 
 class Partition(NamedTuple):

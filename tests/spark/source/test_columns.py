@@ -11,10 +11,12 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headrace.spark.decoding.formats import Decoding, Format
+from headrace.spark.decoding.formats import Decoding, DecodingRefused, Format
+from headrace.spark.reachable import NobodyListens
 from headrace.spark.source.options import SourceRefused
 from headrace.spark.source.topic import read_topic, stream_topic
 from tests.broker_process import BrokerProcess
+from tests.ports import own_port
 from tests.spark.connector.topics import Sent, create, send
 from tests.spark.source.queries import remove_before
 
@@ -99,3 +101,19 @@ def test_a_stream_has_the_same_columns(
     assert [row.id for row in rows] == [1, None, 3]
     assert [row.problem is None for row in rows] == [True, False, True]
     assert [*rows[0].asDict()] == [*RECORD, "id", "value_key", "total", "problem"]
+
+
+def test_brokers_and_columns_may_be_texts(spark: SparkSession, broker: BrokerProcess, orders: str) -> None:
+    frame = read_topic(spark, orders, kafka=broker.bootstrap, decoding="id bigint, total double")
+    assert frame.where("problem is null").agg({"id": "sum"}).collect()[0][0] == 4
+
+
+def test_a_typo_in_the_columns_is_named(spark: SparkSession, broker: BrokerProcess, orders: str) -> None:
+    with pytest.raises(DecodingRefused, match=r"'id bignt, total double'\. Spark says: .*BIGNT"):
+        read_topic(spark, orders, kafka=broker.bootstrap, decoding="id bignt, total double")
+
+
+def test_a_wrong_port_is_told_before_kafkas_client_has_tried(spark: SparkSession) -> None:
+    for read in (read_topic, stream_topic):
+        with pytest.raises(NobodyListens, match="Connection refused"):
+            read(spark, "orders", kafka=f"127.0.0.1:{own_port()}")

@@ -76,6 +76,7 @@ class Topic:
 class Image:
     def __init__(self, size: int) -> None:
         self._topic = Topic(TOPIC, TOPIC_ID, size)
+        self.links: dict[str, Any] = {}
         self.brokers = {number: Registration(number) for number in (1, 2, 3, 9)}
 
     def topic(self, name: str) -> Topic | None:

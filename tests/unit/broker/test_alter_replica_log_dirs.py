@@ -28,12 +28,12 @@ class Broker:
 
     def __init__(self) -> None:
         self.preferred: dict[TopicPartition, object] = {}
-        self.warnings: list[str] = []
-        hosted = {("t", 0): SimpleNamespace(log=SimpleNamespace(directory=HERE))}
+        self.moves: list[tuple[object, object]] = []
+        self.hosted = SimpleNamespace(log=SimpleNamespace(directory=HERE))
+        hosted = {("t", 0): self.hosted}
         self.context: Any = SimpleNamespace(
             runtime=SimpleNamespace(
                 turns=SimpleNamespace(is_over=False),
-                peer_log=SimpleNamespace(warning=lambda event, *_, **__: self.warnings.append(event)),
             ),
             partitions=SimpleNamespace(
                 find=lambda topic, index: hosted.get((topic, index)),
@@ -41,7 +41,8 @@ class Broker:
             ),
             metadata=SimpleNamespace(exists=lambda topic, index: topic == "t" and index in range(4)),
             storage=SimpleNamespace(
-                logs=SimpleNamespace(directories=[HERE, THERE, BROKEN], prefer=self.preferred.__setitem__)
+                logs=SimpleNamespace(directories=[HERE, THERE, BROKEN], prefer=self.preferred.__setitem__),
+                moves=SimpleNamespace(move=lambda *asked: self.moves.append(asked)),
             ),
         )
 
@@ -63,7 +64,7 @@ class Broker:
     ("path", "topic", "index", "code"),
     [
         ("/a", "t", 0, ErrorCode.NONE),
-        ("/b", "t", 0, ErrorCode.UNSUPPORTED_VERSION),
+        ("/b", "t", 0, ErrorCode.NONE),
         ("/c", "t", 0, ErrorCode.KAFKA_STORAGE_ERROR),
         ("/d", "t", 0, ErrorCode.LOG_DIR_NOT_FOUND),
         ("/a/", "t", 0, ErrorCode.LOG_DIR_NOT_FOUND),
@@ -102,9 +103,8 @@ async def test_the_last_mention_counts() -> None:
     assert broker.preferred == {TopicPartition("t", 1): THERE}
 
 
-async def test_a_move_that_is_not_made_is_told_to_the_operator() -> None:
+async def test_only_a_replica_that_is_here_and_has_somewhere_to_go_is_moved() -> None:
     broker = Broker()
-    await broker.ask(("/a", "t", 0))
-    assert not broker.warnings
-    await broker.ask(("/b", "t", 0))
-    assert len(broker.warnings) == 1
+    for path, index in (("/b", 0), ("/a", 0), ("/c", 0), ("/d", 0), ("/b", 1), ("/b", 3)):
+        await broker.ask((path, "t", index))
+    assert broker.moves == [(broker.hosted, THERE), (broker.hosted, HERE)]

@@ -6,8 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from headrace.broker.handlers.describe_log_dirs import handle
+from headrace.broker.storage.replica_moves import FutureReplica
 from headrace.core.ids import TopicPartition
-from headrace.protocol.messages.describe_log_dirs_request import DescribeLogDirsRequest
+from headrace.protocol.messages.describe_log_dirs_request import (
+    DescribableLogDirTopic,
+    DescribeLogDirsRequest,
+)
 
 LOGS = 1050
 IN_A_SLICE = 100
@@ -45,6 +49,7 @@ async def test_many_logs_are_described_in_turns() -> None:
         storage=SimpleNamespace(
             logs=SimpleNamespace(directories=[directory], logs=logs),
             disk_space=SimpleNamespace(spaces={}),
+            moves=SimpleNamespace(futures=list),
         ),
     )
 
@@ -58,3 +63,30 @@ async def test_many_logs_are_described_in_turns() -> None:
     assert turns.given == LOGS // IN_A_SLICE
     rows = answer.results[0].topics[0].partitions
     assert [row.partition_index for row in rows] == [*range(LOGS - turns.given)]
+
+
+async def test_a_replica_on_its_way_to_another_directory_is_in_both() -> None:
+    here: Any = SimpleNamespace(path="/a", is_online=True)
+    there: Any = SimpleNamespace(path="/b", is_online=True)
+    name, other = TopicPartition("t", 0), TopicPartition("u", 0)
+    log = SimpleNamespace(topic_partition=name, directory=here, size_bytes=7, closed=False)
+    futures = [FutureReplica(name, there, 5, 3), FutureReplica(other, there, 1, 1)]
+    context: Any = SimpleNamespace(
+        runtime=SimpleNamespace(turns=Turns()),
+        partitions=SimpleNamespace(find=lambda _topic, _index: None),
+        storage=SimpleNamespace(
+            logs=SimpleNamespace(directories=[here, there], logs={name: log}),
+            disk_space=SimpleNamespace(spaces={}),
+            moves=SimpleNamespace(futures=lambda: futures),
+        ),
+    )
+    call: Any = SimpleNamespace(version=4)
+    asked = DescribeLogDirsRequest(topics=[DescribableLogDirTopic(topic="t", partitions=[0])])
+    answer = await handle(context, asked, call)
+    rows = {
+        (directory.log_dir, topic.name): (row.is_future_key, row.partition_size, row.offset_lag)
+        for directory in answer.results
+        for topic in directory.topics
+        for row in topic.partitions
+    }
+    assert rows == {("/a", "t"): (False, 7, 0), ("/b", "t"): (True, 5, 3)}

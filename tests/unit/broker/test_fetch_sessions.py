@@ -9,6 +9,7 @@ from headrace.broker.fetch.sessions import FetchContext, SessionCache
 from headrace.broker.fetch.watched_partition import FetchKey, WatchedPartition
 from headrace.core.errors import FetchSessionNotFound, FetchSessionTopicIdError, InvalidFetchSessionEpoch
 from headrace.core.memory import MemoryShare
+from headrace.security.principal import Principal
 
 
 def cache(slots: int = 2) -> SessionCache:
@@ -180,3 +181,23 @@ def test_what_is_forgotten_costs_nothing() -> None:
     assert limited.memory.used_bytes == want("a").size_bytes
     begin(limited.sessions, only, -1, [])
     assert limited.memory.used_bytes == 0
+
+
+def test_a_session_is_nobody_elses() -> None:
+    """Who guesses its number neither continues it nor ends it."""
+    sessions = cache(slots=5)
+    alice, mallory = Principal("User", "alice"), Principal("User", "mallory")
+
+    def ask(session_id: int, epoch: int, owner: Principal) -> FetchContext:
+        wanted = [want("a")] if epoch == 0 else []
+        return sessions.begin(session_id, epoch, wanted, [], uses_topic_ids=False, now_ms=0, owner=owner)
+
+    mine = ask(0, 0, alice).session_id
+    with pytest.raises(FetchSessionNotFound):
+        ask(mine, 1, mallory)
+    ask(mine, -1, mallory)
+    ask(mine, 0, mallory)
+    assert ask(mine, 1, Principal("User", "alice")).session_id == mine
+    ask(mine, -1, alice)
+    with pytest.raises(FetchSessionNotFound):
+        ask(mine, 2, alice)

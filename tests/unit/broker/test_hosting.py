@@ -39,6 +39,7 @@ def hosting_of(
         unused,
         unused,
         lambda: None,
+        lambda _: None,
         high_watermarks={},
     )
 

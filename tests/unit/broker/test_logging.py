@@ -57,6 +57,24 @@ def test_exceptions_and_values_that_json_does_not_know() -> None:
     assert (event["level"], event["path"]) == ("error", "{1}")
 
 
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_a_traceback_shows_no_values(stream: type[io.StringIO]) -> None:
+    """They may be passwords: of whoever was served when something failed."""
+    out = stream()
+    configure(out, {})
+
+    def fail(password: str) -> None:
+        raise ValueError(f"{len(password)} letters")
+
+    try:
+        fail("canary-" + "a1f4")
+    except ValueError as error:
+        get_logger("headrace.broker").error("request failed", error=repr(error), exc_info=error)
+    assert "fail(" in out.getvalue()
+    assert "11 letters" in out.getvalue()
+    assert "canary-a1f4" not in out.getvalue()
+
+
 def test_the_standard_librarys_loggers_come_out_the_same_way() -> None:
     out = io.StringIO()
     configure(out, {})
@@ -117,3 +135,10 @@ def test_a_logger_does_not_load_rich() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (0, "loaded later\n"), done.stderr
+
+
+def test_one_of_several_brokers_says_who_it_is() -> None:
+    out = io.StringIO()
+    configure(out, {"HEADRACE_LOG_BROKER": "2"})
+    get_logger("headrace.broker").info("ready")
+    assert list(json.loads(out.getvalue()).items())[:2] == [("broker", 2), ("event", "ready")]

@@ -34,6 +34,21 @@ def leader() -> Partition:
     return partition
 
 
+@pytest.fixture
+def lonely() -> Partition:
+    """Elected while it alone is in sync, below min.insync.replicas: what of its four batches is committed, it
+    does not learn."""
+    partition = new_partition(min_insync_replicas=2)
+    partition.assign(row(1, 1, (1, OTHER)), 1, 0.0)
+    for _ in range(4):
+        append(partition, b"a")
+    fetch(partition, OTHER, 3)
+    partition.assign(row(1, 2, (1,)), 1, 0.0)
+    assert partition.high_watermark == 3
+    assert not partition.knows_the_end
+    return partition
+
+
 class Other:
     """Another replica. It has batches of one record in `has`, and its log ends at `end`."""
 
@@ -42,6 +57,7 @@ class Other:
         self.end = end
         self.damaged: set[int] = set()
         self.is_silent = False
+        self.is_eligible = False
 
     async def fetch(self, _: Any, __: Any, offset: int, ___: int) -> tuple[memoryview, int]:
         if self.is_silent:
@@ -63,7 +79,9 @@ Asked = Callable[[Other, Partition], Any]
 def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     async def of(other: Other, partition: Partition) -> Copies:
         runtime: Any = SimpleNamespace(loop=asyncio.get_running_loop(), broker_id=1)
-        metadata: Any = SimpleNamespace(is_alive=lambda _: True)
+        eligible = SimpleNamespace(elr=(OTHER,) if other.is_eligible else ())
+        image = SimpleNamespace(topic_by_id=lambda _: SimpleNamespace(exceptional=lambda _: eligible))
+        metadata: Any = SimpleNamespace(is_alive=lambda _: True, image=image)
         copies = OtherCopies(runtime, metadata)
         monkeypatch.setattr(copies, "fetch", other.fetch)
         monkeypatch.setattr(other_copies, "log_ends", other.log_ends)
@@ -91,6 +109,22 @@ async def test_a_log_that_ends_before_it_has_not_deleted_it(leader: Partition, a
 
 async def test_who_does_not_say_where_its_log_ends_proves_nothing(leader: Partition, asked: Asked) -> None:
     assert await asked(Other(range(2, 4), None), leader) is Copies.UNKNOWN
+
+
+async def test_who_is_eligible_to_lead_has_all_that_is_committed(lonely: Partition, asked: Asked) -> None:
+    """It cannot come back into sync by itself: what it wants next is what is damaged here."""
+    other = Other(range(3), 3)
+    assert await asked(other, lonely) is Copies.UNKNOWN, "nobody who could lead is asked"
+    other.is_eligible = True
+    assert await asked(other, lonely) is Copies.WHOLE
+
+
+async def test_who_is_eligible_and_ends_before_what_is_committed_is_not_believed(
+    lonely: Partition, asked: Asked
+) -> None:
+    other = Other(range(1), 1)
+    other.is_eligible = True
+    assert await asked(other, lonely) is Copies.REFUSED
 
 
 async def test_who_has_it_damaged_does_not_have_it(leader: Partition, asked: Asked) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -119,3 +120,31 @@ def test_what_was_refused_was_not_done(run: Run, script: Remembering) -> None:
     told = run("acl", "suggest", "alice")
     assert told.stdout == ""
     assert "no broker has seen User:alice do anything" in told.stderr
+
+
+def test_rights_of_an_administrator_are_named_and_left_out(run: Run, script: Remembering) -> None:
+    script.remember("denied", ALICE, "ALTER", "kafka-cluster", "CLUSTER")
+    script.remember("denied", ALICE, "CREATE_TOKENS", "User:root", "USER")
+    script.remember("denied", ALICE, "WRITE", "__consumer_offsets")
+    script.remember("denied", ALICE, "READ", "t")
+    lines = run("acl", "suggest", "alice").stdout.splitlines()
+    assert [line for line in lines if not line.startswith("#")] == [
+        "headrace acl add --allow-principal User:alice --operation read --topic t"
+    ]
+    assert sum(line.startswith("# left out, for it gives ") for line in lines) == 3
+    as_json = run("acl", "suggest", "alice", "-o", "json")
+    assert [each["name"] for each in json.loads(as_json.stdout)] == ["t"]
+    assert as_json.stderr.count("# left out") == 3
+
+
+def test_a_name_of_a_client_adds_no_line_and_no_command(run: Run, script: Remembering) -> None:
+    name = "g'\nheadrace acl add --cluster #\x1b[2J"
+    script.remember("denied", ALICE, "READ", name, "GROUP")
+    script.remember("denied", ALICE, "READ", "", "GROUP")
+    (line,) = run("acl", "suggest", "alice").stdout.splitlines()
+    typed = subprocess.run(["bash", "-c", f"printf %s {line.split(' --group ')[1]}"], capture_output=True)
+    assert typed.stdout.decode() == name
+    assert json.loads(run("acl", "suggest", "alice", "-o", "json").stdout)[0]["name"] == name
+    shown = run("acl", "shadow", code=1).stdout
+    assert "\x1b" not in shown
+    assert len(shown.splitlines()) == 3

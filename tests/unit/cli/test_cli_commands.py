@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.cli.main import cli
+from headrace.core.build import this_build
 
 
 def run(*args: str, **options: Any) -> Result:
@@ -47,7 +48,7 @@ def test_help_lists_every_command() -> None:
 
 
 def test_version() -> None:
-    assert run("--version").stdout.startswith("headrace, version ")
+    assert run("--version").stdout == f"headrace, version {this_build()}\n"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_a_usage_error_is_a_line_and_a_hint() -> None:
     result = run("topic", "create")
     assert result.stderr.splitlines() == [
         "error: Missing argument 'NAME...'.",
-        "hint: `headrace topic create --help` shows what can be said",
+        "hint: `headrace topic create --help` shows its options",
     ]
 
 

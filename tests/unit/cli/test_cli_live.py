@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.cli.main import cli
+from headrace.core.build import this_build
 from headrace.testing.cluster import Cluster
 
 HEADRACE = [sys.executable, "-c", "from headrace.cli.main import main; main()"]
@@ -292,6 +293,10 @@ def test_a_broker_from_a_properties_file(tmp_path: Path) -> None:
         _, err = process.communicate(timeout=60)
     assert process.returncode == 0
     assert "log.dris" in err
+    (ready,) = (line for line in err.splitlines() if '"event": "ready"' in line)
+    build = this_build()
+    said = json.loads(ready)
+    assert (said["version"], said["build"], said["python"]) == (build.version, build.kind, build.python)
 
 
 def test_a_configuration_that_is_wrong(tmp_path: Path) -> None:

@@ -109,13 +109,19 @@ def test_describe_shows_followers_and_their_lag(run: Run) -> None:
 def test_reassign_shows_its_plan_and_carries_it_out(run: Run, script: ScriptedCluster) -> None:
     command = ("topic", "reassign", "t", "--replicas", "0=2,3", "--replicas", "1=3,1")
     plan = run(*command, "--plan").stdout.splitlines()
-    assert [line.split() for line in plan] == [
+    assert [line.split() for line in plan[:-1]] == [
         ["PARTITION", "FROM", "TO", "COPIES"],
         ["t-0", "1,3", "2,3", "1"],
     ]
+    total = "in all: 1 partition, 1 copy, 0.0 MB"
+    assert plan[-1] == f"{total}; with --throttle the plan says how long that takes"
+    slowly = run(*command, "--plan", "--throttle", "10").stdout.splitlines()
+    assert slowly[-1] == f"{total}, at 0.0 MB/s at least 10s"
+    told = json.loads(run(*command, "--plan", "--json").stdout)
+    assert (told["copies"], told["bytes"]) == (1, 100)
     assert script.history == []
     done = run(*command, "--throttle", "10MB")
-    assert done.stdout == "moved 1 partitions\n"
+    assert done.stdout == "moved 1 partition\n"
     assert "0 of 1 moved, 1 under way" in done.stderr
     assert script.partitions["t", 0] == [2, 3]
     assert "throttle t" in script.history
@@ -260,7 +266,7 @@ def test_drain_empties_a_broker_and_keeps_racks_apart(run: Run, script: Scripted
 
 
 def test_drain_of_leaders_moves_no_data(run: Run, script: ScriptedCluster) -> None:
-    assert run("cluster", "drain", "1", "--leaders-only").stdout == "moved 1 partitions\n"
+    assert run("cluster", "drain", "1", "--leaders-only").stdout == "moved 1 partition\n"
     assert script.partitions == {("t", 0): [3, 1], ("t", 1): [3, 1]}
     assert script.leaders["t", 0] == 3
 

@@ -33,3 +33,25 @@ def test_without_a_broker_nothing_is_offered_and_nothing_is_said(capsys: pytest.
     assert offered("group", "lag", "-b", "127.0.0.1:1", "") == []
     assert offered("group", "lag", "-b", "no address", "") == []
     assert capsys.readouterr() == ("", "")
+
+
+def test_topics_wherever_one_is_named() -> None:
+    broker = ScriptedTransactions()
+    broker.topics = {"orders": 1, "clicks": 1}
+    with serving(broker):
+        before = ("-b", broker.address)
+        for words in (
+            ("produce", *before),
+            ("consume", *before),
+            ("topic", "describe", *before),
+            ("topic", "alter", *before),
+            ("topic", "delete", *before),
+            ("topic", "trim", *before),
+            ("topic", "offsets", *before),
+            ("topic", "reassign", *before),
+            ("topic", "elect-leaders", *before),
+            ("config", "list", *before, "--topic"),
+            ("config", "set", *before, "--topic"),
+        ):
+            assert offered(*words, "o") == ["orders"], words
+        assert offered("topic", "create", *before, "o") == []

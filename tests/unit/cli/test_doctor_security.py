@@ -10,7 +10,7 @@ import pytest
 
 from headrace.config.security_findings import Finding, Level
 from headrace.protocol.error_codes import ErrorCode
-from headrace.security.acl import Operation, Permission
+from headrace.security.acl import Operation, Permission, ResourceType
 from tests.broker_process import write_properties
 from tests.certificates import Authority
 from tests.ports import own_port
@@ -50,6 +50,16 @@ def test_findings_of_brokers_and_rules(run: Run, script: Remembering) -> None:
     ]
     texts = " ".join(each["text"] for each in found)
     assert all(word in texts for word in ("everybody may", "whoever does not say", "it denies nothing"))
+
+
+def test_an_ordinary_user_with_an_administrators_rights_is_named(run: Run, script: Remembering) -> None:
+    """A rule that somebody planted says so before it counts."""
+    power = rule(Operation.ALTER)._replace(resource_type=ResourceType.CLUSTER, name="kafka-cluster")
+    script.rules = {power, power._replace(principal="User:root"), rule(Operation.WRITE)}
+    (found,) = json.loads(run("doctor", "security", "-o", "json").stdout)
+    assert (found["level"], found["subject"]) == ("advice", power.principal)
+    assert "power over the cluster" in found["text"]
+    assert found["cure"].startswith("if that is not meant: headrace acl remove")
 
 
 def test_without_an_authorizer_there_are_no_rules_to_look_at(run: Run, script: Remembering) -> None:

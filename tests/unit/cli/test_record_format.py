@@ -82,6 +82,10 @@ def test_lines_become_records() -> None:
     assert keyed(b":") == NewRecord(b"", b"", 5, (("h", b"1"),))
 
 
+def test_all_records_may_have_one_key() -> None:
+    assert maker(key=b"k")(b"a:b") == NewRecord(b"a:b", b"k", 5)
+
+
 def test_empty_values_may_be_null() -> None:
     nulls = maker(key_delimiter=b":", empty_as_null=True)
     assert nulls(b"gone:") == NewRecord(None, b"gone", 5)

@@ -235,7 +235,7 @@ async def test_what_the_broker_says_is_kept() -> None:
         )
 
     async with ScriptedBroker({CreateTopicsRequest: refuse}) as broker, Cluster(broker.address) as cluster:
-        with pytest.raises(Refused, match=r"a setting of topic t cannot be taken: no such name: retain.ms"):
+        with pytest.raises(Refused, match=r"a setting of topic t is invalid: no such name: retain.ms"):
             await admin.create_topic(cluster, "t", partitions=1, configs={"retain.ms": "1"})
         (request,) = broker.seen(CreateTopicsRequest)
         assert request.topics[0].configs[0].name == "retain.ms"

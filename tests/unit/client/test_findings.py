@@ -11,7 +11,7 @@ from headrace.client.broker_health import BrokerHealth
 from headrace.client.findings import findings
 from headrace.client.health import BrokerView, ClusterView, Health, Observation
 from headrace.client.log_dirs import LogDirectory
-from headrace.config.health import DAMAGE, QUARANTINED, growth_of
+from headrace.config.health import DAMAGE, FENCED, QUARANTINED, growth_of
 
 REACHES = BrokerHealth(True, {"zookeeper.answers": "true", "zookeeper.servers": "zk:2181"})
 CUT_OFF = BrokerHealth(True, {"zookeeper.answers": "false", "zookeeper.servers": "zk:2181"})
@@ -170,3 +170,17 @@ def test_damage_that_was_mended_is_told_once_with_what_to_look_at() -> None:
     (told,) = headlines(unmended)
     assert told.endswith("readers are refused: broker 1: t-0 offsets 5 to 9")
     assert "headrace log verify" in findings(unmended)[0].do
+
+
+def test_a_broker_that_went_is_named_with_when_and_why() -> None:
+    told = BrokerHealth(True, {FENCED: '{"3": [1000, "its session has ended"], "4": [0, "another"]}'})
+    later = BrokerHealth(True, {FENCED: '{"3": [61000, "its connection broke and its port refuses"]}'})
+    views = [BrokerView(number, "h", 9090 + number, None, True) for number in (1, 2)]
+    gone = BrokerView(3, "h", 9093, None, False, registered=False)
+    unknown = BrokerView(5, "h", 9095, None, False, registered=False)
+    observed = Observation(ClusterView("id", 1, [*views, gone, unknown]), [], {}, {}, {}, {1: told, 2: later})
+    (found,) = findings(health.judge(observed))
+    assert found.where == [
+        "broker 3 (fenced at 1970-01-01T00:01:01Z: its connection broke and its port refuses)",
+        "broker 5",
+    ]

@@ -136,6 +136,30 @@ async def test_a_user_s_name_and_password_cannot_be_cut_elsewhere() -> None:
     assert asked == ["alice", "alice1"]
 
 
+@pytest.mark.parametrize("check_seconds", [0.0, 0.003, 0.06, 0.5])
+async def test_the_time_of_a_refusal_does_not_tell_how_long_the_check_took(
+    monkeypatch: pytest.MonkeyPatch, check_seconds: float
+) -> None:
+    """That depends on the user: a user who does not exist has no count of iterations."""
+    monkeypatch.setattr(module, "FAILURE_SECONDS", 0.1)
+    loop = asyncio.get_running_loop()
+    now = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: now)
+
+    async def check(_name: str, _password: Secret) -> bool:
+        monkeypatch.setattr(loop, "time", lambda: now + check_seconds)
+        return False
+
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert not await Passwords(check).are_right("alice", Secret("wrong"))
+    assert check_seconds + sum(slept) == pytest.approx(max(0.1, check_seconds))
+
+
 async def test_guesses_wait_in_a_bounded_queue() -> None:
     gate = asyncio.Event()
 

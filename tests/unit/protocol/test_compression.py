@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -9,12 +10,16 @@ import cramjam
 import lz4.frame
 import pytest
 from aiokafka import codec as oracle
-from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.core.errors import CorruptBatch, InvalidRecord, UnsupportedCompression
 from headrace.protocol.compression import MAX_FRAMES, Compression, compress, decompress
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 CODECS = [codec for codec in Compression if codec is not Compression.NONE]
 SAMPLE = b"the water of the headrace " * 5000
@@ -116,6 +121,7 @@ def _varint(number: int) -> bytes:
     ("codec", "claim"),
     [
         (Compression.SNAPPY, _varint(200_000_000) + b"\x00" * 10),
+        (Compression.SNAPPY, _varint(60_000_000) + b"\x00" * 10),  # below the cap, and more than it can be
         (Compression.SNAPPY, b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01\x7f\xff\xff\xff\x00"),
         (
             Compression.SNAPPY,

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from headrace.client import state_topic
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure, ConnectionLost, Refused, TimedOut, Unreachable
 from headrace.client.transactions import NewProducer
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.records import Record, decode_records
-from headrace.registry import store as store_module
 from headrace.registry.errors import RegistryError
 from headrace.registry.records import Entry, NoopKey
 from headrace.registry.settings import put_config
@@ -55,7 +55,7 @@ class _Store(Store):
             await self._grown.wait()
             self._grown.clear()
             for record in self.log[self._position :]:
-                self._apply(record)
+                self.apply(record)
             self._position = len(self.log)
             self._moved.set()
             self._moved = asyncio.Event()
@@ -68,7 +68,7 @@ async def store(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[_Store]:
     async def fence(_cluster: Cluster, _transactional_id: str) -> NewProducer:
         return NewProducer(1, next(epochs))
 
-    monkeypatch.setattr(store_module, "fence", fence)
+    monkeypatch.setattr(state_topic, "fence", fence)
     made = _Store()
     yield made
     await made.close()

@@ -105,3 +105,22 @@ def test_a_cure_helps_and_no_smaller_one_does(
     for some in chain.from_iterable(combinations(changes, size) for size in range(len(changes))):
         without = {rule for rule, adds in some if not adds}
         assert not allowed((rules - without) | {rule for rule, adds in some if adds})
+
+
+def test_who_may_create_on_the_cluster_may_create_every_topic() -> None:
+    """Brokers ask for either, so a denial for one topic is none."""
+    of_all = topic_rule("kafka-cluster", Operation.CREATE)._replace(resource_type=ResourceType.CLUSTER)
+    denial = topic_rule("abc", Operation.CREATE, deny=True)
+    for rules in ((of_all,), (of_all, denial)):
+        found = explain(AclIndex(rules), (), ALICE, HOST, Operation.CREATE, TOPIC, "abc")
+        assert found.verdict == (True, of_all, Reason.RULE)
+        assert found.cure is None
+    alone = explain(AclIndex([denial]), (), ALICE, HOST, Operation.CREATE, TOPIC, "abc")
+    assert alone.verdict == (False, denial, Reason.RULE)
+
+
+def test_who_may_write_some_topic_may_write_idempotently() -> None:
+    wanted = (Operation.IDEMPOTENT_WRITE, ResourceType.CLUSTER, "kafka-cluster")
+    index = AclIndex([topic_rule("abc", Operation.WRITE)])
+    assert explain(index, (), ALICE, HOST, *wanted).verdict == (True, None, Reason.WRITES_SOME_TOPIC)
+    assert not explain(AclIndex([topic_rule("abc")]), (), ALICE, HOST, *wanted).verdict.allowed

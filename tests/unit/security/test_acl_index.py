@@ -34,7 +34,10 @@ def test_any_denial_wins(denial: AclRule) -> None:
         topic_rule("*", principal="User:*"),
     ]
     assert allowed(AclIndex(allows), Operation.READ, "abc")
-    decision = AclIndex([*allows, denial]).decide("User:alice", HOST, Operation.READ, TOPIC, "abc")
+    index = AclIndex([*allows, denial])
+    mask = index.mask("User:alice", HOST, TOPIC, "abc")
+    assert not mask >> Operation.READ & 1, "what requests are decided by"
+    decision = index.decide("User:alice", HOST, Operation.READ, TOPIC, "abc")
     assert (decision.allowed, decision.rule, decision.reason) == (False, denial, Reason.RULE)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from itertools import product
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from headrace.security.acl import AclRule, ResourceType
+from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType
 from headrace.security.acl_index import AclIndex
 from headrace.security.acl_rule_scope import ALL_OPERATIONS
 from tests.unit.security import naive_acls
@@ -89,6 +90,23 @@ def test_a_rule_that_came_and_went_leaves_every_decision(
     index.remove(extra)
     for question in product(PRINCIPALS, HOSTS, TYPES, (*NAMES, "c")):
         assert index.mask(*question) == untouched.mask(*question)
+
+
+@pytest.mark.parametrize("permission", [Permission.ALLOW, Permission.DENY])
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_of_two_rules_about_the_same_the_other_stays(operation: Operation, permission: Permission) -> None:
+    """CVE-2024-27309, for rules that differ in nothing but what they say: drawn ones seldom meet."""
+
+    def rule_of(operation: Operation, permission: Permission) -> AclRule:
+        return AclRule(ResourceType.TOPIC, "a", PatternType.LITERAL, "User:alice", "*", operation, permission)
+
+    stays = rule_of(operation, permission)
+    question = ("User:alice", "10.0.0.1", ResourceType.TOPIC, "a")
+    for gone in (rule_of(*each) for each in product(OPERATIONS, (Permission.ALLOW, Permission.DENY))):
+        if gone != stays:
+            index = AclIndex([stays, gone])
+            index.remove(gone)
+            assert index.mask(*question) == AclIndex([stays]).mask(*question), gone
 
 
 @given(rules=st.sets(RULES, min_size=1, max_size=12), data=st.data())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.security.acl import AclRule, Operation
+from headrace.security.acl import AclRule, Operation, ResourceType
 from headrace.security.acl_advice import Finding, Problem, lint
 from headrace.security.acl_index import AclIndex
 from tests.unit.security.drawn_rules import HOSTS, NAMES, OPERATIONS, PRINCIPALS, RULE_SETS, TYPES, topic_rule
@@ -156,3 +156,35 @@ def _adds_nothing(rule: AclRule, other: AclRule) -> bool:
     people, places = (*PRINCIPALS, "User:nobody"), (*HOSTS, "10.9.9.9")
     names = (*(name for name in NAMES if name != "*"), *(f"{name}~" for name in NAMES), "~")
     return all(one.mask(*each) == both.mask(*each) for each in product(people, places, TYPES, names))
+
+
+@pytest.mark.parametrize("principal", ["user:fz", "Group:ops"])
+def test_principals_of_a_type_that_no_client_has(principal: str) -> None:
+    finding = only(topic_rule("a", principal=principal, deny=True))
+    assert finding.problem == Problem.DEAD_PRINCIPAL
+    assert f"write User:{principal.partition(':')[2]}" in finding.text
+
+
+def test_a_star_that_stands_for_itself() -> None:
+    assert only(topic_rule("a", principal="User:m*")).problem == Problem.NOT_A_WILDCARD
+    found = only(topic_rule("mtop*", deny=True))
+    assert found.problem == Problem.NOT_A_WILDCARD
+    assert "write mtop as a prefix" in found.text
+    assert problems(topic_rule("mtop*", prefixed=True))[0][0] == Problem.NOT_A_WILDCARD
+    assert lint([topic_rule("*")]) == []
+
+
+def test_no_rule_concerns_a_super_user() -> None:
+    rule = topic_rule("a", deny=True)
+    assert [found.problem for found in lint([rule], (rule.principal,))] == [Problem.SUPER_USER]
+    assert lint([rule], ("User:another",)) == []
+
+
+@pytest.mark.parametrize("operation", [Operation.CREATE, Operation.ALL])
+def test_a_denial_of_one_topic_is_none_beside_create_on_the_cluster(operation: Operation) -> None:
+    denial = topic_rule("a", Operation.CREATE, deny=True)
+    of_all = topic_rule("kafka-cluster", operation)._replace(resource_type=ResourceType.CLUSTER)
+    (found,) = lint([denial, of_all])
+    assert (found.problem, found.rule, found.other) == (Problem.OUTVOTED, denial, of_all)
+    assert lint([denial, of_all._replace(operation=Operation.DESCRIBE)]) == []
+    assert lint([denial._replace(operation=Operation.READ), of_all]) == []

@@ -260,3 +260,15 @@ def test_kept_decisions_are_those_of_the_index(
             assert rights.mask(resource_type, name) == expected
             assert rights.allows(READ, resource_type, name) == bool(expected >> READ & 1)
             assert rights.allows_silently(READ, resource_type, name) == bool(expected >> READ & 1)
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+def test_what_outlasts_shadow_mode_is_decided_by_rules(reports: Reports, shadow: bool) -> None:
+    """Who made rules for themselves in that mode had them when everything was denied."""
+    authorizer = reports.authorizer(topic_rule("a"), shadow=shadow)
+    rights = authorizer.rights_of(ALICE, HOST)
+    assert rights.enforces(READ, TOPIC, "a")
+    assert not rights.enforces(WRITE, TOPIC, "a")
+    assert reports.denied == [(ALICE, HOST, WRITE, TOPIC, "a")]
+    assert reports.shadow == []
+    assert reports.used == [(ALICE, HOST, READ, TOPIC, "a")]

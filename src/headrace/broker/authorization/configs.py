@@ -1,9 +1,9 @@
 """DescribeConfigs, AlterConfigs, IncrementalAlterConfigs: a right on the resource that is configured.
 ListConfigResources: the right to describe the configs of the cluster, which shows all names.
 
-Brokers, their loggers and client metrics belong to the cluster. A resource of a type that nobody knows goes
-to the handler, which refuses it. What a broker tells of accesses and of its protection needs DESCRIBE on the
-cluster besides.
+Brokers, their loggers, client metrics and links belong to the cluster. A resource of a type that nobody knows
+goes to the handler, which refuses it. What a broker tells of accesses and of its protection needs DESCRIBE on
+the cluster besides.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _RESOURCES: Final[dict[int, tuple[ResourceType, ErrorCode]]] = {
     ConfigOf.BROKER: (ResourceType.CLUSTER, CLUSTER_DENIED),
     ConfigOf.BROKER_LOGGER: (ResourceType.CLUSTER, CLUSTER_DENIED),
     ConfigOf.CLIENT_METRICS: (ResourceType.CLUSTER, CLUSTER_DENIED),
+    ConfigOf.LINK: (ResourceType.CLUSTER, CLUSTER_DENIED),
 }
 
 

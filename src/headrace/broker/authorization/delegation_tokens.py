@@ -33,7 +33,9 @@ def create_delegation_token(
     if not request.owner_principal_name or not call.identity.may_ask_for_tokens:
         return ALLOWED
     owner = Principal(request.owner_principal_type or "", request.owner_principal_name)
-    if owner == call.principal or rights.allows(Operation.CREATE_TOKENS, ResourceType.USER, _resource(owner)):
+    if owner == call.principal or rights.enforces(
+        Operation.CREATE_TOKENS, ResourceType.USER, _resource(owner)
+    ):
         return ALLOWED
     return CreateDelegationTokenResponse(
         error_code=ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED,

@@ -34,9 +34,12 @@ def brokers_only(_context: RequestContext, rights: Rights, _request: Any, _call:
     )
 
 
-def on_cluster(operation: Operation, refuse: Refuse) -> Guard:
+def on_cluster(operation: Operation, refuse: Refuse, *, outlasts_shadow: bool = False) -> Guard:
+    """What outlasts shadow mode, that mode does not open."""
+
     def guard(_context: RequestContext, rights: Rights, request: Any, call: Call) -> Verdict:
-        if rights.allows(operation, ResourceType.CLUSTER, CLUSTER_NAME):
+        decide = rights.enforces if outlasts_shadow else rights.allows
+        if decide(operation, ResourceType.CLUSTER, CLUSTER_NAME):
             return ALLOWED
         return refuse(request, call)
 

@@ -103,9 +103,11 @@ def _alters_no_quotas(request: AlterClientQuotasRequest, _call: Call) -> AlterCl
 
 
 describe_acls: Final = on_cluster(Operation.DESCRIBE, _tells_no_rules)
-create_acls: Final = on_cluster(Operation.ALTER, _makes_no_rules)
-delete_acls: Final = on_cluster(Operation.ALTER, _deletes_no_rules)
+create_acls: Final = on_cluster(Operation.ALTER, _makes_no_rules, outlasts_shadow=True)
+delete_acls: Final = on_cluster(Operation.ALTER, _deletes_no_rules, outlasts_shadow=True)
 describe_user_scram_credentials: Final = on_cluster(Operation.DESCRIBE, _tells_no_credentials)
-alter_user_scram_credentials: Final = on_cluster(Operation.ALTER, _alters_no_credentials)
+alter_user_scram_credentials: Final = on_cluster(
+    Operation.ALTER, _alters_no_credentials, outlasts_shadow=True
+)
 describe_client_quotas: Final = on_cluster(Operation.DESCRIBE_CONFIGS, _tells_no_quotas)
 alter_client_quotas: Final = on_cluster(Operation.ALTER_CONFIGS, _alters_no_quotas)

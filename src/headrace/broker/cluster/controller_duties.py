@@ -15,6 +15,7 @@ from typing import Final
 
 from headrace.broker.cluster import description
 from headrace.broker.cluster.controller_duty import Duty
+from headrace.broker.cluster.fencings import Fencings
 from headrace.broker.cluster.lifecycle import MetadataPosition
 from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.runtime.runtime import Runtime
@@ -58,8 +59,10 @@ class ControllerDuties:
         controller: Controller,
         own_epoch: Callable[[], BrokerEpoch],
         coordination: Coordination,
+        fencings: Fencings,
     ) -> None:
         self._runtime = runtime
+        self._fencings = fencings
         self._metadata = metadata
         self._controller = controller
         self._own_epoch = own_epoch
@@ -108,10 +111,12 @@ class ControllerDuties:
     async def stop(self) -> None:
         for stop in self._stop_watching:
             stop()
-        probing = list(self._probing.values())
-        for task in probing:
+        ending: list[asyncio.Task[None]] = [*self._probing.values()]
+        for task in ending:
             task.cancel()
-        await asyncio.gather(*(duty.stop() for duty in self._duties), *probing, return_exceptions=True)
+        for duty in self._duties:
+            ending += duty.cancel()
+        await asyncio.gather(*ending, return_exceptions=True)
 
     def _wake(self) -> None:
         for duty in self._duties:
@@ -256,7 +261,12 @@ class ControllerDuties:
         if not to_fence:
             return
         for each in to_fence:
-            self._runtime.log.warning("broker fenced", broker_id=each.broker_id, reason=each.reason)
+            # Whoever has announced that it stops is missed by nobody.
+            stopped = self._metadata.image.brokers[each.broker_id].stopping
+            reason = "it was stopped" if stopped else each.reason
+            tell = self._runtime.log.info if stopped else self._runtime.log.warning
+            tell("broker fenced", broker_id=each.broker_id, reason=reason)
+            self._fencings.note(each.broker_id, self._runtime.clock.wall_ms(), reason)
         ids = [BrokerId(each.broker_id) for each in to_fence]
         # If one of them has registered anew before this is decided, the suspicion is not about that one.
         epochs: dict[int, int] = {

@@ -37,10 +37,12 @@ class Duty:
     def wake(self) -> None:
         self._wake.set()
 
-    async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait((self._task,))
+    def cancel(self) -> list[asyncio.Task[None]]:
+        """What has to be awaited then."""
+        if self._task is None:
+            return []
+        self._task.cancel()
+        return [self._task]
 
     async def _run(self) -> None:
         while self._controller.is_active:

@@ -13,6 +13,7 @@ from typing import Final
 
 from headrace.broker.cluster import description
 from headrace.broker.cluster.controller_duties import ControllerDuties
+from headrace.broker.cluster.fencings import Fencings
 from headrace.broker.cluster.following import Ended, MetadataFollower
 from headrace.broker.cluster.lifecycle import MetadataPosition, StartHosting
 from headrace.broker.cluster.membership import Membership
@@ -74,6 +75,8 @@ class ClusterNode:
         self._follower = MetadataFollower(runtime, metadata, self, suspicions)
         self._active_controller: ActiveController | None = None
         self._duties: ControllerDuties | None = None
+        self._fencings = Fencings()
+        self._fencings.report_to(runtime.health)
         self._resigned = asyncio.Event()
         self._host: StartHosting | None = None
         """Until the first row that names this incarnation."""
@@ -314,7 +317,12 @@ class ClusterNode:
         if not self._controller.is_active:
             return
         self._duties = ControllerDuties(
-            self._runtime, self._metadata, self._controller, lambda: self.broker_epoch, self._coordination
+            self._runtime,
+            self._metadata,
+            self._controller,
+            lambda: self.broker_epoch,
+            self._coordination,
+            self._fencings,
         )
         self._duties.start(deposed)
         moved = self._follower.moved

@@ -16,6 +16,7 @@ from headrace.core.errors import (
     CorruptBatch,
     CorruptLog,
     HeadraceError,
+    NotLeader,
 )
 from headrace.core.ports import FileRange
 from headrace.core.tasks import spawn
@@ -27,6 +28,8 @@ from headrace.replication.partition import Partition
 READ_BYTES: Final = 256 * 1024
 RECORDS_PER_TURN: Final = 200
 """A few milliseconds of work, then others have their turn."""
+MOMENT_SECONDS: Final = 0.05
+"""A log that is truncated, or changes its directory, is closed for a moment."""
 RELOAD_SECONDS: Final = 5.0
 """A partition that could not be read is read again after this pause, for as long as it is led here."""
 
@@ -63,6 +66,9 @@ class ShardLoading(Generic[S]):
             shard = self._make()
             try:
                 await ShardLoader(self._host, self._partition, shard, self._kinds).load()
+            except NotLeader:
+                # Where it is led by another from now on, this task ends with its leadership.
+                await asyncio.sleep(MOMENT_SECONDS)
             except Exception as error:
                 self._on_failure(error)
                 if self._partition.is_offline:

@@ -2,9 +2,9 @@
 
 Versions 1-2. 2: flexible. A replica that is not here yet is put into that directory when it comes, and
 until then the answer is REPLICA_NOT_AVAILABLE, on which kafka-reassign-partitions asks again, or, of a topic
-that does not exist yet, UNKNOWN_TOPIC_OR_PARTITION. A replica that is in that directory already stays there.
-Not done: a replica that is in another directory is not moved; that is answered UNSUPPORTED_VERSION, and
-nothing happens.
+that does not exist yet, UNKNOWN_TOPIC_OR_PARTITION. A replica that is in another directory is moved, in the
+background, and the answer does not wait for that: DescribeLogDirs tells how far it is. One that is in that
+directory already stays there, and a move of it that is under way ends.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.api import Api, Call
-from headrace.broker.runtime.peer_log import shortened
 from headrace.controller.topic_names import is_topic_name
 from headrace.core.ids import TopicPartition
 from headrace.protocol.api_keys import ApiKey
@@ -34,7 +33,9 @@ FUTURE_SUFFIX: Final = len(".") + 32 + len("-future")
 
 
 async def handle(
-    context: RequestContext, request: AlterReplicaLogDirsRequest, call: Call
+    context: RequestContext,
+    request: AlterReplicaLogDirsRequest,
+    call: Call,  # noqa: ARG001 - every handler has this shape
 ) -> AlterReplicaLogDirsResponse:
     wanted = {
         TopicPartition(topic.name, index): directory.path
@@ -47,13 +48,6 @@ async def handle(
         if context.runtime.turns.is_over:
             await context.runtime.turns.next()
         code = _outcome(context, name, path)
-        if code == ErrorCode.UNSUPPORTED_VERSION:
-            context.runtime.peer_log.warning(
-                "replica not moved: moves between log directories are not supported",
-                call.host,
-                partition=str(name),
-                directory=shortened(path),
-            )
         results[name.topic].append(
             AlterReplicaLogDirPartitionResult(partition_index=name.partition, error_code=code)
         )
@@ -81,7 +75,8 @@ def _outcome(context: RequestContext, name: TopicPartition, path: str) -> ErrorC
             logs.prefer(name, directory)
         is_elsewhere = context.metadata.exists(*name)
         return ErrorCode.REPLICA_NOT_AVAILABLE if is_elsewhere else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return ErrorCode.NONE if partition.log.directory is directory else ErrorCode.UNSUPPORTED_VERSION
+    context.storage.moves.move(partition, directory)
+    return ErrorCode.NONE
 
 
 API: Final = Api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2, AlterReplicaLogDirsRequest, handle)

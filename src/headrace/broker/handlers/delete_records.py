@@ -68,6 +68,8 @@ class _Deletion:
             if topic in INTERNAL_TOPICS:
                 raise InvalidTopic(f"records of {topic} are kept by coordinators")
             self._require_leader()
+            if self._partition.log.is_sealed:
+                raise PolicyViolation(f"{topic} is a copy of another cluster's: delete its records there")
             if "delete" not in self._partition.log.config.cleanup_policy:
                 raise PolicyViolation("records of a topic that is only compacted cannot be deleted by offset")
             self._target = self._partition.delete_records_before(asked.offset)

@@ -2,7 +2,7 @@
 
 Versions 1-4. 1: synonyms and sources. 3: types and documentation. 4: flexible. Ours: the name
 `headrace.health` asks a broker how it is, `headrace.access` what clients did, `headrace.security` how it is
-protected; Kafka has no such names, and answers nothing to them.
+protected; Kafka has no such names, and answers nothing to them. Resources of type 100 are links.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from headrace.config.describe import ConfigEntry
 from headrace.config.health import HEALTH
 from headrace.config.security_report import ACCESS, SECURITY
 from headrace.config.values import ConfigType
-from headrace.controller.image import ResourceType
-from headrace.core.errors import HeadraceError
+from headrace.controller.image import ConfigResource, ResourceType
+from headrace.core.errors import HeadraceError, UnknownTopicOrPartition
 from headrace.protocol.api_keys import ApiKey
 from headrace.protocol.messages.describe_configs_request import (
     DescribeConfigsRequest,
@@ -100,6 +100,9 @@ def _describe(
         error_message=None, resource_type=resource.resource_type, resource_name=resource.resource_name
     )
     try:
+        if resource.resource_type == ResourceType.LINK:
+            result.configs = _link(context, resource.resource_name)
+            return result
         # Null and an empty list both ask for everything, as Kafka has it.
         entries = describe_resource(
             context.runtime,
@@ -113,6 +116,18 @@ def _describe(
         return result
     result.configs = [_entry(entry, request) for entry in entries]
     return result
+
+
+def _link(context: RequestContext, topic: str) -> list[DescribeConfigsResourceResult]:
+    """A link of ours: what the metadata says, and how far this broker is with what it leads."""
+    values = context.metadata.image.configs(ConfigResource(ResourceType.LINK, topic))
+    if not values:
+        raise UnknownTopicOrPartition(f"topic {topic!r} has no link")
+    told = {**values, **context.linking.status(topic)}
+    return [
+        DescribeConfigsResourceResult(name=name, value=value, config_type=ConfigType.STRING)
+        for name, value in sorted(told.items())
+    ]
 
 
 def _entry(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

@@ -3,7 +3,8 @@
 Versions 1-5. 2: flexible. 3: a top-level error. 4: total and usable bytes. 5: whether a directory is
 cordoned (KIP-1066), which none can be here. A directory that failed answers KAFKA_STORAGE_ERROR. The lag is
 counted to the high watermark that the leader told last. Apache Kafka counts it to the follower's own, which
-is never ahead of its log, so that there it is always 0.
+is never ahead of its log, so that there it is always 0. A replica that moves to another directory is there
+with `is_future_key`, its lag counted to the end of the log that it is copied from.
 """
 
 from __future__ import annotations
@@ -54,6 +55,17 @@ async def handle(
                     partition_index=index,
                     partition_size=log.size_bytes,
                     offset_lag=0 if partition is None else partition.lag,
+                )
+            )
+    for future in context.storage.moves.futures():
+        name, index = future.partition
+        if wanted is None or (name, index) in wanted:
+            by_directory[future.directory.path][name].append(
+                DescribeLogDirsPartition(
+                    partition_index=index,
+                    partition_size=future.size,
+                    offset_lag=future.lag,
+                    is_future_key=True,
                 )
             )
     results = []

@@ -82,7 +82,7 @@ def _begin(
     as_replica = request.replica_id >= 0 and not is_denied
     is_throttled = most_bytes == 0 and not as_replica
     if is_throttled and request.session_epoch <= INITIAL_EPOCH:
-        context.fetches.sessions.end(request.session_id)
+        context.fetches.sessions.end_own(connection.principal, request.session_id)
         return _nothing(version, correlation_id, NO_SESSION)  # the client asks for everything once more
     try:
         if as_replica:
@@ -97,6 +97,7 @@ def _begin(
             uses_topic_ids=version >= FIRST_WITH_TOPIC_IDS,
             now_ms=context.runtime.monotonic_ms(),
             as_replica=as_replica,
+            owner=connection.principal,
         )
     except HeadraceError as error:
         chunks, _ = encode_fetch_response(version, correlation_id, (), error_code=code_of(error))

@@ -30,14 +30,14 @@ _CHOICE: Final = (
     frozenset((ResourceType.CLIENT_METRICS,)),
     frozenset(ResourceType) - {ResourceType.UNKNOWN},
 )
-"""By version."""
+"""By version. Links are ours: they are listed only if they are asked for."""
 
 
 async def handle(
     context: RequestContext, request: ListConfigResourcesRequest, call: Call
 ) -> ListConfigResourcesResponse:
     choice = _CHOICE[call.version]
-    wanted = set(request.resource_types) or choice
+    wanted = set(request.resource_types) or choice - {ResourceType.LINK}
     if not wanted <= choice:
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     response = ListConfigResourcesResponse()
@@ -56,7 +56,7 @@ def _names(context: RequestContext, resource_type: int, call: Call) -> Iterable[
         return image.topics_by_name
     if resource_type == ResourceType.BROKER:
         return (str(node.broker_id) for node in context.metadata.nodes(call.connection.listener))
-    if resource_type == ResourceType.GROUP:
+    if resource_type in (ResourceType.GROUP, ResourceType.LINK):
         return (resource.name for resource in image.configured_resources() if resource.type == resource_type)
     return ()
 

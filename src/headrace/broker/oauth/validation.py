@@ -27,6 +27,8 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str], ...]] = (
     (jwt.MissingRequiredClaimError, "it lacks one of iss, aud, exp and the claim with the user's name"),
     (jwt.InvalidSignatureError, "its signature is wrong"),
 )
+_RESERVED: Final = ("*", "ANONYMOUS")
+"""Who is meant by these in rules is everybody, or whoever has not authenticated."""
 
 
 def key_name(token: str) -> str | None:
@@ -108,4 +110,6 @@ def _name(value: Any) -> str:
         raise InvalidBearerToken("the claim with the user's name is no name")
     if len(value.encode()) > MAX_NAME_BYTES:
         raise InvalidBearerToken("the user's name is too long")
+    if value in _RESERVED or value != value.strip():
+        raise InvalidBearerToken("the user's name stands for others in rules, or cannot be told from another")
     return value

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.coordinators.counting import count_coordinators
-from headrace.metrics.registry import BrokerGauges, PartitionGauges, SpaceGauges, ZooKeeperGauges
+from headrace.metrics.registry import BrokerGauges, LinkGauges, PartitionGauges, SpaceGauges, ZooKeeperGauges
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
@@ -19,6 +19,7 @@ def connect_gauges(broker: Broker) -> None:
     broker.runtime.metrics.memory = broker.runtime.memory
     broker.runtime.metrics.read_partitions = lambda: _partitions(broker)
     broker.runtime.metrics.read_spaces = lambda: _spaces(broker)
+    broker.runtime.metrics.read_links = lambda: _links(broker)
     broker.runtime.metrics.read_zookeeper = lambda: _zookeeper(broker)
     broker.runtime.metrics.coordinators.count = lambda size: count_coordinators(
         broker.runtime, broker.partitions, broker.coordinators, size
@@ -89,6 +90,20 @@ def _spaces(broker: Broker) -> list[SpaceGauges]:
         for directory in broker.storage.logs.online()
         if directory.path in spaces
     ]
+
+
+def _links(broker: Broker) -> list[LinkGauges]:
+    """A partition whose stop is in the metadata is copied by nobody: its leader tells."""
+    gauges = [
+        LinkGauges(*linked.topic_partition, linked.lag, linked.lost_records, linked.stopped is not None)
+        for linked in broker.context.linking.all_copied()
+    ]
+    for topic, link in broker.metadata.image.links.items():
+        for index in link.stopped:
+            partition = broker.partitions.find(topic, index)
+            if partition is not None and partition.is_leader:
+                gauges.append(LinkGauges(topic, index, -1, 0, is_stopped=True))
+    return gauges
 
 
 def _zookeeper(broker: Broker) -> ZooKeeperGauges | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.cluster.reachability import Reachability
+from headrace.broker.process.replicas_behind import replicas_behind
 from headrace.broker.replicas.partitions import PartitionTable
 from headrace.broker.runtime.runtime import Runtime
 from headrace.log.manager import LogManager
@@ -14,11 +16,13 @@ class BrokerHealth:
         runtime: Runtime,
         logs: LogManager,
         partitions: PartitionTable,
+        metadata: MetadataCache,
         reachability: Reachability | None,
     ) -> None:
         self._runtime = runtime
         self._logs = logs
         self._partitions = partitions
+        self._metadata = metadata
         self._reachability = reachability
 
     def broken(self) -> str | None:
@@ -37,4 +41,9 @@ class BrokerHealth:
 
     async def unready(self) -> str | None:
         reachability = self._reachability
-        return None if reachability is None else await reachability.look()
+        if reachability is not None and (wrong := await reachability.look()):
+            return wrong
+        broker_id = self._runtime.broker_id
+        if not self._metadata.is_alive(broker_id):
+            return "this broker is fenced"
+        return await replicas_behind(self._metadata.image.topics_by_name.values(), broker_id)

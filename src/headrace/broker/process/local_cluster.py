@@ -20,6 +20,11 @@ from headrace.config.listeners import Listener
 from headrace.core.errors import ConfigError
 
 LOOPBACK: Final = "127.0.0.1"
+LOCAL: Final = {
+    # Whoever tries something out starts one consumer, and would wait three seconds for others.
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""What a broker for tests and a laptop has other than Kafka's defaults."""
 _STABLE_PORTS: Final = range(15_000, 32_000)
 """Below those that the kernel gives to outgoing connections: a broker that is down must get its port back."""
 
@@ -44,6 +49,7 @@ def local_properties(
             "min.insync.replicas": "2" if count > 2 else "1",
             # Ctrl-C ends all of them. The last has nobody to hand over to, and need not wait for it.
             "controlled.shutdown.retry.backoff.ms": "200",
+            **LOCAL,
             **({"broker.rack": racks[(number - 1) % len(racks)]} if racks else {}),
             **(extra or {}),
         }

@@ -10,16 +10,14 @@ is there is used again: only a certificate that ends soon is made anew.
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 from headrace.broker.process.local_cluster import LOOPBACK
 from headrace.client import users
+from headrace.client.apart import run_apart
 from headrace.client.certificates import Authority, show
 from headrace.client.client_files import Access, ClientFiles, librdkafka_properties
 from headrace.client.cluster import Cluster
@@ -30,7 +28,6 @@ from headrace.config.properties_file import read_properties
 from headrace.config.secret import Secret
 from headrace.security.scram_credential import ScramMechanism
 
-T = TypeVar("T")
 ADMIN: Final = "admin"
 MECHANISM: Final = ScramMechanism.SHA_512
 HOSTS: Final = (LOOPBACK, "localhost")
@@ -113,7 +110,7 @@ class LocalSecurity:
     def ensure_admin(self, bootstrap: str) -> bool:
         """Creates `admin` if there is none, and writes how to connect to `bootstrap`. False if there is one
         whose password is not here. Blocks; the caller may have an event loop of its own."""
-        return _apart(self._ensure_admin(bootstrap))
+        return run_apart(self._ensure_admin(bootstrap), "headrace-admin")
 
     def client_config(self) -> dict[str, str]:
         """Of `admin`, for librdkafka."""
@@ -178,17 +175,3 @@ def _issued(authority: Authority, name: str, hosts: Sequence[str]) -> bool:
         return False
     authority.issue(name, hosts, renew=True)
     return True
-
-
-def _apart(work: Coroutine[Any, Any, T]) -> T:
-    """In a thread that does not keep the process alive: whoever presses Ctrl-C meanwhile need not wait."""
-    outcome: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            outcome.set_result(asyncio.run(work))
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    threading.Thread(target=run, name="headrace-admin", daemon=True).start()
-    return outcome.result()

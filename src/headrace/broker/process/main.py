@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from headrace.broker.assembly import assemble
 from headrace.broker.broker import Broker
-from headrace.broker.process import metrics_server
+from headrace.broker.process import metrics_server, service_manager
 from headrace.broker.process.collector import Collector
 from headrace.broker.process.figures import Figures
 from headrace.broker.process.gauges import connect_gauges
@@ -24,6 +24,7 @@ from headrace.broker.process.system import SystemClock, boot_id, memory_bytes, s
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.logging import configure, get_logger
 from headrace.config.broker import BrokerConfig
+from headrace.core.build import this_build
 from headrace.core.ports_coordination import Coordination
 from headrace.core.tasks import spawn
 from headrace.log.descriptors import RESERVE, SPARE
@@ -111,7 +112,11 @@ class RunningBroker:
             await asyncio.to_thread(metrics_server.load)
             guard = await asyncio.to_thread(metrics_guard, listener, broker.metadata, broker.context.security)
             health = BrokerHealth(
-                broker.runtime, broker.storage.logs, broker.partitions, broker.context.peers.reachability
+                broker.runtime,
+                broker.storage.logs,
+                broker.partitions,
+                broker.metadata,
+                broker.context.peers.reachability,
             )
             contexts: Any = broker.network.tls
             self._metrics = MetricsServer(
@@ -159,12 +164,17 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
         return 0
     collector = Collector(loop, lambda: len(running.broker.partitions))
     collector.start()
+    build = this_build()
     log.info(
         "ready",
         bootstrap=ready.bootstrap,
         broker_id=running.broker.runtime.broker_id,
         partitions=len(running.broker.partitions),
+        version=build.version,
+        build=build.kind,
+        python=build.python,
     )
+    service_manager.notify(service_manager.READY, f"serves at {ready.bootstrap}")
     if on_ready is not None:
         on_ready(ready)
     if running.broker.runtime.reload_files is not None:
@@ -173,6 +183,7 @@ async def _run(config: BrokerConfig, on_ready: Callable[[ReadyInfo], None] | Non
     await stop.wait()
     failed = running.broker.runtime.failure.done()
     log.info("stopping")
+    service_manager.notify(service_manager.STOPPING, "hands over what it leads, and stops")
     collector.stop()
     await running.stop()
     log.info("stopped")

@@ -115,7 +115,7 @@ class MetricsServer:
         for task in list(self._open):
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
-        await self._server.wait_closed()
+        # Not wait_closed(): from Python 3.12 on it waits until every peer has read its answer, or for ever.
         self._server = None
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from headrace.broker.runtime.logging import BROKER_VARIABLE
 from headrace.client.private_files import write_file
 from headrace.core.errors import HeadraceError
 from headrace.core.failures import report
@@ -223,7 +224,11 @@ class Supervisor:
                 stderr=output,
                 # An interrupt from the keyboard goes to the whole group: only the parent shall hear of it.
                 start_new_session=True,
-                env={**os.environ, PARENT_VARIABLE: str(os.getpid())},
+                env={
+                    **os.environ,
+                    PARENT_VARIABLE: str(os.getpid()),
+                    BROKER_VARIABLE: str(child.spec.broker_id),
+                },
             )
         process = child.process
         assert process.stdout is not None

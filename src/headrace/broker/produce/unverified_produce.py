@@ -61,7 +61,7 @@ def verify_partitions(
             elif sent_by != producer:
                 raise InvalidProducerIdMapping("one request holds transactional batches of several producers")
             partition = context.partitions.find(name, index)
-            if partition is None or not partition.is_leader:
+            if partition is None or not partition.is_leader or partition.log.is_sealed:
                 continue  # the append says so
             if partition.log.producers.needs_verification(*sent_by):
                 unverified[TopicPartition(name, index)] = header.base_sequence

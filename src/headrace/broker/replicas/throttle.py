@@ -86,8 +86,13 @@ class Throttle:
         self._recent.record(count, now)
 
     def seconds_over(self, now: float) -> float:
-        """How long covered replicas that are not in sync have to wait; 0 if they need not."""
-        return self._recent.seconds_over(self._rate, now) if self.is_limited else 0.0
+        """How long covered replicas that are not in sync have to wait; 0 if they need not.
+
+        Never longer than a sample: whoever has waited asks again, and the rate may be another by then.
+        """
+        if not self.is_limited:
+            return 0.0
+        return min(self._recent.seconds_over(self._rate, now), SAMPLE_SECONDS)
 
 
 class ReplicationThrottles:

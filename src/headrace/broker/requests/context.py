@@ -17,6 +17,7 @@ from headrace.broker.fetch.cold_reads import ColdReads
 from headrace.broker.fetch.delayed_fetch import FetchPurgatory
 from headrace.broker.fetch.sessions import SessionCache
 from headrace.broker.fetch.wide_fetches import WideFetches
+from headrace.broker.linking.linking import Linking
 from headrace.broker.produce.produce_purgatory import ProducePurgatory
 from headrace.broker.produce.refused_batches import RefusedBatches
 from headrace.broker.quotas.mutation_quotas import MutationQuotas
@@ -33,6 +34,7 @@ from headrace.broker.storage.flusher import Flusher
 from headrace.broker.storage.hosting import Hosting
 from headrace.broker.storage.integrity import Integrity
 from headrace.broker.storage.maintenance import Maintenance
+from headrace.broker.storage.replica_moves import ReplicaMoves
 from headrace.controller.shell import Controller
 from headrace.log.manager import LogManager
 
@@ -49,6 +51,7 @@ class Storage:
     disk_space: DiskSpace
     maintenance: Maintenance
     cleaning: Cleaning
+    moves: ReplicaMoves
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class RequestContext:
     channel: ControllerChannel
     storage: Storage
     replicas: ReplicaManager
+    linking: Linking
     fetches: Fetches
     produces: Produces
     peers: Peers

@@ -34,8 +34,6 @@ _FETCH: Final = int(ApiKey.FETCH)
 _METADATA: Final = int(ApiKey.METADATA)
 _API_VERSIONS: Final = int(ApiKey.API_VERSIONS)
 _ENVELOPE: Final = int(ApiKey.ENVELOPE)
-_SERVED_EARLY: Final = frozenset({_FETCH, _API_VERSIONS})
-"""What a broker serves before it is ready: other brokers follow the metadata by Fetch."""
 
 
 NO_AUTHORIZER: Final = -1
@@ -94,8 +92,8 @@ class Dispatcher:
             raise InvalidRequest(f"API {key} is not served here")
         if not api[1] <= version <= api[2]:
             return self._unsupported(api, header)
-        if not self.is_open_to_clients and key not in _SERVED_EARLY and not api.internal:
-            raise NotReady("this broker is not ready yet")
+        if not self.is_open_to_clients:
+            self._check_early(api, connection)
         try:
             if key == _PRODUCE:
                 answer = produce.serve(self._context, version, correlation_id, frame, at, connection)
@@ -122,6 +120,13 @@ class Dispatcher:
         if self._quotas.are_set:
             self._quotas.on_served(connection, header, len(frame), perf_counter_ns() - started, answer)
         return answer
+
+    def _check_early(self, api: Api, connection: Connection) -> None:
+        """Before the metadata is there nobody knows who may do what. Other brokers follow it by Fetch."""
+        if api.internal or api.key == _API_VERSIONS:
+            return
+        if api.key != _FETCH or not self._context.security.is_authenticated_broker(connection):
+            raise NotReady("this broker is not ready yet")
 
     def _unsupported(self, api: Api, header: RequestHeader) -> Response:
         if api.key == _API_VERSIONS:

@@ -17,9 +17,11 @@ from headrace.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from structlog.stdlib import BoundLogger
-    from structlog.types import Processor
+    from structlog.types import EventDict, Processor
 
 LEVEL_VARIABLE = "HEADRACE_LOG_LEVEL"
+BROKER_VARIABLE = "HEADRACE_LOG_BROKER"
+"""Set by whoever lets several brokers speak to one stream: each says who it is."""
 
 _LEVELS = {
     "debug": logging.DEBUG,
@@ -68,9 +70,10 @@ def get_logger(name: str) -> BoundLogger:
 def configure(stream: TextIO | None = None, environ: Mapping[str, str] | None = None) -> None:
     """Send the events of the broker, and the standard library's warnings, to `stream` (stderr)."""
     stream = sys.stderr if stream is None else stream
-    level = _level((os.environ if environ is None else environ).get(LEVEL_VARIABLE, "info"))
+    environ = os.environ if environ is None else environ
+    level = _level(environ.get(LEVEL_VARIABLE, "info"))
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_formatter(in_colour=stream.isatty()))
+    handler.setFormatter(_formatter(in_colour=stream.isatty(), broker=environ.get(BROKER_VARIABLE)))
     setattr(handler, _OWN, True)
     for name, least in (("headrace", level), ("asyncio", max(level, logging.WARNING))):
         logger = logging.getLogger(name)
@@ -87,9 +90,14 @@ def _level(text: str) -> int:
     return level
 
 
-def _formatter(*, in_colour: bool) -> logging.Formatter:
+def _formatter(*, in_colour: bool, broker: str | None) -> logging.Formatter:
     structlog = _structlog()
+
+    def add_broker(_: object, __: str, event: EventDict) -> EventDict:
+        return event if broker is None else {"broker": int(broker), **event}
+
     shared: list[Processor] = [
+        add_broker,
         structlog.stdlib.add_log_level,
         structlog.stdlib.add_logger_name,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

@@ -13,6 +13,7 @@ from headrace.broker.security.acl_follower import AclFollower
 from headrace.broker.security.authentication import SaslListener
 from headrace.broker.security.bearer_logins import bearer_logins
 from headrace.broker.security.delegation_tokens import tokens_of
+from headrace.broker.security.kerberos_logins import kerberos_logins
 from headrace.broker.security.sasl_mechanisms import mechanisms_of
 from headrace.broker.security.security import Security
 from headrace.broker.security.token_logins import TokenLogins
@@ -50,7 +51,8 @@ def guard_connections(
     for name, listener in runtime.config.listener_security.items():
         if listener.has_sasl:
             bearer = bearer_logins(runtime, listener, stops)
-            mechanisms = mechanisms_of(listener, metadata, tokens, bearer)
+            kerberos = kerberos_logins(runtime.loop, listener, stops)
+            mechanisms = mechanisms_of(listener, metadata, tokens, bearer, kerberos)
             sasl = SaslListener(runtime, security, dispatcher, mechanisms, listener)
             security.authenticate[name] = sasl.begin
     network.on_connected = security.on_connected

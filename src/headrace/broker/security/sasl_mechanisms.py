@@ -12,6 +12,7 @@ from headrace.broker.cluster.metadata_cache import MetadataCache
 from headrace.broker.security.token_logins import TokenLogins
 from headrace.config.listener_security import ListenerSecurity
 from headrace.core.errors import ConfigError
+from headrace.security.gssapi import MECHANISM as GSSAPI
 from headrace.security.jaas import parse_login_module
 from headrace.security.mechanism import Exchange
 from headrace.security.oauth import MECHANISM as OAUTHBEARER
@@ -31,9 +32,10 @@ def mechanisms_of(
     metadata: MetadataCache,
     tokens: TokenLogins | None = None,
     bearer: Callable[[], Exchange] | None = None,
+    kerberos: Callable[[], Exchange] | None = None,
 ) -> Mechanisms:
-    """Without `tokens` nobody logs in with a delegation token; `bearer` makes an exchange of OAUTHBEARER.
-    Raises ConfigError for a mechanism that is not there.
+    """Without `tokens` nobody logs in with a delegation token; `bearer` makes an exchange of OAUTHBEARER,
+    `kerberos` one of GSSAPI. Raises ConfigError for a mechanism that is not there.
     """
     found: dict[str, Callable[[], Exchange]] = {}
     credentials = ScramCredentials(metadata, tokens)
@@ -45,6 +47,8 @@ def mechanisms_of(
             found[name] = partial(credentials.exchange, ScramMechanism(name))
         elif name == OAUTHBEARER and bearer is not None:
             found[name] = bearer
+        elif name == GSSAPI and kerberos is not None:
+            found[name] = kerberos
         else:
             raise ConfigError(f"sasl.enabled.mechanisms: {name} is not served")
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from headrace.broker.security.delegation_tokens import (
@@ -81,6 +81,25 @@ class Security:
             return False
         rights = connection.rights
         return rights is None or rights.allows(Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def is_authenticated_broker(self, connection: Connection) -> bool:
+        """As `is_broker`, and with an authorizer nobody who has not said yet who they are. Reports nothing:
+        it is asked of clients that come early, and they have not tried to be brokers."""
+        if connection.listener not in self._broker_listeners:
+            return False
+        if self.authorizer is None:
+            return True
+        rights = connection.rights
+        return rights is not None and rights.allows_silently(
+            Operation.CLUSTER_ACTION, ResourceType.CLUSTER, CLUSTER_NAME
+        )
+
+    def end_early_logins(self, connections: Iterable[Connection]) -> None:
+        """Whoever logged in before the metadata was there did it with what this broker knew when it stopped:
+        a password may have been changed meanwhile. They log in again. Brokers stay, or none would get on."""
+        for connection in list(connections):
+            if connection.listener in self.authenticate and not self.is_authenticated_broker(connection):
+                connection.close()
 
 
 def _as_java_writes(host: str) -> str:

@@ -38,6 +38,12 @@ class Flusher:
             if log in self._waiting or (log.synced_offset < log.end_offset and log.is_open):
                 self._start(log)
 
+    def on_moved(self, log: PartitionLog) -> None:
+        """Nothing is synced here while a log changes its directory: the move has synced all of it."""
+        self._tell(log, log.synced_offset, None)
+        if log in self._waiting and not log.flush_in_progress:
+            self._start(log)
+
     def _start(self, log: PartitionLog) -> None:
         if log.truncation is not None:
             return

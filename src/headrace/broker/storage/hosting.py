@@ -52,6 +52,7 @@ class Hosting:
         quarantine: Quarantine,
         coordinators: Coordinators,
         forget_answers: Callable[[], None],
+        on_row: Callable[[Partition], None],
         high_watermarks: dict[TopicPartition, int],
     ) -> None:
         self._runtime = runtime
@@ -64,6 +65,8 @@ class Hosting:
         self._quarantine = quarantine
         self._coordinators = coordinators
         self._forget_answers = forget_answers
+        self._on_row = on_row
+        """Told of each row that a partition got, before anybody can produce to it."""
         self._high_watermarks = high_watermarks
         self._missed = False
         """This process has ignored deltas, or failed to apply one: the next delta that it follows makes it
@@ -200,7 +203,7 @@ class Hosting:
                 try:
                     if name in self._logs.quarantined and not self._quarantine.may_begin_anew(topic, index):
                         raise StorageError(str(self._logs.quarantined[name]))
-                    if name in self._logs.removals.leaving:  # it was set aside just now
+                    if self._logs.is_leaving(name):  # it was set aside just now
                         self._late.add(topic.topic_id, index)
                         continue
                     log = self._open(name, topic.topic_id, config)
@@ -237,6 +240,7 @@ class Hosting:
             else:
                 self._replicas.unfollow(partition)
             self._replicas.directories.consider(partition)
+            self._on_row(partition)
 
     def open_refused(self) -> None:
         """Try again to open partitions for whose files there was no room."""

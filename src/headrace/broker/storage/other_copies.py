@@ -3,8 +3,8 @@
 That a replica is alive and in sync says how far its log reaches, not that the disk still gives all of it. Two
 replicas with the same damaged batch once took each other for whole, and both gave themselves up.
 
-A leader asks the replicas that are in sync, a follower asks its leader. Both ask as consumers do, so that
-only what is committed is given.
+A leader asks the replicas that are in sync or eligible to lead, a follower asks its leader. Both ask as
+consumers do, so that only what is committed is given.
 """
 
 from __future__ import annotations
@@ -60,12 +60,21 @@ class OtherCopies:
         self._metadata = metadata
 
     def sources(self, partition: Partition) -> list[int]:
-        asked = partition.isr if partition.is_leader else (partition.leader_id,)
+        asked = self._with_all_committed(partition) if partition.is_leader else [partition.leader_id]
         return [
             each
             for each in asked
             if each not in (self._runtime.broker_id, NO_BROKER) and self._metadata.is_alive(each)
         ]
+
+    def _with_all_committed(self, partition: Partition) -> list[int]:
+        """The ISR, then the ELR: below `min.insync.replicas` nothing more is committed, so that whoever left
+        the ISR since has all of it. A follower behind a damaged batch cannot come back by itself."""
+        return [*partition.isr, *(each for each in self._elr(partition) if each not in partition.isr)]
+
+    def _elr(self, partition: Partition) -> tuple[int, ...]:
+        topic = self._metadata.image.topic_by_id(partition.topic_id)
+        return () if topic is None else topic.exceptional(partition.topic_partition.partition).elr
 
     async def of(self, partition: Partition, damages: Iterable[Damage]) -> Copies:
         """Whether one other replica has everything that is damaged here, so far as it is committed."""
@@ -100,7 +109,10 @@ class OtherCopies:
                     await self._runtime.loop.run_in_executor(None, _verify, batches)
         finally:
             link.close()
-        has_committed = len(committed) == len(ranges) and (partition.knows_the_end or not partition.is_leader)
+        # A leader that was elected below min.insync.replicas never learns what is committed. Whoever is
+        # eligible has all of it, wherever that ends: the controller would elect it, were this leader to die.
+        is_known = partition.knows_the_end or source in self._elr(partition)
+        has_committed = len(committed) == len(ranges) and (is_known or not partition.is_leader)
         if has_committed and not was_deleted:
             return True
         # What nobody was promised is no loss, if somebody else can lead. A follower hears soon that it is
@@ -115,7 +127,7 @@ class OtherCopies:
         if has_committed:
             return True
         # A new leader that does not know yet what is committed may have more of it than it knows.
-        needed = partition.high_watermark if partition.knows_the_end else partition.log.end_offset
+        needed = partition.high_watermark if is_known else partition.log.end_offset
         return partition.is_leader and end >= needed
 
     async def _first_there(self, partition: Partition, link: PeerLink, deleted: int, end: int) -> int:

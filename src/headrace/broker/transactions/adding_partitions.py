@@ -42,6 +42,10 @@ def join(
         codes = dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED)
         codes.update(dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         return _resolved(codes)
+    if metadata.image.links and (linked := [named for named in names if _is_linked(metadata, named)]):
+        codes = dict.fromkeys(names, ErrorCode.OPERATION_NOT_ATTEMPTED)
+        codes.update(dict.fromkeys(linked, ErrorCode.POLICY_VIOLATION))
+        return _resolved(codes)
     client_version = _RAISES_EPOCH if version >= BETWEEN_BROKERS else 0
 
     def decide(shard: TransactionShard, completion: Completion[Any], now_ms: int) -> Decision[Any]:  # noqa: ARG001 - the shape of an operation
@@ -53,6 +57,12 @@ def join(
         lambda missing: dict.fromkeys(missing or (), ErrorCode.TRANSACTION_ABORTABLE),
         lambda error: dict.fromkeys(names, told_to(version, _KNOWS_FENCING, error)),
     )
+
+
+def _is_linked(metadata: MetadataCache, named: Named) -> bool:
+    """A copy of another cluster's: nobody here writes to it, nor ends a transaction in it."""
+    link = metadata.image.links.get(named[0])
+    return link is not None and link.is_sealed(named[1])
 
 
 def _resolved(codes: Codes) -> Completion[Codes]:

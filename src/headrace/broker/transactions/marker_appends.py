@@ -16,6 +16,7 @@ from headrace.core.errors import (
     HeadraceError,
     NotCoordinator,
     NotLeader,
+    PolicyViolation,
 )
 from headrace.core.ports import Clock
 from headrace.protocol.batch import read_header
@@ -47,6 +48,8 @@ class MarkerAppends:
             partition = self._partitions.get(topic, index)
             if not partition.is_leader:
                 raise NotLeader(f"this broker does not lead {partition.topic_partition}")
+            if partition.log.is_sealed:
+                raise PolicyViolation(f"{partition.topic_partition} is a copy of another cluster's")
             partition.log.producers.check_marker(
                 marker.producer_id,
                 marker.producer_epoch,

@@ -9,8 +9,7 @@ from headrace.config.property import Status
 
 BY_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 """What brokers can use among themselves: they have a password each."""
-MECHANISMS = (*BY_PASSWORD, "OAUTHBEARER")
-_MISSING = {"GSSAPI"}
+MECHANISMS = (*BY_PASSWORD, "OAUTHBEARER", "GSSAPI")
 
 
 def mechanisms(value: tuple[str, ...]) -> str | None:
@@ -22,8 +21,6 @@ def between_brokers(value: str) -> str | None:
 
 
 def _complaint(value: str, allowed: tuple[str, ...]) -> str | None:
-    if value in _MISSING:
-        return f"{value} is not there yet; use {', '.join(allowed)}"
     return None if value in allowed else f"{value!r} is not one of {', '.join(allowed)}"
 
 
@@ -54,8 +51,8 @@ class AuthenticationProperties:
     )
     sasl_jaas_config = optional_secret(
         "sasl.jaas.config",
-        "Users, or a broker's own user and password, as text of Java's login configuration. Only as "
-        "listener.name.<name>.<mechanism>.sasl.jaas.config or <mechanism>.sasl.jaas.config.",
+        "Users, a broker's own user and password, or its keytab, as text of Java's login configuration. Only "
+        "as listener.name.<name>.<mechanism>.sasl.jaas.config or <mechanism>.sasl.jaas.config.",
     )
     sasl_server_max_receive_size = int32(
         "sasl.server.max.receive.size",

@@ -33,6 +33,7 @@ class AuthorizationProperties:
     headrace_authorizer_mode = text(
         "headrace.authorizer.mode",
         "enforce",
-        "enforce denies what ACLs do not allow; shadow counts and logs it, and denies nothing.",
+        "enforce denies what ACLs do not allow; shadow counts and logs it, and denies only"
+        " what would outlast that mode: changes of rules and passwords, and tokens of others.",
         allowed=("enforce", "shadow"),
     )

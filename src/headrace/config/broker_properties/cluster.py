@@ -130,3 +130,11 @@ class ReplicationProperties:
         update=UpdateMode.CLUSTER_WIDE,
         internal=True,
     )
+    replica_alter_log_dirs_io_max_bytes_per_second = int64(
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+        LONG_MAX,
+        "Bytes a second that this broker copies while it moves replicas between its log directories.",
+        at_least=0,
+        update=UpdateMode.CLUSTER_WIDE,
+        internal=True,
+    )

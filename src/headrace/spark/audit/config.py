@@ -10,7 +10,10 @@ from headrace.audit import event, verdict
 from headrace.client.cluster import Cluster
 from headrace.core.errors import ConfigError, HeadraceError
 from headrace.spark.kafka_properties import KafkaProperties
+from headrace.spark.mirror.config import MirrorConfig
 
+MIRROR: Final = "mirror"
+"""The tier of what a mirror has written."""
 FORMATS: Final = ("delta", "iceberg", "parquet")
 
 
@@ -41,7 +44,7 @@ def parse_table(text: str) -> LakeTable:
             f"{text!r} is not a table; write FORMAT:LOCATION, for instance delta:/data/lake/orders, "
             f"where FORMAT is one of {', '.join(FORMATS)}"
         )
-    if tier in (verdict.PRODUCERS, verdict.LOG):
+    if tier in (verdict.PRODUCERS, verdict.LOG, MIRROR):
         raise AuditRefused(f"a lake cannot be called {tier}: another tier is")
     return LakeTable(kind, location, tier)
 
@@ -54,6 +57,8 @@ class AuditConfig:
     #: A directory or URL: the audit's own Delta tables.
     state: str
     lakes: tuple[LakeTable, ...] = ()
+    #: Whose target is a tier too. Its source are the brokers at `kafka`.
+    mirror: MirrorConfig | None = None
     window_ms: int = 60_000
     lateness_ms: int = 60_000
     with_producers: bool = True

@@ -24,9 +24,10 @@ from headrace.spark.audit import expressions, plan, tiers
 from headrace.spark.audit import memory as memories
 from headrace.spark.audit.blocking import finish
 from headrace.spark.audit.books import Books
-from headrace.spark.audit.config import AuditConfig
+from headrace.spark.audit.config import MIRROR, AuditConfig
 from headrace.spark.audit.events import NO_NEWS, News, read_events
 from headrace.spark.audit.memory import Memory
+from headrace.spark.audit.mirrors import mirror_tier
 from headrace.spark.audit.offsets import Ends, Range, ends_of, ranges
 from headrace.spark.audit.picture import LakeTier, Partition, Picture, Since
 
@@ -155,6 +156,8 @@ class Auditor:
         for tier in dict.fromkeys(table.tier for table in config.lakes):
             tables = [table for table in config.lakes if table.tier == tier]
             lakes[tier] = tiers.lake_tier(self.spark, tables, config, cells.windows, positions)
+        if config.mirror is not None:
+            lakes[MIRROR] = mirror_tier(self.spark, config.mirror, config.window_ms, cells.windows, positions)
         now_ms = time.time_ns() // 1_000_000
         producers = people.states(config.window_ms, now_ms, config.silent_after_ms)
         return Picture(

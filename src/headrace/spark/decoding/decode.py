@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # it has no types
 from pyspark.errors import ParseException, PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import DataType, StringType, StructType
+from pyspark.sql.types import StringType, StructType
 
 from headrace.spark.decoding import avro_schema, json_schema, wire_format
 from headrace.spark.decoding.avro_records import Writers, decode_avro
@@ -67,16 +65,18 @@ def _json_columns(decoding: Decoding) -> StructType:
     schema = decoding.schema
     if isinstance(schema, StructType):
         return schema
-    parsed: DataType | None = None
+    said, parsed = "", None
     if isinstance(schema, str):
         if schema.lstrip().startswith("{"):
             return json_schema.columns(schema)
-        with suppress(ParseException):
+        try:
             parsed = StructType.fromDDL(schema)
+        except ParseException as error:
+            said = f". Spark says: {str(error).strip().splitlines()[0]}"  # which names the word
     if not isinstance(parsed, StructType):
         raise DecodingRefused(
             "the schema of JSON is a StructType, its DDL, such as 'id bigint, name string', "
-            f"or a JSON Schema document, not {schema!r}"
+            f"or a JSON Schema document, not {schema!r}{said}"
         )
     return parsed
 

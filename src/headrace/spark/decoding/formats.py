@@ -57,3 +57,22 @@ class Decoding:
             raise DecodingRefused("subject and version mean something only with a registry")
         if isinstance(self.schema, StructType) and self.format is not Format.JSON:
             raise DecodingRefused(f"{self.format} needs its own kind of schema, not Spark's")
+
+
+def decoding_of(given: Decoding | str | None) -> Decoding | None:
+    """A text names the columns of JSON, as Spark's `from_json` has them; `bytes` is a format without any."""
+    if given is None or isinstance(given, Decoding):
+        return given
+    if given == Format.BYTES:
+        return Decoding(Format.BYTES)
+    if given in set(Format):
+        kinds = {
+            Format.JSON: 'the columns alone, decoding="id bigint, name string"',
+            Format.AVRO: f'decoding=Decoding("{given}", schema), with the JSON of the schema',
+            Format.PROTOBUF: f'decoding=Decoding("{given}", schema), with the text of the .proto file',
+        }
+        raise DecodingRefused(
+            f"decoding={given!r} names no schema: say {kinds[Format(given)]}; or where a registry has it, "
+            f'decoding=Decoding("{given}", registry="http://host:8081", subject="orders-value")'
+        )
+    return Decoding(Format.JSON, given)

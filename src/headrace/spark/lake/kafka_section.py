@@ -1,4 +1,5 @@
-"""[kafka] of lake.toml and table.toml: how the brokers are reached, said here or in a client file."""
+"""How brokers are reached, said here or in a client file: [kafka] of lake.toml and table.toml, [source] and
+[target] of mirror.toml."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ COMMAND_CONFIG: Final = "command_config"
 _LOCATIONS: Final = ("ssl.truststore.location", "ssl.keystore.location")
 
 
-def kafka_of(document: dict[str, object], directory: Path) -> KafkaProperties:
+def kafka_of(document: dict[str, object], directory: Path, section: str = "kafka") -> KafkaProperties:
     """What stands in the section comes before what the file says."""
-    written = Section(document, "kafka").texts()
+    written = Section(document, section).texts()
     file = written.pop(COMMAND_CONFIG, None)
     for name in _LOCATIONS:
         if written.get(name):
@@ -25,9 +26,10 @@ def kafka_of(document: dict[str, object], directory: Path) -> KafkaProperties:
         given = {} if file is None else dict(KafkaProperties.read(directory / file))
         found = KafkaProperties({**given, **KafkaProperties(written)})
     except ConfigError as error:
-        raise Wrong(("kafka",), str(error)) from None
+        raise Wrong((section,), str(error)) from None
     if not found.bootstrap:
         raise Wrong(
-            ("kafka",), 'the brokers are missing; write "bootstrap.servers" = "host:9092" below [kafka]'
+            (section,),
+            f'the brokers are missing; write "bootstrap.servers" = "host:9092" below [{section}]',
         )
     return found

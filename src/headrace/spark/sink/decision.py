@@ -2,7 +2,10 @@
 
 A decision says which transactions make up a batch. It is the last word: once it is written, they are
 committed, however often that takes; before it is, they are aborted. There is one decision for each sink, the
-last. A note says that all transactions of a decision were committed, so that nobody has to ask again.
+last. A mark says that all transactions of a decision were committed, so that nobody has to ask again.
+
+Whoever runs jobs can give each decision a note of his own, such as how far he has read what he writes. It is
+committed by the record that makes the batch exist, so that neither is ever there without the other.
 """
 
 from __future__ import annotations
@@ -54,7 +57,11 @@ class Decision(NamedTuple):
     batch: int
     decider: Identity
     transactions: tuple[Written, ...]
+    """None where nothing was written, and only the note is new."""
     decided_ms: int
+    note: str | None = None
+    before: str | None = None
+    """The note of the decision before this one. A batch that was lost is written again from there."""
 
     @property
     def rows(self) -> int:
@@ -132,6 +139,14 @@ def survivors(decision: Decision, lost: Sequence[Written]) -> tuple[Written, ...
     return tuple(each for each in decision.transactions if each not in lost)
 
 
+def note_before(state: State, what: Course) -> str | None:
+    """Of the decision before the one that is to be made. A repair is the same batch again."""
+    last = state.decision
+    if last is None:
+        return None
+    return last.before if what is Course.REPAIR else last.note
+
+
 def lost_of(decision: Decision, fates: Iterable[Fate]) -> list[Written]:
     """The transactions that cannot be committed any more. Raises where nobody can tell."""
     lost = []
@@ -186,18 +201,18 @@ def _unrepairable(decision: Decision, lost: Sequence[Written]) -> SinkFailure:
 
 def encode_decision(decision: Decision) -> bytes:
     decider = decision.decider
-    return json.dumps(
-        {
-            "number": decision.number,
-            "query": decision.query,
-            "batch": decision.batch,
-            "decided_ms": decision.decided_ms,
-            "decider": list(decider),
-            "rows": decision.rows,
-            "transactions": [[*each.identity, each.rows, each.checksum] for each in decision.transactions],
-        },
-        separators=(",", ":"),
-    ).encode()
+    document: dict[str, Any] = {
+        "number": decision.number,
+        "query": decision.query,
+        "batch": decision.batch,
+        "decided_ms": decision.decided_ms,
+        "decider": list(decider),
+        "rows": decision.rows,
+        "transactions": [[*each.identity, each.rows, each.checksum] for each in decision.transactions],
+    }
+    notes = {"note": decision.note, "before": decision.before}
+    document |= {name: text for name, text in notes.items() if text is not None}
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def decode_decision(data: bytes) -> Decision:
@@ -213,14 +228,16 @@ def decode_decision(data: bytes) -> Decision:
                 for name, producer_id, epoch, rows, checksum in found["transactions"]
             ),
             found["decided_ms"],
+            found.get("note"),
+            found.get("before"),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise SinkFailure(f"the topic of decisions holds one that cannot be read: {error!r}") from None
 
 
-def encode_note(number: int) -> bytes:
+def encode_ended(number: int) -> bytes:
     return str(number).encode()
 
 
-def decode_note(data: bytes) -> int:
+def decode_ended(data: bytes) -> int:
     return int(data)

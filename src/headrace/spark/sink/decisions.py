@@ -22,6 +22,7 @@ from headrace.client.transactional_producer import Records, TransactionalProduce
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Buffer
 from headrace.protocol import batch as batches
+from headrace.protocol.compression import Compression, compress
 from headrace.protocol.control_records import ControlType, control_type
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
@@ -32,20 +33,22 @@ from headrace.spark.sink.decision import (
     SinkFailure,
     State,
     decode_decision,
-    decode_note,
+    decode_ended,
     encode_decision,
-    encode_note,
+    encode_ended,
 )
-from headrace.spark.sink.naming import decision_key, note_key
+from headrace.spark.sink.naming import decision_key, ended_key
 
 _FETCH_AT_MOST: Final = 12
 _FETCH_BYTES: Final = 8 * 1024 * 1024
 _POLICY: Final = "cleanup.policy"
+_LARGE: Final = 64 * 1024
+"""Decisions above are compressed: notes repeat themselves, and a topic takes a million bytes by default."""
 _FIRST_LOOK: Final = 200
 """How many of the last offsets are read first: a sink that is alive has its last decision there."""
 
 
-async def prepare(cluster: Cluster, topic: str) -> None:
+async def prepare(cluster: Cluster, topic: str, holds: str = "decisions of sinks") -> None:
     """Make the topic if there is none. Every replica must have a decision, so it wants as many as may be."""
     try:
         await cluster.retried(lambda: cluster.topic(topic))
@@ -53,7 +56,7 @@ async def prepare(cluster: Cluster, topic: str) -> None:
         if error.code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             raise
     else:
-        await _check_policy(cluster, topic)
+        await _check_policy(cluster, topic, holds)
         return
     brokers = len((await cluster.metadata([])).brokers)
     replicas = min(3, brokers)
@@ -65,7 +68,7 @@ async def prepare(cluster: Cluster, topic: str) -> None:
             raise
 
 
-async def _check_policy(cluster: Cluster, topic: str) -> None:
+async def _check_policy(cluster: Cluster, topic: str, holds: str) -> None:
     resource = Resource(ResourceType.TOPIC, topic)
     found = await describe_many(cluster, [resource], [_POLICY])
     policy = next(
@@ -73,9 +76,8 @@ async def _check_policy(cluster: Cluster, topic: str) -> None:
     )
     if policy != "compact":
         raise SinkFailure(
-            f"topic {topic} holds the decisions of sinks, but its {_POLICY} is {policy}: decisions would be "
-            f"deleted. Set it with `headrace config set --topic {topic} {_POLICY}=compact`, or name another "
-            "topic with decisions.topic"
+            f"topic {topic} is to hold {holds}, but its {_POLICY} is {policy}: they would be deleted. Set it "
+            f"with `headrace config set --topic {topic} {_POLICY}=compact`, or name another topic"
         )
 
 
@@ -123,8 +125,8 @@ async def _read_from(
                 continue
             if record.key == decision_key(sink):
                 decided = None if record.value is None else decode_decision(record.value)
-            elif record.key == note_key(sink) and record.value is not None:
-                ended = decode_note(record.value)
+            elif record.key == ended_key(sink):
+                ended = -1 if record.value is None else decode_ended(record.value)
         for _, header in batches.iterate(data):
             position = max(position, header.next_offset)
         if position == before:
@@ -172,24 +174,32 @@ async def append_decision(cluster: Cluster, topic: str, sink: str, decision: Dec
     producer = TransactionalProducer(cluster, decision.decider)
     record = NewRecord(encode_decision(decision), decision_key(sink), decision.decided_ms)
     payload = bytes(encode_batch([record])[batches.HEADER_SIZE :])
-    records = Records(payload, 1, decision.decided_ms, decision.decided_ms)
+    codec = Compression.GZIP if len(payload) > _LARGE else Compression.NONE
+    records = Records(compress(codec, payload), 1, decision.decided_ms, decision.decided_ms, int(codec))
     try:
         await producer.send(TopicPartition(topic, 0), records)
         await producer.flush()
+    except Refused as error:
+        if error.code != ErrorCode.MESSAGE_TOO_LARGE:
+            raise
+        raise SinkFailure(
+            f"the decision takes {len(records.payload)} bytes, with a note of {len(decision.note or '')} "
+            f"characters: raise max.message.bytes of topic {topic}, or give shorter notes"
+        ) from None
     finally:
         await producer.stop()
     await end(cluster, decision.decider, commit=True)
 
 
-async def append_note(cluster: Cluster, topic: str, sink: str, number: int, now_ms: int) -> None:
+async def append_ended(cluster: Cluster, topic: str, sink: str, number: int, now_ms: int) -> None:
     """All transactions of that decision are committed. True whoever says it, so nobody has to be fenced."""
-    await _append(cluster, topic, NewRecord(encode_note(number), note_key(sink), now_ms))
+    await _append(cluster, topic, NewRecord(encode_ended(number), ended_key(sink), now_ms))
 
 
 async def forget(cluster: Cluster, topic: str, sink: str, now_ms: int) -> None:
-    """For a sink of one single job, once all is committed."""
+    """Whatever it decided is committed by now."""
     await _append(cluster, topic, NewRecord(None, decision_key(sink), now_ms))
-    await _append(cluster, topic, NewRecord(None, note_key(sink), now_ms))
+    await _append(cluster, topic, NewRecord(None, ended_key(sink), now_ms))
 
 
 async def _append(cluster: Cluster, topic: str, record: NewRecord) -> None:

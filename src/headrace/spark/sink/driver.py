@@ -1,7 +1,8 @@
 """The driver's part: before the tasks, after them, and when they failed.
 
-Each of the three runs in a process of its own, so nothing is remembered between them but what the topic of
-decisions says and what the tasks bring along.
+For `format("headrace")` each of the three (`plan`, `commit`, `abort`) runs in a process of its own, so
+nothing is remembered between them but what the topic of decisions says and what the tasks bring along.
+`job.py` has one process for all, and calls what they consist of (`begin`, `conclude`, `give_up`).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import uuid4
 
 from headrace.client.cluster import Cluster
@@ -28,6 +29,7 @@ from headrace.spark.sink.decision import (
     check_open,
     course,
     lost_of,
+    note_before,
     replacements,
     survivors,
 )
@@ -48,20 +50,44 @@ _FENCED: Final = frozenset(
 _ENDS_AT_ONCE: Final = 64
 
 
+class Batch(NamedTuple):
+    """What a decision is made about, and by whose right."""
+
+    sink: str
+    run: Run
+    run_name: str
+    query: str
+    batch: int
+    note: str | None = None
+
+
+class Begun(NamedTuple):
+    plan: Plan
+    state: State
+    """What was decided before."""
+    lost: list[Written]
+    """Of the last decision: it timed out before it was committed."""
+
+
 async def plan(options: Options) -> Plan:
     """Before the tasks: no older driver decides any more, nothing old is open, the last decision holds."""
+    async with options.cluster() as cluster:
+        return (await begin(cluster, options)).plan
+
+
+async def begin(cluster: Cluster, options: Options) -> Begun:
     job = uuid4().hex
     sink = options.sink or f"job-{job}"
-    async with options.cluster() as cluster:
-        await decisions.prepare(cluster, options.decisions)
-        patience = await longest_patience(cluster)
-        deciding = Patience(min(_DECIDING_MS, patience.timeout_ms))
-        decider = await take(cluster, decider_id(sink), deciding)
-        state = await decisions.read_state(cluster, options.decisions, sink)
-        await _settle(cluster, options, sink, state)
-        keep = () if state.decision is None else state.decision.transactions
-        await _sweep(cluster, pattern_of_tasks(sink), keep)
-    return Plan(options, sink, Run(decider, state.next_number, deciding.timeout_ms), patience, job)
+    await decisions.prepare(cluster, options.decisions)
+    patience = await longest_patience(cluster)
+    deciding = Patience(min(_DECIDING_MS, patience.timeout_ms))
+    decider = await take(cluster, decider_id(sink), deciding)
+    state = await decisions.read_state(cluster, options.decisions, sink)
+    lost = await _settle(cluster, options, sink, state)
+    keep = () if state.decision is None else state.decision.transactions
+    await _sweep(cluster, pattern_of_tasks(sink), keep)
+    run = Run(decider, state.next_number, deciding.timeout_ms)
+    return Begun(Plan(options, sink, run, patience, job), state, lost)
 
 
 async def commit(options: Options, messages: Iterable[TaskDone | None], batch: int) -> None:
@@ -71,28 +97,38 @@ async def commit(options: Options, messages: Iterable[TaskDone | None], batch: i
     if not written:
         return
     first = done[0]
-    sink, run = first.sink, first.run
     async with options.cluster() as cluster:
-        state = await decisions.read_state(cluster, options.decisions, sink)
-        lost = await _settle(cluster, options, sink, state)
-        what = course(state, first.query, batch, lost)
-        kept: Sequence[Written] = ()
-        stays: Sequence[Written] = ()
-        if what is not Course.REPLAY:
-            kept = written
-            if what is Course.REPAIR:
-                assert state.decision is not None
-                kept, stays = replacements(state.decision, lost, written), survivors(state.decision, lost)
-            check_open(kept, await fates(cluster, [each.identity for each in kept]))
-            decision = Decision(run.number, first.query, batch, run.decider, (*stays, *kept), _now_ms())
-            await _decide(cluster, options, sink, decision)
-            await _carry_out(cluster, options, sink, decision)
-        await _abort(cluster, [each for each in written if each not in kept])
-        await _close(cluster, run)
-        # Attempts that failed or came second told nobody of theirs.
-        await _sweep(cluster, pattern_of_tasks(sink, first.run_name), kept)
+        about = Batch(first.sink, first.run, first.run_name, first.query, batch)
+        await conclude(cluster, options, about, written)
         if options.sink is None:
-            await decisions.forget(cluster, options.decisions, sink, _now_ms())
+            await decisions.forget(cluster, options.decisions, first.sink, _now_ms())
+
+
+async def conclude(cluster: Cluster, options: Options, about: Batch, written: Sequence[Written]) -> Course:
+    """Nothing may be written where only a note is new."""
+    sink, run = about.sink, about.run
+    state = await decisions.read_state(cluster, options.decisions, sink)
+    lost = await _settle(cluster, options, sink, state)
+    what = course(state, about.query, about.batch, lost)
+    kept: Sequence[Written] = ()
+    stays: Sequence[Written] = ()
+    if what is not Course.REPLAY:
+        kept = written
+        if what is Course.REPAIR:
+            assert state.decision is not None
+            kept, stays = replacements(state.decision, lost, written), survivors(state.decision, lost)
+        check_open(kept, await fates(cluster, [each.identity for each in kept]))
+        before = note_before(state, what)
+        decision = Decision(
+            run.number, about.query, about.batch, run.decider, (*stays, *kept), _now_ms(), about.note, before
+        )
+        await decide(cluster, options, sink, decision)
+        await _carry_out(cluster, options, sink, decision)
+    await _abort(cluster, [each for each in written if each not in kept])
+    await _close(cluster, run)
+    # Attempts that failed or came second told nobody of theirs.
+    await _sweep(cluster, pattern_of_tasks(sink, about.run_name), kept)
+    return what
 
 
 async def abort(options: Options, messages: Iterable[TaskDone | None]) -> None:
@@ -101,17 +137,21 @@ async def abort(options: Options, messages: Iterable[TaskDone | None]) -> None:
     if not done:
         return  # nothing is known of this run; what it left open is fenced before the next
     first = done[0]
+    written = [message.written for message in done if message.written is not None]
     async with options.cluster() as cluster:
-        # Before the topic is read: now a decision that was on its way is in it, or never will be.
-        await _close(cluster, first.run)
-        state = await decisions.read_state(cluster, options.decisions, first.sink)
-        decision = state.decision
-        if decision is not None and decision.decider == first.run.decider:
-            await _settle(cluster, options, first.sink, state)
-        kept: Sequence[Written] = () if decision is None else decision.transactions
-        written = [message.written for message in done if message.written is not None]
-        await _abort(cluster, [each for each in written if each not in kept])
-        await _sweep(cluster, pattern_of_tasks(first.sink, first.run_name), kept)
+        await give_up(cluster, options, Batch(first.sink, first.run, first.run_name, first.query, 0), written)
+
+
+async def give_up(cluster: Cluster, options: Options, about: Batch, written: Sequence[Written]) -> None:
+    # Before the topic is read: now a decision that was on its way is in it, or never will be.
+    await _close(cluster, about.run)
+    state = await decisions.read_state(cluster, options.decisions, about.sink)
+    decision = state.decision
+    if decision is not None and decision.decider == about.run.decider:
+        await _settle(cluster, options, about.sink, state)
+    kept: Sequence[Written] = () if decision is None else decision.transactions
+    await _abort(cluster, [each for each in written if each not in kept])
+    await _sweep(cluster, pattern_of_tasks(about.sink, about.run_name), kept)
 
 
 async def _close(cluster: Cluster, run: Run) -> None:
@@ -128,7 +168,7 @@ async def _close(cluster: Cluster, run: Run) -> None:
             raise
 
 
-async def _decide(cluster: Cluster, options: Options, sink: str, decision: Decision) -> None:
+async def decide(cluster: Cluster, options: Options, sink: str, decision: Decision) -> None:
     try:
         await decisions.append_decision(cluster, options.decisions, sink, decision)
     except Refused as error:
@@ -147,7 +187,7 @@ async def _carry_out(cluster: Cluster, options: Options, sink: str, decision: De
             f"{rows} rows of batch {decision.batch} timed out at the very moment they were decided. Start "
             "the query again: it writes them once more, and nothing else"
         )
-    await decisions.append_note(cluster, options.decisions, sink, decision.number, _now_ms())
+    await decisions.append_ended(cluster, options.decisions, sink, decision.number, _now_ms())
 
 
 async def _settle(cluster: Cluster, options: Options, sink: str, state: State) -> list[Written]:
@@ -157,7 +197,7 @@ async def _settle(cluster: Cluster, options: Options, sink: str, state: State) -
         return []
     lost = await _commit_all(cluster, decision)
     if not lost:
-        await decisions.append_note(cluster, options.decisions, sink, decision.number, _now_ms())
+        await decisions.append_ended(cluster, options.decisions, sink, decision.number, _now_ms())
     return lost
 
 

@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Final
 
 _PREFIX: Final = "headrace-sink"
+_JOB: Final = "job "
 SINK_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,100}")
 
 
@@ -36,8 +37,17 @@ def decision_key(sink: str) -> bytes:
     return sink.encode()
 
 
-def note_key(sink: str) -> bytes:
+def ended_key(sink: str) -> bytes:
     return f"{sink}/ended".encode()
+
+
+def job_query(job: str) -> str:
+    """What stands for the query in the decision of a job."""
+    return f"{_JOB}{job}"
+
+
+def job_of(query: str) -> str:
+    return query.removeprefix(_JOB)
 
 
 def sink_id_from(checkpoint: str) -> str:

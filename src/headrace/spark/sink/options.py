@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from headrace.client.cluster import Cluster
-from headrace.client.security import SECURITY_PROPERTIES, refuse_foreign
+from headrace.client.security_properties import SECURITY_PROPERTIES, refuse_foreign
 from headrace.core.errors import ConfigError, HeadraceError
 from headrace.protocol.compression import Compression
 from headrace.spark.kafka_properties import KafkaProperties

@@ -28,6 +28,18 @@ class Plan(NamedTuple):
         return not self.patience.for_ever if wanted is None else wanted
 
 
+class Placed(NamedTuple):
+    """What one task put into one partition of the target, from the first record to the last."""
+
+    topic: str
+    partition: int
+    rows: int
+    first_source: int
+    last_source: int
+    first_target: int
+    last_target: int
+
+
 @dataclass(frozen=True)
 class TaskDone(WriterCommitMessage):
     """From a task to the driver."""
@@ -40,3 +52,5 @@ class TaskDone(WriterCommitMessage):
     written: Written | None
     """None if the task had no rows."""
     bytes: int = 0
+    placed: tuple[Placed, ...] = ()
+    """Where its rows landed, if they came with the offsets they have at the source."""

@@ -53,6 +53,13 @@ def partitions_of(table: Any) -> Integers | None:
     return found
 
 
+def source_offsets_of(table: Any) -> Integers | None:
+    if "source_offset" not in table.column_names:
+        return None
+    found: Integers = _one(table, "source_offset").to_numpy()
+    return found
+
+
 def topics_of(table: Any, topic: str | None) -> tuple[list[str], Integers | None]:
     """The topics, and which of them each row goes to; None if there is only one."""
     if topic is not None:

@@ -9,6 +9,7 @@ from pyspark.sql.types import (
     BinaryType,
     DataType,
     IntegerType,
+    LongType,
     StringType,
     StructType,
     TimestampType,
@@ -26,14 +27,19 @@ _TYPES: Final[dict[str, tuple[type[DataType], ...]]] = {
 }
 
 
-def check_schema(schema: StructType, topic: str | None) -> None:
+_SOURCE_OFFSET: Final[dict[str, tuple[type[DataType], ...]]] = {"source_offset": (LongType,)}
+"""Of a frame whose tasks are to tell where its rows landed (`job.py`)."""
+
+
+def check_schema(schema: StructType, topic: str | None, *, of_job: bool = False) -> None:
     """Raises SinkFailure with what to do."""
+    types = _TYPES | _SOURCE_OFFSET if of_job else _TYPES
     names = schema.fieldNames()
     for field in schema.fields:
-        allowed = _TYPES.get(field.name)
+        allowed = types.get(field.name)
         if allowed is None:
             raise SinkFailure(
-                f"the sink has no place for column {field.name!r}: select {', '.join(_TYPES)}, for example "
+                f"the sink has no place for column {field.name!r}: select {', '.join(types)}, for example "
                 f'.selectExpr("cast(id as string) as key", "to_json(struct(*)) as value")'
             )
         if not isinstance(field.dataType, allowed):

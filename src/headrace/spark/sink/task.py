@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,15 +16,18 @@ from headrace.client.transaction_ends import Identity, end, is_current, take
 from headrace.client.transactional_producer import Records, TransactionalProducer
 from headrace.client.transactions import describe_transactions
 from headrace.core.ids import TopicPartition
+from headrace.protocol.batch import HEADER_SIZE
 from headrace.protocol.error_codes import ErrorCode
+from headrace.protocol.records import NewRecord, encode_batch
 from headrace.spark.sink.checksum import Checksum, checksum
 from headrace.spark.sink.decision import SinkFailure, Written
 from headrace.spark.sink.encoding import Columns, encode, lengths_of
+from headrace.spark.sink.landing import Aside, Landing, placed
 from headrace.spark.sink.loop_thread import LoopThread
 from headrace.spark.sink.naming import own_id, task_id
 from headrace.spark.sink.partitioning import Turns, choose
-from headrace.spark.sink.plan import Plan, TaskDone
-from headrace.spark.sink.rows import columns_of, partitions_of, topics_of
+from headrace.spark.sink.plan import Placed, Plan, TaskDone
+from headrace.spark.sink.rows import columns_of, partitions_of, source_offsets_of, topics_of
 from headrace.spark.sink.varints import Integers
 
 _LEAST_CHUNK_BYTES: Final = 2 * 1024 * 1024
@@ -44,14 +48,15 @@ class Place(NamedTuple):
     """Another for everything that Spark ever lets run."""
 
 
-def write(plan: Plan, place: Place, batches: Iterator[Any]) -> TaskDone:
-    """All of `batches` (Arrow) into one transaction, which is open when this returns."""
+def write(plan: Plan, place: Place, batches: Iterator[Any], aside: Aside | None = None) -> TaskDone:
+    """All of `batches` (Arrow) into one transaction, which is open when this returns. With a column
+    `source_offset` it is told where each row landed; `aside` is written in the same transaction."""
     with LoopThread() as loop:
         writer = _Writer(plan, place, loop)
         try:
             for chunk in _chunks(batches, writer.chunk_bytes):
                 writer.write(chunk)
-            written = writer.finish()
+            written, landed = writer.finish(aside)
         except Refused as error:
             writer.give_up()
             if error.code != ErrorCode.MESSAGE_TOO_LARGE:
@@ -65,7 +70,7 @@ def write(plan: Plan, place: Place, batches: Iterator[Any]) -> TaskDone:
             raise
         finally:
             writer.close()
-    return TaskDone(plan.sink, plan.run, place.run_name, place.query, written, writer.bytes)
+    return TaskDone(plan.sink, plan.run, place.run_name, place.query, written, writer.bytes, landed)
 
 
 def _chunks(batches: Iterator[Any], size: Any) -> Iterator[Any]:
@@ -92,6 +97,7 @@ class _Writer:
         self._cluster: Cluster = plan.options.cluster()
         self._producer: TransactionalProducer | None = None
         self._checksum = Checksum()
+        self._landing = Landing()
         self._turns: dict[str, Turns] = {}
         self._partitions: dict[str, int] = {}
 
@@ -106,19 +112,26 @@ class _Writer:
         topics, places = topics_of(table, options.topic)
         producer = self._opened()
         named = partitions_of(table)
+        sources = source_offsets_of(table)
         if self._plan.checksums:
             self._checksum += checksum(columns)
         else:
             self._checksum += Checksum(table.num_rows)
         if places is None:
-            self._write_topic(producer, topics[0], columns, named)
+            self._write_topic(producer, topics[0], columns, named, sources)
             return
         for index, topic in enumerate(topics):
             rows = np.flatnonzero(places == index)
-            self._write_topic(producer, topic, columns.take(rows), None if named is None else named[rows])
+            of_rows = [None if each is None else each[rows] for each in (named, sources)]
+            self._write_topic(producer, topic, columns.take(rows), *of_rows)
 
     def _write_topic(
-        self, producer: TransactionalProducer, topic: str, columns: Columns, named: Integers | None
+        self,
+        producer: TransactionalProducer,
+        topic: str,
+        columns: Columns,
+        named: Integers | None,
+        sources: Integers | None,
     ) -> None:
         options = self._plan.options
         chosen = self._chosen(topic, columns, named)
@@ -126,9 +139,11 @@ class _Writer:
         if chosen.min() != chosen.max():
             order = np.argsort(chosen, kind="stable")
             columns = columns.take(order)
+            sources = None if sources is None else sources[order]
             used, first = np.unique(chosen[order], return_index=True)
         targets = [TopicPartition(topic, int(index)) for index in used]
         self._loop.run(producer.add_partitions(targets))
+        row = 0
         for group, records in encode(
             columns,
             first,
@@ -136,11 +151,21 @@ class _Writer:
             compression=options.compression,
             level=options.compression_level,
         ):
-            self._send(producer, targets[group], records)
+            offsets = None if sources is None else sources[row : row + records.records]
+            self._send(producer, targets[group], records, offsets)
+            row += records.records
 
-    def _send(self, producer: TransactionalProducer, target: TopicPartition, records: Records) -> None:
+    def _send(
+        self,
+        producer: TransactionalProducer,
+        target: TopicPartition,
+        records: Records,
+        sources: Integers | None = None,
+    ) -> None:
         self.bytes += len(records.payload)
-        self._loop.run(producer.send(target, records))
+        # Batches of a partition are answered one after another, so its runs come in order.
+        told = None if sources is None else partial(self._landing.stored, target, sources)
+        self._loop.run(producer.send(target, records, told))
 
     def _chosen(self, topic: str, columns: Columns, named: Integers | None) -> Integers:
         count = self._partition_count(topic)
@@ -178,15 +203,20 @@ class _Writer:
             self._producer = TransactionalProducer(self._cluster, identity, delivery_timeout=timeout)
         return self._producer
 
-    def finish(self) -> Written | None:
+    def finish(self, aside: Aside | None) -> tuple[Written | None, tuple[Placed, ...]]:
         producer = self._producer
         if producer is None:
-            return None
+            return None, ()
         self._loop.run(producer.flush())
+        landed = self._landing.runs()
+        if aside is not None:
+            for target, record in aside(landed):
+                self._send(producer, target, _alone(record))
+            self._loop.run(producer.flush())
         # Nobody waits for a task that outlived its batch: it must not leave a transaction in the way.
         self._loop.run(_check_current(self._cluster, self._plan))
         text = self._checksum.text if self._plan.checksums else None
-        return Written(producer.identity, self._checksum.rows, text)
+        return Written(producer.identity, self._checksum.rows, text), placed(landed)
 
     def give_up(self) -> None:
         """Not left to the next run: until then nobody could read past what is there."""
@@ -196,6 +226,12 @@ class _Writer:
 
     def close(self) -> None:
         self._loop.run(self._cluster.close())
+
+
+def _alone(record: NewRecord) -> Records:
+    """A batch of one record."""
+    payload = bytes(encode_batch([record])[HEADER_SIZE:])
+    return Records(payload, 1, record.timestamp, record.timestamp)
 
 
 async def _take(cluster: Cluster, plan: Plan, place: Place) -> Identity:

@@ -55,7 +55,7 @@ class Wish:
         except ConfigError as error:
             raise SourceRefused(f"kafka: {error}") from None
         if not self.kafka.get("bootstrap.servers"):
-            raise SourceRefused('say where the brokers are: kafka={"bootstrap.servers": "host:9092"}')
+            raise SourceRefused('say where the brokers are: kafka="host:9092"')
         for name, instead in _OURS.items():
             if name in self.kafka:
                 raise SourceRefused(f"kafka[{name!r}]: {instead}")
@@ -87,6 +87,11 @@ class Wish:
         if self.min_partitions is not None:
             options["minPartitions"] = str(self.min_partitions)
         return options
+
+
+def properties(kafka: Mapping[str, str] | str) -> Mapping[str, str]:
+    """A text is where the brokers are."""
+    return {"bootstrap.servers": kafka} if isinstance(kafka, str) else kafka
 
 
 def names(topic: str | Sequence[str]) -> tuple[str, ...]:

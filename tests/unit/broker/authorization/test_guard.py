@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import cast
 
 import pytest
@@ -38,3 +39,18 @@ def test_without_an_authorizer_no_guard_is_asked(realm: Realm) -> None:
     assert realm.ask(ListOffsetsRequest(), 5, None, guards).topics == []  # type: ignore[arg-type]  # one row
     with pytest.raises(Asked):
         realm.ask(ListOffsetsRequest(), 5, rights_by([]), guards)  # type: ignore[arg-type]  # one row
+
+
+@pytest.mark.parametrize("key", [ApiKey.PUSH_TELEMETRY, ApiKey.GET_TELEMETRY_SUBSCRIPTIONS])
+def test_telemetry_of_clients_is_not_taken(
+    realm: Realm, key: ApiKey, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What it carries is compressed, and could become anything: it is refused before it is looked at."""
+    assert key not in BY_KEY
+    assert key not in realm.context.served_versions
+    frame = key.to_bytes(2, "big") + b"\0\0\0\0\0\x01\xff\xff\0" + b"\xff" * 100
+    host, port = realm.cluster.bootstrap.split(":")
+    with socket.create_connection((host, int(port)), 60) as link, caplog.at_level("INFO", "headrace"):
+        link.sendall(len(frame).to_bytes(4, "big") + frame)
+        assert link.recv(1) == b""
+    assert f"API {int(key)} is not served" in caplog.text

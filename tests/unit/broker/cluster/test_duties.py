@@ -10,6 +10,7 @@ import pytest
 
 from headrace.broker.cluster import description
 from headrace.broker.cluster.controller_duties import ControllerDuties
+from headrace.broker.cluster.fencings import Fencings
 from headrace.controller.policy import MIN_INSYNC_REPLICAS
 from headrace.core.ids import BrokerEpoch, BrokerId
 from headrace.core.ports_coordination import Member
@@ -24,11 +25,14 @@ class Cluster:
         self.fenced = asyncio.Event()
         self.asked = 0
         self.complaints: list[dict[str, Any]] = []
+        self.warnings: list[dict[str, Any]] = []
+        self.told: list[dict[str, Any]] = []
         self.registrations = {
             each: SimpleNamespace(broker_id=each, epoch=5, fenced=False, stopping=False)
             for each in (SELF, DEAD, 3, 4)
         }
         self.members_answer: Any = {}
+        self.fencings = Fencings()
         self.submit: Any = self._submit
         self.machine = SimpleNamespace(fence_brokers=self._fence)
         controller: Any = SimpleNamespace(is_active=True, epoch=1, submit=lambda decide: self.submit(decide))
@@ -36,7 +40,8 @@ class Cluster:
             broker_id=SELF,
             loop=asyncio.get_running_loop(),
             config=SimpleNamespace(leader_imbalance_check_interval_seconds=300),
-            log=SimpleNamespace(error=self._complain, warning=lambda *_, **__: None),
+            log=SimpleNamespace(error=self._complain, warning=self._warn, info=self._tell),
+            clock=SimpleNamespace(wall_ms=lambda: 1234),
         )
         metadata: Any = SimpleNamespace(
             image=SimpleNamespace(brokers=self.registrations, configs=lambda _: {MIN_INSYNC_REPLICAS: "1"}),
@@ -48,7 +53,15 @@ class Cluster:
             watch_session=lambda _: lambda: None,
             members=self._members,
         )
-        self.duties = ControllerDuties(runtime, metadata, controller, lambda: BrokerEpoch(5), coordination)
+        self.duties = ControllerDuties(
+            runtime, metadata, controller, lambda: BrokerEpoch(5), coordination, self.fencings
+        )
+
+    def _warn(self, event: str, **fields: Any) -> None:
+        self.warnings.append({"event": event, **fields})
+
+    def _tell(self, event: str, **fields: Any) -> None:
+        self.told.append({"event": event, **fields})
 
     def _complain(self, event: str, **fields: Any) -> None:
         self.complaints.append({"event": event, **fields})
@@ -89,6 +102,20 @@ async def test_the_dead_are_fenced_while_the_members_cannot_be_read() -> None:
             await asyncio.sleep(0.005)
     await cluster.duties.stop()
     assert {each["duty"] for each in cluster.complaints} == {"registration"}
+    assert cluster.fencings._last == {DEAD: (1234, "its connection broke and its port refuses")}
+
+
+@pytest.mark.parametrize("announced", [False, True])
+async def test_a_broker_that_announced_its_end_is_no_warning(announced: bool) -> None:
+    cluster = Cluster()
+    cluster.registrations[DEAD].stopping = announced
+    cluster.members_answer = asyncio.get_running_loop().create_future()
+    await cluster.fences()
+    await cluster.duties.stop()
+    reason = "it was stopped" if announced else "its connection broke and its port refuses"
+    said = {"event": "broker fenced", "broker_id": DEAD, "reason": reason}
+    assert (cluster.told, cluster.warnings) == (([said], []) if announced else ([], [said]))
+    assert cluster.fencings._last == {DEAD: (1234, reason)}
 
 
 async def test_the_dead_are_fenced_while_the_members_are_being_read() -> None:

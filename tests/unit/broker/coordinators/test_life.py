@@ -10,7 +10,12 @@ import pytest
 from headrace.broker.coordinators import loading
 from headrace.coordinators.codec import encode
 from headrace.coordinators.decision import CoordinatorRecord
-from headrace.core.errors import CoordinatorLoading, CoordinatorNotAvailable, HeadraceError, NotCoordinator
+from headrace.core.errors import (
+    CoordinatorLoading,
+    CoordinatorNotAvailable,
+    HeadraceError,
+    NotCoordinator,
+)
 from headrace.protocol.batch import check, read_header
 from headrace.protocol.records import NewRecord, encode_batch
 from headrace.protocol.stored.transaction_log_key import TransactionLogKey
@@ -146,6 +151,27 @@ async def test_damage_that_others_do_not_have_is_not_passed_over(monkeypatch: py
     assert not list(counters.coordinator.loaded())
     counters.is_elsewhere = False  # what is whole is worth more than nothing
     assert (await counters.loaded()).numbers == {"a": 1}
+
+
+async def test_a_log_that_is_closed_for_a_moment_is_read_as_soon_as_it_is_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """While a replica changes its directory. It was once taken for unreadable, for five seconds."""
+    monkeypatch.setattr(loading, "RELOAD_SECONDS", 3600.0)
+    monkeypatch.setattr(loading, "MOMENT_SECONDS", 0.0)
+    counters = Counters(lead=False)
+    counters.partition.assign(row(LOCAL, 1, (1,)), LOCAL, 0.0)
+    counters.epoch = 1
+    write(counters, encode(counted("a", 1), NOW))
+    counters.partition.log.is_open = False
+    counters.lead()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert counters.coordinator.is_loading
+    assert not list(counters.coordinator.loaded())
+    counters.partition.log.is_open = True
+    assert (await counters.loaded()).numbers == {"a": 1}
+    assert counters.logged == []
 
 
 async def test_loading_lets_others_have_their_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,16 @@ def test_a_rate_of_zero_stops_everything_and_ends() -> None:
     assert throttle.seconds_over(0.0) > 0
 
 
+def test_a_low_rate_that_is_raised_counts_within_a_second() -> None:
+    """A follower that had fetched 500 KB at a rate of 1 once waited for days, whatever the rate became."""
+    throttle = Throttle(BROKER, for_leader=False)
+    throttle.set_rate(1)
+    throttle.record(500_000, 0.0)
+    assert 0 < throttle.seconds_over(0.0) <= 1.0
+    throttle.set_rate(1_000_000)
+    assert throttle.seconds_over(1.0) == 0.0
+
+
 def test_who_is_throttled() -> None:
     leader = Throttle(BROKER, for_leader=True)
     follower = Throttle(BROKER, for_leader=False)

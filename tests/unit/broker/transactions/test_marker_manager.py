@@ -126,7 +126,7 @@ class World:
         return SimpleNamespace(
             is_leader=True,
             topic_partition=TopicPartition(topic, index),
-            log=SimpleNamespace(producers=SimpleNamespace(check_marker=self._check)),
+            log=SimpleNamespace(is_sealed=False, producers=SimpleNamespace(check_marker=self._check)),
         )
 
     def _check(self, *_: int) -> None:

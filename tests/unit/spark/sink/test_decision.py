@@ -17,10 +17,11 @@ from headrace.spark.sink.decision import (
     check_open,
     course,
     decode_decision,
-    decode_note,
+    decode_ended,
     encode_decision,
-    encode_note,
+    encode_ended,
     lost_of,
+    note_before,
     replacements,
     survivors,
 )
@@ -164,10 +165,33 @@ def test_a_decision_is_read_as_it_was_written(decision: Decision) -> None:
 
 
 def test_a_note_is_read_as_it_was_written() -> None:
-    assert decode_note(encode_note(123)) == 123
+    assert decode_ended(encode_ended(123)) == 123
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"number":1}', b"\xff"])
 def test_a_decision_that_cannot_be_read_stops(data: bytes) -> None:
     with pytest.raises(SinkFailure, match="cannot be read"):
         decode_decision(data)
+
+
+def test_a_decision_without_a_note_is_written_as_it_was_before_there_were_any() -> None:
+    """So an older Headrace reads it, and this one reads what that wrote."""
+    text = (
+        b'{"number":9,"query":"q","batch":4,"decided_ms":1700000000000,"decider":["headrace-sink/s",7,3],'
+        b'"rows":10,"transactions":[["headrace-sink/s/a",11,0,10,"sum of a"]]}'
+    )
+    decision = _decision(_written("a"))
+    assert encode_decision(decision) == text
+    assert decode_decision(text) == decision
+
+
+def test_notes_are_part_of_a_decision_also_of_one_without_rows() -> None:
+    noted = _decision()._replace(note='{"orders-0": 17}', before="")
+    assert decode_decision(encode_decision(noted)) == noted
+
+
+def test_a_repair_begins_where_the_batch_began_and_any_other_where_it_ended() -> None:
+    last = State(_decision(_written("a"))._replace(note="end", before="begin"))
+    assert note_before(last, Course.REPAIR) == "begin"
+    assert note_before(last, Course.DECIDE) == "end"
+    assert note_before(State(), Course.DECIDE) is None

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from headrace.spark.source.options import SourceRefused, Wish, check_undecodable, names
+from headrace.spark.source.options import SourceRefused, Wish, check_undecodable, names, properties
 from headrace.spark.source.positions import fitting, milliseconds, named
 
 KAFKA = {"bootstrap.servers": "localhost:9092"}
@@ -50,6 +50,11 @@ def test_an_unknown_choice_for_bad_records_is_refused() -> None:
 def test_one_topic_or_several_have_names() -> None:
     assert names("orders") == ("orders",)
     assert names(["a", "b"]) == ("a", "b")
+
+
+def test_brokers_alone_are_properties_enough() -> None:
+    assert Wish(("t",), properties("localhost:9092")).kafka == KAFKA
+    assert properties(KAFKA) is KAFKA
 
 
 def test_times_need_a_zone() -> None:

@@ -1,0 +1,67 @@
+"""What a sink reads next: bounds in each partition. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from headrace.connect.api import ConnectorFailure
+from headrace.core.ids import TopicPartition
+
+
+class Bounds(NamedTuple):
+    first: int
+    """The oldest record that is there."""
+    end: int
+    """Behind the last one that may be read."""
+
+
+def starts(
+    bounds: Mapping[TopicPartition, Bounds],
+    target: Mapping[TopicPartition, int],
+    group: Mapping[TopicPartition, int],
+) -> dict[TopicPartition, int]:
+    """Where to go on: as the target says, else as the group says, else from the oldest record.
+
+    Raises ConnectorFailure if records have gone that were not read.
+    """
+    found = {}
+    for partition, there in bounds.items():
+        known = target.get(partition, group.get(partition))
+        if known is not None:
+            check_there(partition, known, there)
+        found[partition] = there.first if known is None else known
+    return found
+
+
+def check_there(partition: TopicPartition, position: int, there: Bounds) -> None:
+    stop = "Stop the connector, set its offsets (PATCH /connectors/NAME/offsets) and resume it to go on"
+    if position < there.first:
+        raise ConnectorFailure(
+            f"{partition} begins at {there.first}: {there.first - position} offsets from {position} on are "
+            f"gone and were not read. {stop}"
+        )
+    if position > there.end:
+        raise ConnectorFailure(
+            f"{partition} ends at {there.end}, before the position {position}: was the topic deleted and "
+            f"made anew? {stop}"
+        )
+
+
+def next_ranges(
+    positions: Mapping[TopicPartition, int], bounds: Mapping[TopicPartition, Bounds], most: int
+) -> dict[TopicPartition, tuple[int, int]]:
+    """(first, end) of each partition with something new, about `most` offsets in all, evenly."""
+    new = {
+        partition: there.end - positions[partition]
+        for partition, there in bounds.items()
+        if there.end > positions[partition]
+    }
+    ranges = {}
+    left, waiting = most, len(new)
+    # Who has least first: what it does not need goes to the others.
+    for partition, count in sorted(new.items(), key=lambda each: (each[1], each[0])):
+        taken = min(count, max(1, left // waiting))
+        ranges[partition] = (positions[partition], positions[partition] + taken)
+        left, waiting = left - taken, waiting - 1
+    return ranges

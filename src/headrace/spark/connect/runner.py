@@ -1,0 +1,102 @@
+"""Runs connectors on a Spark session, each in a thread of its own. See `headrace.connect.runner.Runner`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from headrace.connect.api import Sink
+from headrace.connect.config import config_of
+from headrace.connect.plugins import all_settings
+from headrace.connect.position import Position, position_of
+from headrace.connect.redaction import resolved
+from headrace.connect.runner import Report, Run
+from headrace.core.ids import TopicPartition
+from headrace.spark.connect.context import Context
+from headrace.spark.connect.looping import ConnectorLoop
+from headrace.spark.connect.naming import sink_id
+from headrace.spark.connect.sink_loop import SinkLoop
+from headrace.spark.connect.source_loop import SourceLoop
+from headrace.spark.sink.job import last_note, put_note
+
+T = TypeVar("T")
+
+
+class SparkRunner:
+    """Used on one event loop. Close it; the context is its maker's to close."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._loops: dict[str, ConnectorLoop] = {}
+        self._abandoned: set[ConnectorLoop] = set()
+
+    def start(self, run: Run, report: Callable[[Report], None]) -> None:
+        assert run.name not in self._loops, "a connector runs once"
+        made = SourceLoop if run.described.kind == "source" else SinkLoop
+        self._loops[run.name] = made(run, report, self._context)
+        self._loops[run.name].start()
+
+    async def stop(self, name: str) -> None:
+        found = self._loops.get(name)
+        if found is None:
+            return
+        await _ended(found)
+        if self._loops.get(name) is found:
+            del self._loops[name]
+
+    async def abandon(self, name: str) -> None:
+        found = self._loops.pop(name, None)
+        if found is None:
+            return
+        loop = asyncio.get_running_loop()
+        self._abandoned.add(found)
+        found.end(lambda: _call(loop, self._abandoned.discard, found))
+        await asyncio.to_thread(found.cancel)
+
+    async def source_position(self, name: str) -> Position:
+        found = await last_note(self._context.sink_options(sink_id(name)))
+        return position_of(None if found is None else found.note)
+
+    async def set_source_position(self, name: str, position: Position) -> None:
+        await put_note(self._context.sink_options(sink_id(name)), "set by hand", position.text())
+
+    async def sink_position(self, run: Run) -> Mapping[TopicPartition, int] | None:
+        return await asyncio.to_thread(_with_sink, run, self._context, lambda sink: sink.position())
+
+    async def set_sink_position(self, run: Run, ends: Mapping[TopicPartition, int | None]) -> None:
+        await asyncio.to_thread(_with_sink, run, self._context, lambda sink: sink.alter_position(ends))
+
+    async def close(self) -> None:
+        for name in list(self._loops):
+            await self.abandon(name)
+
+
+async def _ended(found: ConnectorLoop) -> None:
+    loop = asyncio.get_running_loop()
+    ended = loop.create_future()
+
+    def tell() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    found.end(lambda: _call(loop, tell))
+    await ended
+
+
+def _call(loop: asyncio.AbstractEventLoop, work: Callable[..., Any], *given: Any) -> None:
+    try:
+        loop.call_soon_threadsafe(work, *given)
+    except RuntimeError:
+        pass  # the worker has ended meanwhile
+
+
+def _with_sink(run: Run, context: Context, ask: Callable[[Sink], T]) -> T:
+    connector = run.described.connector
+    assert issubclass(connector, Sink)
+    given, _ = resolved(run.properties)
+    sink = connector(config_of(run.name, all_settings(connector), given, context.kafka))
+    try:
+        return ask(sink)
+    finally:
+        sink.stop()

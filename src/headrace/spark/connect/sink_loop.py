@@ -1,0 +1,105 @@
+"""A sink: what is new in its topics, as batches of exact offsets; its group's offsets follow."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from headrace.client.cluster import Cluster
+from headrace.client.group_offsets import commit_offsets, committed_offsets
+from headrace.client.offsets import EARLIEST, LATEST, list_offsets
+from headrace.client.transaction_ends import Identity, Patience, is_current, take
+from headrace.connect import common_settings
+from headrace.connect.api import Connector, ConnectorFailure, Sink
+from headrace.connect.config import Config
+from headrace.connect.offset_service import group_of
+from headrace.core.ids import TopicPartition
+from headrace.spark.connect.batches import SinkBatch
+from headrace.spark.connect.dead_letters import DeadLetters
+from headrace.spark.connect.looping import ConnectorLoop
+from headrace.spark.connect.ranges import Bounds, check_there, next_ranges, starts
+
+_TOPICS_SECONDS: Final = 10.0
+"""So long a new topic or partition may need until it is noticed."""
+_HELD: Final = Patience(60_000)
+
+
+class SinkLoop(ConnectorLoop):
+    def work(self, connector: Connector) -> None:
+        assert isinstance(connector, Sink)
+        config, context = connector.config, self.context
+        reading = _Reading(config, context.cluster)
+        # Whoever takes it after us makes us stop: it is held by the one worker that may write.
+        held = context.ask(take(context.cluster, f"headrace-connect/{self.name}", _HELD))
+        positions: dict[TopicPartition, int] = {}
+        letters = DeadLetters(context, config)
+        while True:
+            self.check()
+            bounds = context.ask(reading.bounds())
+            new = {partition: there for partition, there in bounds.items() if partition not in positions}
+            if new:
+                group = context.ask(reading.committed())
+                positions |= starts(new, connector.position() or {}, group)
+            for partition, there in bounds.items():
+                check_there(partition, positions[partition], there)
+            ranges = next_ranges(positions, bounds, config[common_settings.BATCH_RECORDS])
+            if not ranges:
+                self.alive()
+                self.wait(config[common_settings.POLL_INTERVAL] / 1000)
+                continue
+            topics = frozenset(partition.topic for partition in ranges)
+            self.begun(topics)
+            ends = {**positions, **{partition: end for partition, (_, end) in ranges.items()}}
+            batch = SinkBatch(context.spark, context.kafka, config, ranges, ends, letters.take)
+            self._must_be_current(held)
+            self.job(lambda batch=batch: connector.write(batch))  # type: ignore[misc]  # a lambda's default has no annotation
+            self._must_be_current(held)
+            context.ask(commit_offsets(context.cluster, group_of(self.name), ends))
+            positions = ends
+            self.alive(topics)
+
+    def _must_be_current(self, held: Identity) -> None:
+        if not self.context.ask(is_current(self.context.cluster, held)):
+            raise ConnectorFailure(
+                f"another worker has taken connector {self.name} since this one began: this one stops"
+            )
+
+
+class _Reading:
+    """What is in the topics of a sink."""
+
+    def __init__(self, config: Config, cluster: Cluster) -> None:
+        self._config = config
+        self._cluster = cluster
+        self._partitions: list[TopicPartition] = []
+        self._until = 0.0
+
+    async def bounds(self) -> dict[TopicPartition, Bounds]:
+        if time.monotonic() >= self._until:
+            self._partitions = await self._cluster.retried(self._there)
+            # A topic that is not there yet is looked for again at once.
+            self._until = time.monotonic() + (_TOPICS_SECONDS if self._partitions else 0)
+        wanted = self._partitions
+        first = await list_offsets(self._cluster, dict.fromkeys(wanted, EARLIEST))
+        last = await list_offsets(self._cluster, dict.fromkeys(wanted, LATEST), read_committed=True)
+        return {partition: Bounds(first[partition].offset, last[partition].offset) for partition in wanted}
+
+    async def committed(self) -> Mapping[TopicPartition, int]:
+        group = group_of(self._config.name)
+        found = (await committed_offsets(self._cluster, [group]))[group]
+        return {partition: entry.offset for partition, entry in found.items()}
+
+    async def _there(self) -> list[TopicPartition]:
+        pattern = self._config.text(common_settings.TOPICS_REGEX)
+        names = None if pattern else list(self._config[common_settings.TOPICS])
+        reply = await self._cluster.metadata(names)
+        return sorted(
+            TopicPartition(topic.name, partition.partition_index)
+            for topic in reply.topics
+            if topic.name is not None
+            and not topic.error_code
+            and (not pattern or (not topic.is_internal and re.fullmatch(pattern, topic.name)))
+            for partition in topic.partitions
+        )

@@ -10,14 +10,18 @@ from headrace.log.wholeness import ALL_ON as WHOLENESS_ALL_ON
 from headrace.log.wholeness import Wholeness
 from headrace.replication.safeguards import ALL_ON, Safeguards
 
+_OF_FILES = ("doubtful_compared",)
+"""Safeguards of replication that only damaged files put to the test."""
+
 
 def safeguard_names() -> list[str]:
-    return [field.name for field in (*fields(Safeguards), *fields(ControllerSafeguards))]
+    names = [field.name for field in (*fields(Safeguards), *fields(ControllerSafeguards))]
+    return [name for name in names if name not in _OF_FILES]
 
 
 def damage_safeguard_names() -> list[str]:
     """Those that only damaged files put to the test."""
-    return [field.name for field in fields(Wholeness)]
+    return [*(field.name for field in fields(Wholeness)), *_OF_FILES]
 
 
 def switched_off(names: str | None) -> tuple[Safeguards, ControllerSafeguards, Wholeness]:

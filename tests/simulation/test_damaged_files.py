@@ -276,6 +276,33 @@ def test_a_follower_with_another_log_begins_anew() -> None:
         assert it.invariants.is_whole(host, (TOPIC, 0))
 
 
+@pytest.mark.parametrize("count", [3, 20], ids=["shorter", "as long"])
+def test_another_logs_file_that_fits_is_told_by_what_the_leader_has(count: int) -> None:
+    """The directory was put back as it was before there were records, and vouches for nothing. Offsets and
+    epochs fit: it was in sync with another log's records, and the good ones were fetched from nobody when
+    the last good replica was damaged (2024258)."""
+    with scene() as it:
+        it.write(20)
+        host = it.followers()[0]
+        batches = [
+            encode_batch(records(b"of another"), base_offset=offset, leader_epoch=it.row().leader_epoch)
+            for offset in range(count)
+        ]
+
+        def swap(disk: SimulatedDisk) -> None:
+            folder = f"/data/{TOPIC}-0"
+            for path in (*disk.files(f"{folder}/"), *disk.files("/data/headrace"), *disk.files("/data/re")):
+                disk.lose(path)
+            disk.put(f"{folder}/{files.numbered(0)}.log", b"".join(batches))
+
+        damage_while_down(host, (TOPIC, 0), swap)
+        it.cluster.run_until(lambda: it.in_sync() == 2, 20, "it is fenced")
+        host.wanted = True
+        host.start()
+        it.cluster.run_until(it.is_whole, 40, "it is back and in sync")
+        assert it.invariants.is_whole(host, (TOPIC, 0))
+
+
 def test_a_leader_epoch_of_the_metadata_that_was_changed_is_cut_off_and_fetched_again() -> None:
     """Of the last batch: no checksum covers it, nothing behind contradicts it. Nothing could follow it, and
     the broker tried for ever (2005906, 2006001)."""

@@ -162,8 +162,6 @@ class Proof:
         """Mark the segments that neither manifest nor claims know: with offsets and epochs that fit, a file
         of another log is not told from one of this log. An earlier release wrote no manifest, so that
         only its last segment is doubted."""
-        if not self._rules.doubt:
-            return
         for segment in segments if self._known is not None else segments[-1:]:
             if segment.size and segment.base_offset not in self._listed:
                 segment.first_checksum = first_checksum(segment.file().pread(HEADER_SIZE, 0))

@@ -35,8 +35,6 @@ class Wholeness:
     """A log start is believed only from a file with a checksum, or if two files agree on it."""
     first_batch: bool = True
     """The segment that was active begins with the batch that it began with."""
-    doubt: bool = True
-    """A segment that nothing has noted is compared with the leader's (rule 13)."""
     torn_only: bool = True
     """A process that is killed leaves half of its last batch behind, and no other damage."""
     freshness: bool = True

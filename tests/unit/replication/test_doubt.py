@@ -1,0 +1,143 @@
+"""What a follower finds after a crash and nothing vouches for: it is compared before it counts (rule 13)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace.core.errors import OffsetOutOfRange
+from headrace.protocol.error_codes import ErrorCode
+from headrace.replication.following import IN_DOUBT, FetchOutcome, FetchPosition
+from headrace.replication.partition import Partition
+from headrace.testing.disk import SimulatedDisk
+from tests.unit.log.material import NOW, read_records, values_of
+from tests.unit.replication.replicas import answer, append, fetched, new_partition, row
+
+
+@pytest.fixture
+def leader() -> Partition:
+    partition = new_partition()
+    partition.assign(row(1, 1), 1, 0.0)
+    append(partition, b"a")
+    append(partition, b"b")
+    return partition
+
+
+def follower_with(*values: bytes, epoch: int = 1) -> Partition:
+    """It was killed with these, before anything was noted of them."""
+    disk = SimulatedDisk()
+    before = new_partition(disk)
+    before.assign(row(2, epoch), 2, 0.0)
+    for value in values:
+        append(before, value)
+    disk.kill()
+    found = new_partition(disk)
+    found.assign(row(1, epoch), 2, 0.0)
+    return found
+
+
+def ask(follower: Partition, leader: Partition, **said: Any) -> FetchOutcome:
+    """What the leader has there, or exactly what is said."""
+    sent = follower.fetch_position()
+    assert sent is not None
+    if said:
+        return fetched(follower, sent, answer(high_watermark=2, **said))
+    return fetched(follower, sent, answer(leader, sent.fetch_offset)._replace(high_watermark=2))
+
+
+def content(leader: Partition) -> bytes:
+    records = leader.read_as_replica(0, 1 << 20)
+    return records.file.pread(records.length, records.position)
+
+
+def test_it_asks_for_the_first_batch_and_says_nothing_of_itself() -> None:
+    assert follower_with(b"a", b"b").fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
+
+
+def test_the_same_batch_settles_it(leader: Partition) -> None:
+    follower = follower_with(b"a", b"b")
+    assert ask(follower, leader) == FetchOutcome.STALE
+    assert follower.high_watermark == 0, "what an answer for comparison says is not believed"
+    assert follower.fetch_position() == FetchPosition(2, 1, 1, 0)
+    assert ask(follower, leader) == FetchOutcome.UP_TO_DATE
+    assert follower.high_watermark == 2
+
+
+def test_another_batch_makes_it_ask_whether_the_logs_part_and_then_it_disagrees(leader: Partition) -> None:
+    follower = follower_with(b"x", b"y")
+    told: list[Partition] = []
+    follower.on_disagreement = told.append
+    for _ in range(4):
+        assert ask(follower, leader) == FetchOutcome.STALE
+        assert follower.fetch_position() == FetchPosition(2, 1, 1, IN_DOUBT)
+        assert ask(follower, leader) == FetchOutcome.BACK_OFF
+        assert follower.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
+    assert not told, "the leader may find that it is the one with damage"
+    for _ in range(2):
+        ask(follower, leader)
+    assert told == [follower]
+    assert values_of(read_records(follower.log)) == [b"x", b"y"], "nothing was appended or cut"
+
+
+def test_logs_that_part_are_cut_as_ever(leader: Partition) -> None:
+    follower = follower_with(b"x", b"y")
+    ask(follower, leader)
+    assert ask(follower, leader, diverging=(1, 0)) == FetchOutcome.TRUNCATING
+
+
+def test_a_leader_with_nothing_there_is_asked_where_its_log_ends(leader: Partition) -> None:
+    follower = follower_with(b"a", b"b")
+    assert ask(follower, leader, records=b"") == FetchOutcome.STALE
+    assert follower.fetch_position() == FetchPosition(2, 1, 1, IN_DOUBT)
+    assert ask(follower, leader, records=b"") == FetchOutcome.STALE, "it has as much, and can be compared"
+    assert follower.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
+
+
+def test_a_damaged_batch_proves_nothing(leader: Partition) -> None:
+    follower = follower_with(b"a", b"b")
+    damaged = bytearray(content(leader))
+    damaged[65] ^= 1
+    assert ask(follower, leader, records=bytes(damaged)) == FetchOutcome.BACK_OFF
+    assert follower.corrupt_answers == 1
+    assert follower.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
+
+
+@pytest.mark.parametrize(
+    ("start", "outcome"),
+    [(2, FetchOutcome.TRUNCATING), (7, FetchOutcome.TRUNCATING), (1, FetchOutcome.BACK_OFF)],
+    ids=["all of it", "more", "a part"],
+)
+def test_what_the_leader_has_deleted_cannot_be_compared(
+    leader: Partition, start: int, outcome: FetchOutcome
+) -> None:
+    code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+    follower = follower_with(b"a", b"b")
+    assert ask(follower, leader, error=code, log_start=start) == outcome
+
+
+def test_who_comes_to_lead_has_the_log() -> None:
+    partition = follower_with(b"a")
+    assert partition.log.doubtful is not None
+    partition.assign(row(2, 2), 2, 0.0)
+    assert partition.log.doubtful is None
+
+
+def test_a_fetch_in_doubt_counts_for_nothing(leader: Partition) -> None:
+    leader.on_replica_fetch(2, 100, 2, 0.0, IN_DOUBT)
+    leader.on_replica_fetch(3, 100, 2, 0.0, 0)
+    assert leader.high_watermark == 0, "broker 2 has said nothing yet"
+    leader.on_replica_fetch(2, 100, 2, 0.0, 0)
+    assert leader.high_watermark == 2
+
+
+def test_a_fetch_in_doubt_beyond_the_end_is_told_so(leader: Partition) -> None:
+    with pytest.raises(OffsetOutOfRange):
+        leader.on_replica_fetch(2, 100, 3, 0.0, IN_DOUBT)
+
+
+def test_an_answer_to_another_question_is_dropped(leader: Partition) -> None:
+    follower = follower_with(b"a", b"b")
+    sent = FetchPosition(2, 1, 1, 0)
+    assert follower.on_fetched(sent, answer(leader), NOW) == FetchOutcome.STALE
+    assert follower.log.doubtful is not None

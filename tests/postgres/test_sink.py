@@ -12,6 +12,7 @@ import pytest
 
 from headrace.connect.api import Config, ConnectorFailure, GiveUp, SinkRecord
 from headrace.connect.plugins import all_settings
+from headrace.connect.records import Rejected
 from headrace.core.ids import TopicPartition
 from headrace.spark.connect.connectors import postgres_sink
 from headrace.spark.connect.connectors.postgres_sink import PostgresSink
@@ -95,7 +96,51 @@ def test_a_value_that_does_not_fit(db: Db, settings: dict[str, str], tolerance: 
         assert sink.position() == {}, "it is not passed over"
     else:
         assert [each.offset for each in sink.put(records)] == [1, 2]
+        assert sink.position() == {}, "without its dead letters nothing is passed"
+        assert db.execute("SELECT * FROM orders").fetchall() == []
+        sink.dead = frozenset({("orders", 0, 1), ("orders", 0, 2)})
+        assert sink.put(records) == []
         assert db.execute("SELECT * FROM orders").fetchall() == [(1, 1)]
+        assert sink.position() == {TopicPartition("orders", 0): 3}
+    sink.stop()
+
+
+def test_what_comes_behind_a_refused_record_waits_for_its_dead_letter(
+    db: Db, settings: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a later transaction of the same task, too."""
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, v int)")
+    monkeypatch.setattr(postgres_sink, "_AT_A_TIME", 2)
+    sink = _sink({**settings, "errors.tolerance": "all"})
+    sink.position()
+    records = [_record(n, {"id": n}, {"v": "x" if n in (3, 7) else n}) for n in range(10)]
+    assert [each.offset for each in sink.put(records)] == [3, 7], "all that there are, to be written at once"
+    assert sink.position() == {TopicPartition("orders", 0): 2}
+    sink.dead = frozenset({("orders", 0, 3), ("orders", 0, 7)})
+    assert sink.put(records) == []
+    assert [row[0] for row in db.execute("SELECT id FROM orders ORDER BY id")] == [0, 1, 2, 4, 5, 6, 8, 9]
+    sink.stop()
+
+
+@pytest.mark.parametrize("tolerance", ["none", "all"])
+def test_what_the_converters_refuse_is_not_passed_over(
+    db: Db, settings: dict[str, str], tolerance: str
+) -> None:
+    """Without tolerance the connector failed, was restarted, and went on behind the record."""
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, v int)")
+    sink = _sink({**settings, "errors.tolerance": tolerance})
+    sink.position()
+
+    def records() -> Iterator[SinkRecord]:
+        yield _record(0, {"id": 0}, {"v": 0})
+        sink.unreadable.append(Rejected("orders", 0, 1, "not JSON"))
+        yield _record(2, {"id": 2}, {"v": 2})
+
+    assert sink.put(records()) == [], "the runtime knows of it"
+    assert sink.position() == {}
+    sink.dead, sink.unreadable = frozenset({("orders", 0, 1)}), []
+    assert sink.put(records()) == []
+    assert sink.position() == {TopicPartition("orders", 0): 3}
     sink.stop()
 
 

@@ -161,8 +161,24 @@ class Batch(Protocol):
         what it returned is rejected."""
 
 
+Place = tuple[str, int, int]
+"""Topic, partition and offset of a record."""
+
+
 class Sink(Connector):
     """From topics to somewhere: write `put` for a call in each task, or `write` for the whole batch."""
+
+    letters_first: ClassVar[bool] = False
+    """For who has a `position` of its own and writes in `put`. Once a record is refused that is not among
+    `dead`, `put` stores nothing more of its task: the runtime writes the dead letters, and calls again.
+    Otherwise a worker that dies between both would have passed the record over in silence."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self.dead: frozenset[Place] = frozenset()
+        """Records of this batch that are dead letters already."""
+        self.unreadable: list[Rejected] = []
+        """What the converters have refused of the records that `put` has been given so far."""
 
     def tasks(self, most: int) -> int:
         return most
@@ -204,6 +220,6 @@ class Described:
 
 
 __all__ = [
-    "Batch", "Config", "Connector", "ConnectorFailure", "Described", "GiveUp", "Json", "Position", "Record",
-    "Rejected", "Settings", "Sink", "SinkRecord", "Source", "Step",
+    "Batch", "Config", "Connector", "ConnectorFailure", "Described", "GiveUp", "Json", "Place", "Position",
+    "Record", "Rejected", "Settings", "Sink", "SinkRecord", "Source", "Step",
 ]  # fmt: skip

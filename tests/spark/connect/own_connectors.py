@@ -59,3 +59,18 @@ class PickySink(Sink):
             path = Path(self.config["folder"]) / f"{taken[0][0]:05d}"
             path.write_text("".join(f"{value}\n" for _, value, _ in taken))
         return rejected
+
+
+class CarefulSink(PickySink):
+    """Writes nothing before all that is refused is a dead letter."""
+
+    letters_first: ClassVar[bool] = True
+
+    def put(self, records: Iterable[SinkRecord]) -> list[Rejected]:
+        left = [each for each in records if (each.topic, each.partition, each.offset) not in self.dead]
+        refused = [each for each in left if each.value["id"] < 0]
+        unreadable = [each for each in self.unreadable if (*each[:3],) not in self.dead]
+        if refused or unreadable:
+            Path(self.config["folder"], "was-asked-before").touch()
+            return [Rejected(*each[:3], f"{each.value['id']} is below zero") for each in refused]
+        return list(super().put(left))

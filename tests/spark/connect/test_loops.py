@@ -27,7 +27,7 @@ from headrace.spark.connect.runner import SparkRunner
 from headrace.spark.connect.sink_loop import SinkLoop
 from headrace.spark.connect.source_loop import SourceLoop
 from tests.broker_process import BrokerProcess
-from tests.spark.connect.own_connectors import HERE, CursorSource, PickySink
+from tests.spark.connect.own_connectors import HERE, CarefulSink, CursorSource, PickySink
 from tests.spark.sink.reading import create, read
 
 pytestmark = pytest.mark.timeout(1200)
@@ -125,8 +125,13 @@ def _produce(bootstrap: str, topic: str, values: list[bytes]) -> None:
     asyncio.run(produce())
 
 
+@pytest.mark.parametrize("sink", [PickySink, CarefulSink])
 def test_a_sink_refuses_records_and_writes_the_others(
-    context: Context, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+    sink: type[PickySink],
+    context: Context,
+    headrace: BrokerProcess,
+    new_topic: Callable[[], str],
+    tmp_path: Path,
 ) -> None:
     topic, letters = new_topic(), new_topic()
     create(headrace.bootstrap, topic, 1)
@@ -140,14 +145,19 @@ def test_a_sink_refuses_records_and_writes_the_others(
         "errors.deadletterqueue.topic.name": letters,
         "errors.deadletterqueue.context.headers.enable": "true",
     }
-    strict = Started(context, PickySink, topic, given)
+    strict = Started(context, sink, topic, given)
     failed = strict.until(Condition.FAILED)
     assert "errors.tolerance=all" in (failed.trace or ""), "it does not go on by itself"
     strict.end()
+    asked_before = tmp_path / "was-asked-before"
+    assert asked_before.exists() == sink.letters_first
+    asked_before.unlink(missing_ok=True)
 
-    lenient = Started(context, PickySink, topic, {**given, "errors.tolerance": "all"})
+    lenient = Started(context, sink, topic, {**given, "errors.tolerance": "all"})
     _wait(lambda: _committed(headrace.bootstrap, topic) == 5)
     lenient.end()
+    assert asked_before.exists() == sink.letters_first
+    asked_before.unlink(missing_ok=True)
     written = [line for path in sorted(tmp_path.iterdir()) for line in path.read_text().split()]
     assert written == ["1", "2", "4"]
     found = read(headrace.bootstrap, letters)

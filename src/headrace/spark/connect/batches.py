@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession
 
-from headrace.connect.api import Sink
+from headrace.connect.api import Place, Sink
 from headrace.connect.config import Config
 from headrace.connect.converters import Unconvertible, converter_of
 from headrace.connect.records import Rejected, SinkRecord
@@ -82,25 +82,35 @@ class SinkBatch:
         self._reject(self, rejected)
 
     def put(self, sink: type[Sink]) -> None:
-        found = self.frame.mapInArrow(_putter(sink, self._config), REJECTED).collect()
-        if found:
+        dead: frozenset[Place] = frozenset()
+        while True:
+            found = self.frame.mapInArrow(_putter(sink, self._config, dead), REJECTED).collect()
+            if not found:
+                return
             self.reject([Rejected(row.topic, row.partition, row.offset, row.reason) for row in found])
+            if not sink.letters_first:
+                return
+            dead |= {(row.topic, row.partition, row.offset) for row in found}
 
 
 class _Refusals(NamedTuple):
     rows: list[Rejected]
 
 
-def _putter(sink: type[Sink], config: Config) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _putter(
+    sink: type[Sink], config: Config, dead: frozenset[Place]
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Runs in a task."""
 
     def put(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         connector = sink(config)
-        rejected: list[Rejected] = []
+        connector.dead = dead
         try:
-            rejected += connector.put(_records(batches, config, rejected)) or ()
+            refused = connector.put(_records(batches, config, connector.unreadable)) or ()
+            every = (*connector.unreadable, *refused)
+            rejected = [each for each in every if (each.topic, each.partition, each.offset) not in dead]
         finally:
             connector.stop()
         if rejected:

@@ -20,6 +20,7 @@ _AT_A_TIME: Final = 20_000
 
 
 class PostgresSink(Sink):
+    letters_first: ClassVar[bool] = True
     settings: ClassVar[Settings] = DATABASE + Settings(
         Setting(
             "table.name.format",
@@ -69,36 +70,41 @@ class PostgresSink(Sink):
         for record in records:
             waiting.append(record)
             if len(waiting) >= _AT_A_TIME:
-                rejected += self._store(waiting)
+                self._store(waiting, rejected)
                 waiting = []
-        return rejected + self._store(waiting)
+        self._store(waiting, rejected)
+        return rejected
 
     def stop(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def _store(self, records: list[SinkRecord]) -> list[Rejected]:
-        """One transaction: rows, and where the partitions are."""
+    def _store(self, records: list[SinkRecord], rejected: list[Rejected]) -> None:
+        """One transaction: rows, and where the partitions are. It is only tried once a record was refused
+        that is no dead letter yet: the records that are to be are found out, and nothing passes them."""
         if not records:
-            return []
+            return
+        from psycopg import Rollback
+
         connection, positions = self._connected(), self._positions()
         by_partition: dict[TopicPartition, list[SinkRecord]] = {}
         for record in records:
             by_partition.setdefault(TopicPartition(record.topic, record.partition), []).append(record)
-        rejected: list[Rejected] = []
-        with told("store a batch"), connection.transaction():
+        with told("store a batch"), connection.transaction() as transaction:
             changes: dict[str, list[tuple[SinkRecord, Change]]] = {}
             for partition in sorted(by_partition):
                 known = positions.locked(partition)
                 fresh = [each for each in by_partition[partition] if each.offset >= known]
                 for record in fresh:
-                    self._add(changes, record, rejected)
+                    if (*partition, record.offset) not in self.dead:
+                        self._add(changes, record, rejected)
                 if fresh:
                     positions.put(partition, fresh[-1].offset + 1)
             for name in sorted(changes):
                 rejected += self._write(self._table(name), changes[name])
-        return rejected
+            if rejected or any((*each[:3],) not in self.dead for each in self.unreadable):
+                raise Rollback(transaction)
 
     def _add(
         self,

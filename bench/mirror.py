@@ -13,37 +13,33 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import statistics
 import struct
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from pyspark.sql import SparkSession
 from tests.apache_connect import ConnectWorker
-from tests.apache_kafka import CACHE
 from tests.both_brokers import TARGETS
 from tests.broker_process import BrokerProcess
 
 from bench.process_cost import TICKS_PER_SECOND, cpu_seconds, family
 from bench.sink import GRANT
+from bench.spark_runs import keep, session_for
 from bench.topics import Topics
 from headrace.client.cluster import Cluster
 from headrace.client.offsets import LATEST, list_offsets
 from headrace.core.ids import TopicPartition as TargetPartition
-from headrace.spark import session
 from headrace.spark.mirror import config as configs
 from headrace.spark.mirror import job
-from headrace.spark.sink.datasource import register
 
 PARTITIONS: Final = 4
 OURS: Final = "headrace mirror"
@@ -362,24 +358,10 @@ def main() -> int:
     parser.add_argument("--target", choices=list(TARGETS), default="headrace")
     parser.add_argument("--output", type=Path, help="a file for the runs, as JSON")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="headrace-bench-mirror-") as name:
-        directory = Path(name)
-        spark = session(
-            "bench-mirror",
-            master="local[2]",
-            jar_directory=CACHE / "spark-jars",
-            warehouse=directory / "warehouse",
-            extra={"spark.ui.enabled": "false", "spark.driver.memory": "2g"},
-        )
-        spark.sparkContext.setLogLevel("ERROR")
-        register(spark)
-        try:
-            runs = measure(spark, given, directory)
-        finally:
-            spark.stop()
+    with session_for("bench-mirror") as (spark, directory):
+        runs = measure(spark, given, directory)
     print(table(runs))
-    if given.output is not None:
-        given.output.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
+    keep(runs, given.output)
     return 0
 
 

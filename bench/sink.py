@@ -12,26 +12,22 @@ also computes checksums.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
-from tests.apache_kafka import CACHE
 from tests.both_brokers import TARGETS
 from tests.broker_process import BrokerProcess
 
 from bench.process_cost import TICKS_PER_SECOND, cpu_seconds, family
+from bench.spark_runs import keep, session_for
 from bench.topics import Topics
-from headrace.spark import session
-from headrace.spark.sink.datasource import register
 
 PARTITIONS: Final = 4
 SINKS: Final = ("kafka", "headrace")
@@ -180,24 +176,10 @@ def main() -> int:
     parser.add_argument("--target", nargs="*", choices=list(TARGETS), default=list(TARGETS))
     parser.add_argument("--output", type=Path, help="a file for the runs, as JSON")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="headrace-bench-sink-") as name:
-        directory = Path(name)
-        spark = session(
-            "bench-sink",
-            master="local[2]",
-            jar_directory=CACHE / "spark-jars",
-            warehouse=directory / "warehouse",
-            extra={"spark.ui.enabled": "false", "spark.driver.memory": "2g"},
-        )
-        spark.sparkContext.setLogLevel("ERROR")
-        register(spark)
-        try:
-            runs = [run for target in given.target for run in measure(spark, target, given, directory)]
-        finally:
-            spark.stop()
+    with session_for("bench-sink") as (spark, directory):
+        runs = [run for target in given.target for run in measure(spark, target, given, directory)]
     print(table(runs))
-    if given.output is not None:
-        given.output.write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
+    keep(runs, given.output)
     return 0
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from headrace.broker.storage.other_copies import OtherCopies
 from headrace.log.range_repair import RangeRepair
+from headrace.protocol.batch import read_header
 from headrace.replication.partition import Partition
 from tests.simulation.cluster import SimulatedHost
 from tests.simulation.test_found_by_seeds import Scene, scene
@@ -36,8 +37,18 @@ def filled(it: Scene) -> bytes:
     return content
 
 
+def _third(content: bytes) -> int:
+    """Where the third batch begins."""
+    position = read_header(content).size
+    return position + read_header(content[position:]).size
+
+
+def _zeroed(content: bytes, begin: int, end: int) -> bytes:
+    return content[:begin] + bytes(end - begin) + content[end:]
+
+
 @pytest.mark.parametrize("leads", [True, False], ids=["leader", "follower"])
-@pytest.mark.parametrize("way", ["flipped", "cut short", "emptied"])
+@pytest.mark.parametrize("way", ["flipped", "cut short", "emptied", "zeroed over a base offset"])
 def test_only_what_is_lost_is_fetched(leads: bool, way: str) -> None:
     """The rest of the replica stays where it is, it stays in sync, and a leader leads on."""
     with scene(configs=SMALL_SEGMENTS, properties=SCRUBBED) as it:
@@ -48,6 +59,8 @@ def test_only_what_is_lost_is_fetched(leads: bool, way: str) -> None:
             "flipped": whole[:100] + bytes([whole[100] ^ 1]) + whole[101:],
             "cut short": whole[: len(whole) // 2],
             "emptied": b"",
+            # Checksums do not cover it: the batch is whole, and says that it has offset 0 (2026439).
+            "zeroed over a base offset": _zeroed(whole, _third(whole) - 20, _third(whole) + 8),
         }[way]
         host.disk.put(FIRST, harmed)
         broker = host.broker

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from headrace.core.errors import CorruptBatch
 from headrace.core.ports import File
 from headrace.log import files, manifest, scan
-from headrace.log.damage_search import next_whole
+from headrace.log.damage_search import Place, next_whole
 from headrace.protocol.batch import BatchHeader, check
 
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ class RangeRepair:
             if lost is not None and walk.position == at:  # a whole batch that cannot belong here
                 raise Unmendable(walk.fault.reason)
             position = walk.fault.position
-            at = next_whole(file, position, self.sealed.size, self.segment.index, self._written)
+            place = Place(expected, self.sealed.next_offset - 1)
+            at = next_whole(file, position, self.sealed.size, self.segment.index, self._written, place)
             lost = position, at, expected
         if lost is not None:
             holes.append(Hole(*lost, self.sealed.next_offset))

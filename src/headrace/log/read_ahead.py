@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from headrace.core.errors import CorruptLog
 from headrace.core.ports import File
 from headrace.log import files, scan
-from headrace.log.damage_search import is_whole, next_whole
+from headrace.log.damage_search import Place, is_whole, next_whole
 from headrace.log.descriptors import RESERVE
 from headrace.log.index_file import WrongIndex
 from headrace.log.read_state import Damage
@@ -138,12 +138,11 @@ class ReadAhead:
         except CorruptLog as error:
             # The index was right, and what it leads to is damaged.
             self._index_is_wrong = False
-            return self._pass_over(file, at, expected, str(error))
+            return self._pass_over(file, at, expected, expected, str(error))
         if at < self._size:  # whoever took that for the end would lead readers past what is lost
             self._index_is_wrong = False
-            return self._pass_over(
-                file, at, expected, f"the file ends at {at}, {self._size} bytes were written"
-            )
+            reason = f"the file ends at {at}, {self._size} bytes were written"
+            return self._pass_over(file, at, expected, expected, reason)
         self._found = self._size
         return self._size
 
@@ -151,6 +150,8 @@ class ReadAhead:
         """Walk to the batch that is wanted, from there over all that is wanted, and past damage before it."""
         segment = self.segment
         until, tried_again = self._size, -1
+        after = segment.base_offset
+        """No batch behind the next damage begins before it, or at it."""
         while begin < self._size:
             walk = scan.CheckedWalk(
                 file,
@@ -176,16 +177,20 @@ class ReadAhead:
             if fault.position != tried_again and is_whole(file, fault.position, self._size):
                 begin = tried_again = fault.position  # read once more before anything is believed
                 continue
-            lost = walk.next_offset if walk.position > begin else self._told_offset(file, begin)
-            begin = self._pass_over(file, fault.position, lost, fault.reason)
+            if walk.position > begin:
+                after = lost = walk.next_offset
+            else:
+                lost = self._told_offset(file, begin)
+            begin = self._pass_over(file, fault.position, lost, after, fault.reason)
             if self._found >= 0:
                 return
         if self._found < 0:
             self._found = self.damages[-1].position if self.damages else self._size
 
-    def _pass_over(self, file: File, position: int, offset: int, reason: str) -> int:
+    def _pass_over(self, file: File, position: int, offset: int, after: int, reason: str) -> int:
         """Note damage; where a whole batch begins again."""
-        end = next_whole(file, position, self._size, self.segment.index, self._written)
+        place = Place(after, self._highest)
+        end = next_whole(file, position, self._size, self.segment.index, self._written, place)
         behind = file.pread(HEADER_SIZE, end) if end < self._size else b""
         end_offset = read_header(behind).base_offset if behind else self._highest + 1
         self.damages.append(Damage(position, end, offset, end_offset, reason))

@@ -89,6 +89,25 @@ def test_a_small_hole_takes_one_batch(disk: SimulatedDisk) -> None:
     ]
 
 
+def test_a_batch_that_says_a_wrong_offset_is_not_the_end_of_a_hole(disk: SimulatedDisk) -> None:
+    """Zeros go over the end of one batch and the base offset of the next, which no checksum covers: it was
+    taken for a whole batch of offset 0, and nothing was mended."""
+    log = filled(disk)
+    segment = log.segments[1]
+    path = segment.path(LOG)
+    whole = disk.content(path)
+    found, behind = segment.locate(segment.base_offset + 4), segment.locate(segment.base_offset + 6)
+    assert found is not None
+    assert behind is not None
+    disk.put(path, whole[: behind.position - 30] + bytes(38) + whole[behind.position + 8 :])
+    repair = taken(log, 1)
+    assert repair is not None
+    assert mend(repair, whole) == [
+        Hole(found.position, behind.position + behind.size, found.base_offset, behind.last_offset + 1)
+    ]
+    assert disk.content(path) == whole
+
+
 def test_a_whole_segment_has_no_hole(disk: SimulatedDisk) -> None:
     repair = taken(filled(disk))
     assert repair is not None

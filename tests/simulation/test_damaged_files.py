@@ -303,6 +303,25 @@ def test_another_logs_file_that_fits_is_told_by_what_the_leader_has(count: int) 
         assert it.invariants.is_whole(host, (TOPIC, 0))
 
 
+def test_a_leader_is_mended_by_the_replica_that_it_would_have_to_vouch_for() -> None:
+    """Each waited for the other: nothing vouched for what the follower had, the leader had lost just that,
+    and below min.insync.replicas nobody else was there to give it (2026899)."""
+    with scene(brokers=2, configs=SMALL, properties=NEVER) as it:
+        it.write(20)
+        (follower,) = it.followers()
+        leader = it.cluster.hosts[it.row().leader - 1]
+        follower.wanted = False
+        follower.kill()
+        it.cluster.run_until(lambda: it.in_sync() == 1, 20, "it is fenced")
+        leader.damaged[TOPIC, 0] = None
+        for path in leader.disk.files(f"/data/{TOPIC}-0/"):
+            if path.endswith(files.LOG):
+                leader.disk.put(path, b"")
+        follower.wanted = True
+        follower.start()
+        it.cluster.run_until(it.is_whole, 60, "the leader is mended, and both are in sync")
+
+
 def test_a_leader_epoch_of_the_metadata_that_was_changed_is_cut_off_and_fetched_again() -> None:
     """Of the last batch: no checksum covers it, nothing behind contradicts it. Nothing could follow it, and
     the broker tried for ever (2005906, 2006001)."""

@@ -74,6 +74,10 @@ class CopyingReplica(Replica):
     def corrupt_answers(self) -> int:
         return 0 if self._following is None else self._following.corrupt_answers
 
+    @property
+    def cannot_compare(self) -> bool:
+        return self._following is not None and self._following.cannot_compare
+
     def _follow_high_watermark(self, following: Following, offset: int) -> None:
         before = self.high_watermark
         if offset > before or before > self.log.end_offset:

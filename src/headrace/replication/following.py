@@ -26,6 +26,9 @@ IN_DOUBT: Final = -2
 nothing is committed by it."""
 _NONE: Final = int(ErrorCode.NONE)
 _OUT_OF_RANGE: Final = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+_DAMAGED: Final = int(ErrorCode.KAFKA_STORAGE_ERROR)
+MOST_DISAGREEMENTS: Final = 5
+"""In a row, with pauses that grow: until then the leader may find that it is the one with damage."""
 _EPOCH_ERRORS: Final = (
     int(ErrorCode.FENCED_LEADER_EPOCH),
     int(ErrorCode.UNKNOWN_LEADER_EPOCH),
@@ -72,6 +75,7 @@ class Following:
         "_log",
         "_reconciles",
         "_safeguards",
+        "cannot_compare",
         "corrupt_answers",
         "disagreements",
         "leader_epoch",
@@ -98,6 +102,8 @@ class Following:
         self._asks_for_end = self._differs = False
         """The leader had something else than what is compared, or nothing: do the logs part before the end of
         this one? Then it is cut."""
+        self.cannot_compare = False
+        """What is doubtful here is damaged at the leader."""
         self.corrupt_answers = 0
         self.disagreements = 0
         """How many answers in a row were intact but did not continue this log. Asking again changes nothing:
@@ -105,6 +111,11 @@ class Following:
         self.uncommitted_bytes = 0
         """About how many copied bytes are not committed yet. When the high watermark moves, this
         tells how many bytes were committed. Fetches that wait for `min_bytes` need that number."""
+
+    @property
+    def is_at_odds(self) -> bool:
+        """Asking again does not help."""
+        return self.cannot_compare or self.disagreements >= MOST_DISAGREEMENTS
 
     def position(self) -> FetchPosition:
         log = self._log
@@ -142,6 +153,7 @@ class Following:
         """Rule 13: nothing is appended, and nothing that the leader says of what is committed is believed of
         this log, before it has the batch that the doubtful segment begins with."""
         error_code = data.error_code
+        self.cannot_compare = error_code == _DAMAGED
         if error_code == _OUT_OF_RANGE:
             return self._out_of_reach(data.log_start_offset)
         if error_code != _NONE:

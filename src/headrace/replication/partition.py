@@ -28,8 +28,6 @@ from headrace.replication.safeguards import ALL_ON, Safeguards
 from headrace.replication.waiting import EVERYTHING, CommitWaiter, decide, tell_append
 
 ACKS_ALL: Final = -1
-MOST_DISAGREEMENTS: Final = 5
-"""In a row, with pauses that grow: until then the leader may find that it is the one with damage."""
 
 
 class Partition(CopyingReplica):
@@ -61,7 +59,8 @@ class Partition(CopyingReplica):
         self.on_suspected_corruption: Callable[[Partition, int], object] | None = None
         """Told when a follower cannot use what it is given from an offset on."""
         self.on_disagreement: Callable[[Partition], None] | None = None
-        """Told when the leader's log and this one are of different logs, as often as it is seen."""
+        """Told when the leader's log and this one are of different logs, or cannot be compared, as often as
+        it is seen."""
         self._term: LeaderTerm | None = None
         self._earlier_term: LeaderTerm | None = None
         self._later: tuple[Assignment, int] | None = None
@@ -333,7 +332,7 @@ class Partition(CopyingReplica):
         outcome = following.apply(sent, data, now_ms)
         if outcome <= FetchOutcome.APPENDED:
             self._on_copied(following, data, outcome)
-        elif following.disagreements >= MOST_DISAGREEMENTS and self.on_disagreement is not None:
+        elif following.is_at_odds and self.on_disagreement is not None:
             self.on_disagreement(self)
         return outcome
 

@@ -94,6 +94,21 @@ def test_a_leader_with_nothing_there_is_asked_where_its_log_ends(leader: Partiti
     assert follower.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
 
 
+def test_what_is_damaged_at_the_leader_is_for_others_to_judge(leader: Partition) -> None:
+    """The leader may wait for this very replica to mend it."""
+    follower = follower_with(b"a", b"b")
+    told: list[Partition] = []
+    follower.on_disagreement = told.append
+    assert ask(follower, leader, error=int(ErrorCode.KAFKA_STORAGE_ERROR)) == FetchOutcome.BACK_OFF
+    assert (told, follower.cannot_compare) == ([follower], True)
+    assert (
+        ask(follower, leader, error=int(ErrorCode.NOT_LEADER_OR_FOLLOWER)) == FetchOutcome.WAIT_FOR_METADATA
+    )
+    assert (told, follower.cannot_compare) == ([follower], False)
+    follower.log.vouch()
+    assert follower.fetch_position() == FetchPosition(2, 1, 1, 0)
+
+
 def test_a_damaged_batch_proves_nothing(leader: Partition) -> None:
     follower = follower_with(b"a", b"b")
     damaged = bytearray(content(leader))

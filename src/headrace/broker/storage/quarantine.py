@@ -79,8 +79,21 @@ class Quarantine:
         """The leader's log and this one are of different logs, as after files were swapped. The leader is in
         sync, so it is believed; a member of the ISR gives up nothing."""
         log = partition.log
+        if partition.cannot_compare:
+            # The leader has lost it, and waits for somebody who has it. Whoever may lead is believed: the
+            # controller would take its log as it is.
+            if self._may_lead(partition):
+                log.vouch()
+            return
         if self._runtime.broker_id not in partition.isr and not log.closed:
             self._runtime.loop.call_soon(self._give_up_log, partition, log)
+
+    def _may_lead(self, partition: Partition) -> bool:
+        topic = self._metadata.image.topic_by_id(partition.topic_id)
+        if topic is None:
+            return False
+        index = partition.topic_partition.partition
+        return self._runtime.broker_id in (*topic.isr(index), *topic.exceptional(index).elr)
 
     def _give_up_log(self, partition: Partition, log: PartitionLog) -> None:
         name = partition.topic_partition

@@ -66,6 +66,8 @@ class Invariants:
         if broker.metadata.store.end != self._metadata_end.get(loop, -1):
             self._on_metadata(loop, broker)
             self._find_replicas(host, broker)
+        elif len(broker.partitions) != len(self._replicas[host]):
+            self._find_replicas(host, broker)  # one was given up, or is hosted again
         for key, replica in self._replicas[host].items():
             partition = replica.partition
             log = partition.log
@@ -84,7 +86,8 @@ class Invariants:
                     self._on_partition(loop, host, key, replica)
 
     def _find_replicas(self, host: SimulatedHost, broker: Broker) -> None:
-        """Only the metadata says what is hosted, so only then there can be another replica."""
+        """The metadata says what is hosted. One that was quarantined is hosted again when its leader has
+        answered, in a later step than it was given up in."""
         known = self._replicas[host]
         found = self._replicas[host] = {}
         for partition in broker.partitions:

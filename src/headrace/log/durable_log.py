@@ -61,12 +61,13 @@ class DurableLog(SegmentChain):
     def _take_listing(self) -> Listing | None:
         """The sealed segments that the manifest does not list yet. The flush that syncs them lists them, also
         those before the log start. Otherwise recovery would take them for files of another log."""
-        if not self.manifest.lacks(len(self.segments) - 1):
+        count = self.may_be_listed
+        if not self.manifest.lacks(count):
             return None
         listed = {each.base_offset for each in self.manifest.contents.sealed}
         wanted = [
             (segment.base_offset, self._bases[place + 1], segment.size, segment.file())
-            for place, segment in enumerate(self.segments[:-1])
+            for place, segment in enumerate(self.segments[:count])
             if segment.base_offset not in listed
         ]
         return Listing(self.manifest, wanted) if wanted else None

@@ -45,6 +45,8 @@ def sealed_of(
     """
     sealed = []
     for place, segment in enumerate(segments[:-1]):
+        if not segment.is_vouched:
+            break  # the next start is to doubt it too
         base, following, size = segment.base_offset, segments[place + 1].base_offset, segment.size
         known = listed.get(base)
         if known is None or (known.next_offset, known.size) != (following, size):

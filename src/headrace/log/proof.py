@@ -140,29 +140,38 @@ class Proof:
         if self._claims.lost_nothing and self._rules.gaps:
             raise wholeness.missing_between(self._path, end, following)
 
-    def side_files(self, segments: Sequence[Segment], end: int | None) -> Expected:
-        """What was noted of the files beside the segments. `end`: of the log, after a clean stop."""
+    def side_files(self, segments: Sequence[Segment], end: int, *, is_all: bool) -> Expected:
+        """What was noted of the files beside the segments, which reach to `end`. `is_all`: there are no
+        others, after a clean stop; else the log goes on."""
         if not self._rules.side_files:
             return Expected()
-        if self._known is None and (len(segments) > 1 or (end is None and segments)):
+        if self._known is None and (len(segments) > 1 or (not is_all and segments)):
             return Expected(is_lost=True)
         known = [each for each in self._listed.values() if each.side.is_known]
         aborted = {each.base_offset: each.side.aborted for each in known}
         producers = {each.next_offset: each.side.producers for each in known}
         unnoted = UNKNOWN
-        if end is not None and segments:
+        if is_all and segments:
             if self._claims.side.is_known:
                 aborted[segments[-1].base_offset] = self._claims.side.aborted
                 producers[end] = self._claims.side.producers
             else:
                 unnoted = end
-        return Expected(aborted, {at: noted for at, noted in producers.items() if noted != UNKNOWN}, unnoted)
+        bases = [segment.base_offset for segment in segments]
+        sealed = zip(bases, bases[1:] if is_all else [*bases[1:], end], strict=False)
+        return Expected(
+            aborted,
+            {at: noted for at, noted in producers.items() if noted != UNKNOWN},
+            unnoted,
+            unlisted={base: following for base, following in sealed if base not in self._listed},
+        )
 
     def doubt(self, segments: Sequence[Segment]) -> None:
         """Mark the segments that neither manifest nor claims know: with offsets and epochs that fit, a file
         of another log is not told from one of this log. An earlier release wrote no manifest, so that
         only its last segment is doubted."""
-        for segment in segments if self._known is not None else segments[-1:]:
+        is_earlier = self._known is None and not self._claims.start_is_proven
+        for segment in segments[-1:] if is_earlier else segments:
             if segment.size and segment.base_offset not in self._listed:
                 segment.first_checksum = first_checksum(segment.file().pread(HEADER_SIZE, 0))
                 found = FirstBatch(segment.base_offset, segment.first_checksum)

@@ -292,8 +292,8 @@ class _Loader:
 
     def _load_side_files(self, segments: Sequence[Segment], until: int, *, is_all: bool) -> None:
         """The producers as of `until`, and the indexes of aborted transactions before that."""
-        expected = self.proof.side_files(segments, until if is_all else None)
-        if self.aborting or expected.is_lost or any(expected.aborted.values()):
+        expected = self.proof.side_files(segments, until, is_all=is_all)
+        if self.aborting or any(expected.may_lack_index(segment.base_offset) for segment in segments):
             self.made_anew = transaction_recovery.repair(
                 self.disk, segments, self.path, self.snapshots, self.aborting, expected, self.rebuilt
             )
@@ -313,6 +313,8 @@ class _Loader:
             self.epochs, self.segments, start, self.end_offset
         ):
             epoch_recovery.rebuild(self.epochs, self.segments)
+        if not (self.trusted or self.foreign or self.accept_loss):  # a person vouches for those
+            self.proof.doubt(self.segments)
         log = PartitionLog(
             self.directory,
             self.path,
@@ -332,8 +334,6 @@ class _Loader:
         has_side = is_whole and self.segments[-1].base_offset not in self.made_anew
         log.resume(jumps=self.jumps, is_whole=is_whole, side=self.proof.beside_last if has_side else None)
         log.resume_clock(self.now_ms)
-        if not self.trusted:
-            self.proof.doubt(self.segments)
         if not self.trusted and self.was_empty:
             log.folder.note_unsynced(
                 f"{self.path}/{files.PARTITION_METADATA}"

@@ -57,6 +57,7 @@ class SegmentChain:
         "_active",
         "_bases",
         "_flush_offset",
+        "_has_doubts",
         "_roll_bytes",
         "_roll_waits",
         "_rules",
@@ -148,6 +149,7 @@ class SegmentChain:
         """The one that is under way: until it is done, nobody else touches the log."""
         self.at_stop = AtStop()
         self._sealed_for: str | None = None
+        self._has_doubts = not all(segment.is_vouched for segment in self.segments)
         self.update_config(config)
 
     def require_open(self) -> None:
@@ -181,13 +183,40 @@ class SegmentChain:
     def doubtful(self) -> FirstBatch | None:
         """How the first segment begins that nothing vouches for: after a crash it may be of another log, with
         offsets and epochs that fit. What a leader has there says whether it is (rule 13)."""
+        if not self._has_doubts:
+            return None
         return next((_first_batch(segment) for segment in self.segments if not segment.is_vouched), None)
 
     def vouch(self, doubtful: FirstBatch | None = None) -> None:
         """That segment is of this log; None: all are, since nobody knows better."""
+        if not self._has_doubts:
+            return
         for segment in self.segments:
             if doubtful is None or segment.base_offset == doubtful.base_offset:
                 segment.is_vouched = True
+        self._has_doubts = not all(segment.is_vouched for segment in self.segments)
+        if self.manifest.lacks(self.may_be_listed):
+            self.mark_unsynced(0)  # the next flush lists them
+
+    def pass_over_doubts(self, offset: int) -> bool:
+        """What lies wholly before this offset is deleted at the leader, and soon here: nobody can compare it.
+        False: it is not what is doubted first."""
+        doubtful = self.doubtful
+        if doubtful is None:
+            return False
+        place = bisect_right(self._bases, doubtful.base_offset)
+        if place >= len(self._bases) or self._bases[place] > offset:
+            return False
+        self.vouch(doubtful)
+        return True
+
+    @property
+    def may_be_listed(self) -> int:
+        """How many of the first segments are sealed, and not in doubt: the manifest would vouch for them."""
+        sealed = len(self.segments) - 1
+        if not self._has_doubts:
+            return sealed
+        return next((at for at in range(sealed) if not self.segments[at].is_vouched), sealed)
 
     @property
     def size_bytes(self) -> int:
@@ -337,7 +366,7 @@ class SegmentChain:
             return False
         return (
             bool(self._unsynced)
-            or self.manifest.lacks(len(self.segments) - 1)
+            or self.manifest.lacks(self.may_be_listed)
             or self._roll_waits
             or self.end_offset - self.recovery_point >= self.config.flush_messages
             or now_ms - self.dirty_since_ms >= self.config.flush_ms

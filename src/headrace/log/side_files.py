@@ -52,15 +52,23 @@ class Expected(NamedTuple):
     """The offset of a snapshot that a clean stop has left, where nothing is noted of it."""
     is_lost: bool = False
     """The notes themselves are, so that no such file is believed."""
+    unlisted: Mapping[int, int] = {}
+    """Base offset and end of each sealed segment that the manifest leaves out, as it does with one that is in
+    doubt: what lies beside it is not believed."""
+
+    def may_lack_index(self, base_offset: int) -> bool:
+        return self.is_lost or base_offset in self.unlisted or bool(self.aborted.get(base_offset))
 
     def has_index(self, disk: Disk, path: str, base_offset: int) -> bool:
         """Whether the index of aborted transactions is what it was, as far as that is known."""
+        if base_offset in self.unlisted:
+            return False
         noted = self.aborted.get(base_offset)
         return not self.is_lost if noted is None else checksum(disk, path, missing=0) == noted
 
     def believes(self, offset: int, snapshot: bytes) -> bool:
         """An earlier release has noted none; whoever has noted some has noted all that are needed."""
-        if self.is_lost:
+        if self.is_lost or offset in self.unlisted.values():
             return False
         if not self.producers or offset == self.unnoted:
             return True

@@ -78,6 +78,10 @@ class CopyingReplica(Replica):
     def cannot_compare(self) -> bool:
         return self._following is not None and self._following.cannot_compare
 
+    @property
+    def is_out_of_reach(self) -> bool:
+        return self._following is not None and self._following.is_out_of_reach
+
     def _follow_high_watermark(self, following: Following, offset: int) -> None:
         before = self.high_watermark
         if offset > before or before > self.log.end_offset:

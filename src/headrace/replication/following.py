@@ -75,9 +75,10 @@ class Following:
         "_log",
         "_reconciles",
         "_safeguards",
-        "cannot_compare",
+        "_unanswered",
         "corrupt_answers",
         "disagreements",
+        "is_out_of_reach",
         "leader_epoch",
         "leader_high_watermark",
         "leader_id",
@@ -102,8 +103,10 @@ class Following:
         self._asks_for_end = self._differs = False
         """The leader had something else than what is compared, or nothing: do the logs part before the end of
         this one? Then it is cut."""
-        self.cannot_compare = False
-        """What is doubtful here is damaged at the leader."""
+        self.is_out_of_reach = False
+        """The leader has deleted what is doubtful here, and this log goes on in the same segment."""
+        self._unanswered = 0
+        """How often in a row the leader could not give what is doubtful here: it is damaged there."""
         self.corrupt_answers = 0
         self.disagreements = 0
         """How many answers in a row were intact but did not continue this log. Asking again changes nothing:
@@ -111,6 +114,10 @@ class Following:
         self.uncommitted_bytes = 0
         """About how many copied bytes are not committed yet. When the high watermark moves, this
         tells how many bytes were committed. Fetches that wait for `min_bytes` need that number."""
+
+    @property
+    def cannot_compare(self) -> bool:
+        return self._unanswered >= MOST_DISAGREEMENTS
 
     @property
     def is_at_odds(self) -> bool:
@@ -146,15 +153,17 @@ class Following:
         if self._is_vouched:
             return None
         doubtful = self._log.doubtful
-        self._is_vouched = doubtful is None
+        if doubtful is None:
+            self._is_vouched, self._unanswered = True, 0
         return doubtful
 
     def _compare(self, doubtful: FirstBatch, data: FetchedPartitionData) -> FetchOutcome:
         """Rule 13: nothing is appended, and nothing that the leader says of what is committed is believed of
         this log, before it has the batch that the doubtful segment begins with."""
         error_code = data.error_code
-        self.cannot_compare = error_code == _DAMAGED
-        if error_code == _OUT_OF_RANGE:
+        self._unanswered = self._unanswered + 1 if error_code == _DAMAGED else 0
+        self.is_out_of_reach = error_code == _OUT_OF_RANGE
+        if self.is_out_of_reach:
             return self._out_of_reach(data.log_start_offset)
         if error_code != _NONE:
             return _refused(error_code)
@@ -175,7 +184,10 @@ class Following:
                 return FetchOutcome.BACK_OFF
             if first_checksum(batch) == doubtful.checksum:
                 self._log.vouch(doubtful)
+                self.disagreements = 0
                 return FetchOutcome.STALE
+        if batch is None and data.high_watermark > doubtful.base_offset:
+            return FetchOutcome.STALE  # there was no room in the answer: its turn comes
         self._asks_for_end, self._differs = True, batch is not None
         return FetchOutcome.STALE
 
@@ -184,6 +196,8 @@ class Following:
         if leader_start >= self._log.end_offset:
             self._log.take_truncation(leader_start, fully=True)
             return FetchOutcome.TRUNCATING
+        if self._log.pass_over_doubts(leader_start):
+            return FetchOutcome.STALE
         self.disagreements += 1
         return FetchOutcome.BACK_OFF
 

@@ -73,7 +73,9 @@ class Replica:
         self.isr: tuple[int, ...] = ()
         self.high_watermark = log.log_start_offset
         if high_watermark is not None:
-            self.high_watermark = max(self.high_watermark, min(high_watermark, log.end_offset))
+            doubtful = log.doubtful if safeguards.doubtful_compared else None
+            end = log.end_offset if doubtful is None else doubtful.base_offset
+            self.high_watermark = max(self.high_watermark, min(high_watermark, end))
         log.producers.settle(self.high_watermark)
         self._safeguards = safeguards
         self._readers: dict[Watcher, None] = {}

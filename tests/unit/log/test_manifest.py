@@ -11,7 +11,7 @@ import pytest
 
 from headrace.core.errors import StorageError
 from headrace.core.ids import TopicPartition
-from headrace.log import checkpoints, files, manifest
+from headrace.log import checkpoints, claims_file, files, manifest
 from headrace.log.manifest import Contents, CorruptManifest, Manifest, Sealed
 from headrace.log.wholeness import ALL_ON
 from headrace.testing.disk import Fault, SimulatedDisk
@@ -108,6 +108,7 @@ def test_a_log_of_an_earlier_release_gets_one_when_it_is_opened(host: Host, how:
     host.log.flush()
     host.stop(how)
     host.disk.remove(PATH)
+    host.disk.lose(f"/data/{claims_file.NAME}")
     host.start()
     assert listed(host) == [segment.base_offset for segment in host.log.segments[:-1]]
     assert len(read_records(host.log)) == RECORDS
@@ -146,6 +147,10 @@ def test_a_manifest_that_is_lost_or_damaged_alone_is_made_again(
     damage(host)
     host.start()
     assert (host.log.log_start_offset, host.log.end_offset) == (13, RECORDS)
+    if how == "killed":  # it vouches for nothing before somebody has vouched for the log (rule 13)
+        assert listed(host) == []
+        host.log.vouch()
+        host.log.flush()
     assert listed(host) == [segment.base_offset for segment in host.log.segments[:-1]]
 
 

@@ -185,6 +185,22 @@ def test_without_the_notes_the_batches_tell(tmp_path: Path, clean: bool) -> None
     assert opened(tmp_path) == before, "and are noted"
 
 
+@pytest.mark.parametrize("suffix", [".txnindex", ".snapshot"])
+@pytest.mark.parametrize("damage", [remove, rotate])
+def test_what_lies_beside_a_segment_in_doubt_is_not_believed(
+    tmp_path: Path, suffix: str, damage: Damage
+) -> None:
+    """The manifest leaves such a segment out (rule 13), and with it the notes of its files, although its
+    batches were walked and synced at a start before."""
+    before = written(tmp_path, clean=False)
+    folder = tmp_path / str(PARTITION)
+    known = manifest.load(OsDisk(), str(folder))
+    assert known is not None
+    (folder / "headrace.manifest").write_bytes(manifest.encode(known._replace(sealed=known.sealed[:1])))
+    harm(tmp_path, suffix, damage)
+    assert opened(tmp_path) == before
+
+
 def test_a_log_whose_notes_are_lost_is_read_once_and_not_once_for_each_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

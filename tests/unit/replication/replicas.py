@@ -7,6 +7,7 @@ from uuid import UUID
 
 from headrace.core.errors import HeadraceError
 from headrace.core.ports import Disk
+from headrace.log.claims_file import FirstBatch
 from headrace.log.truncation import TruncationJob, lower_together
 from headrace.metrics.registry import TopicMetrics
 from headrace.protocol.replica_fetch_codec import FetchedPartitionData
@@ -29,9 +30,10 @@ def new_partition(
     *,
     safeguards: Safeguards = ALL_ON,
     high_watermark: int | None = None,
+    first_batch: FirstBatch | None = None,
     **settings: Any,
 ) -> Partition:
-    log = open_at(disk or SimulatedDisk(), root, config=topic_config(**settings))
+    log = open_at(disk or SimulatedDisk(), root, config=topic_config(**settings), first_batch=first_batch)
     return Partition(
         PARTITION, TOPIC_ID, log, TopicMetrics(), safeguards=safeguards, high_watermark=high_watermark
     )

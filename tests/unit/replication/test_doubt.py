@@ -12,7 +12,7 @@ from headrace.replication.following import IN_DOUBT, FetchOutcome, FetchPosition
 from headrace.replication.partition import Partition
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, read_records, values_of
-from tests.unit.replication.replicas import answer, append, fetched, new_partition, row
+from tests.unit.replication.replicas import answer, append, fetched, new_partition, row, visible
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def ask(follower: Partition, leader: Partition, **said: Any) -> FetchOutcome:
     sent = follower.fetch_position()
     assert sent is not None
     if said:
-        return fetched(follower, sent, answer(high_watermark=2, **said))
+        return fetched(follower, sent, answer(**said))
     return fetched(follower, sent, answer(leader, sent.fetch_offset)._replace(high_watermark=2))
 
 
@@ -94,12 +94,42 @@ def test_a_leader_with_nothing_there_is_asked_where_its_log_ends(leader: Partiti
     assert follower.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
 
 
+def test_an_answer_that_had_no_room_keeps_its_question(leader: Partition) -> None:
+    """Other partitions fill the answers. A question that changes loses its turn each time."""
+    follower = follower_with(b"a", b"b")
+    for _ in range(3):
+        assert ask(follower, leader, records=b"", high_watermark=2) == FetchOutcome.STALE
+        assert follower.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
+
+
+def test_what_is_doubted_is_not_committed_whatever_was_noted() -> None:
+    """Consumers may read followers, and retention deletes what is committed: also of another log."""
+    disk = SimulatedDisk()
+    before = new_partition(disk)
+    before.assign(row(2, 1), 2, 0.0)
+    for value in (b"x", b"y"):
+        append(before, value, timestamp=NOW - 10_000_000)
+    disk.kill()
+    found = new_partition(disk, high_watermark=2, retention_ms=1000)
+    found.assign(row(1, 1), 2, 0.0)
+    found.check_read(1)
+    assert visible(found) == 0
+    for _ in range(2):
+        found.log.enforce_retention(NOW, found.high_watermark)
+        found.log.flush()
+    assert found.log.log_start_offset == 0
+    assert found.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
+
+
 def test_what_is_damaged_at_the_leader_is_for_others_to_judge(leader: Partition) -> None:
     """The leader may wait for this very replica to mend it."""
     follower = follower_with(b"a", b"b")
     told: list[Partition] = []
     follower.on_disagreement = told.append
-    assert ask(follower, leader, error=int(ErrorCode.KAFKA_STORAGE_ERROR)) == FetchOutcome.BACK_OFF
+    for _ in range(4):
+        assert ask(follower, leader, error=int(ErrorCode.KAFKA_STORAGE_ERROR)) == FetchOutcome.BACK_OFF
+    assert (told, follower.cannot_compare) == ([], False), "its disk may fail, and then another leads"
+    ask(follower, leader, error=int(ErrorCode.KAFKA_STORAGE_ERROR))
     assert (told, follower.cannot_compare) == ([follower], True)
     assert (
         ask(follower, leader, error=int(ErrorCode.NOT_LEADER_OR_FOLLOWER)) == FetchOutcome.WAIT_FOR_METADATA
@@ -129,6 +159,29 @@ def test_what_the_leader_has_deleted_cannot_be_compared(
     code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
     follower = follower_with(b"a", b"b")
     assert ask(follower, leader, error=code, log_start=start) == outcome
+
+
+def test_what_the_leader_has_deleted_is_passed_over_where_more_is_left() -> None:
+    """Retention went on while this one was away: what it doubts first is gone at the leader."""
+    disk = SimulatedDisk()
+    before = new_partition(disk, segment_bytes=100)
+    before.assign(row(2, 1), 2, 0.0)
+    for value in (b"a", b"b", b"c"):
+        append(before, value)
+    disk.kill()
+    follower = new_partition(disk, segment_bytes=100)
+    follower.assign(row(1, 1), 2, 0.0)
+    told: list[Partition] = []
+    follower.on_disagreement = told.append
+    code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+    for start in (1, 2):
+        said = answer(error=code, log_start=2)
+        sent = follower.fetch_position()
+        assert sent is not None
+        assert fetched(follower, sent, said) == FetchOutcome.STALE
+        assert follower.fetch_position() == FetchPosition(start, 1, 1, IN_DOUBT)
+    assert follower.log.log_start_offset == 0, "nothing else is believed yet"
+    assert not told
 
 
 def test_who_comes_to_lead_has_the_log() -> None:

@@ -389,10 +389,11 @@ def test_a_checkpointed_high_watermark_is_where_a_replica_begins() -> None:
     partition = new_partition(disk)
     partition.assign(row(1, 1, (1,), replicas=(1,)), 1, 0.0)
     append(partition, b"a", b"b")
+    noted = partition.log.first_batch
     partition.log.close()
-    assert new_partition(disk, high_watermark=1).high_watermark == 1
-    assert new_partition(disk, high_watermark=9).high_watermark == 2, "never past the end"
-    assert new_partition(disk).high_watermark == 0
+    assert new_partition(disk, first_batch=noted, high_watermark=1).high_watermark == 1
+    assert new_partition(disk, first_batch=noted, high_watermark=9).high_watermark == 2, "never past the end"
+    assert new_partition(disk, first_batch=noted).high_watermark == 0
 
 
 def test_readers_are_woken_by_what_was_copied_in_an_earlier_epoch(

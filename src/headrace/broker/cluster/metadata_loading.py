@@ -38,6 +38,7 @@ async def load_metadata(runtime: Runtime, opened: OpenedLogs) -> tuple[LogJourna
         if anew is None:
             raise
         return await load_metadata(runtime, anew)
+    log.vouch()  # no other log's records can be replayed
     metrics = runtime.metrics.topic(METADATA_PARTITION.topic)
     partition = Partition(METADATA_PARTITION, METADATA_TOPIC_ID, log, metrics)
     return journal, MetadataCache(runtime, store, partition, opened.cluster_id)

@@ -20,6 +20,7 @@ from headrace.core.errors import (
     UnknownTopicOrPartition,
 )
 from headrace.log.read_state import ColdRead
+from headrace.replication.following import IN_DOUBT
 from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
@@ -323,8 +324,11 @@ def serve_replica(
     if throttle is not None and throttle.seconds_over(reader.now) > 0:
         return  # it keeps its turn, and asks again
     log = partition.log
+    # To compare, a follower needs one batch (rule 13).
+    in_doubt = want.log_start_offset == IN_DOUBT
+    most = 1 if in_doubt else _limit(want, remaining)
     records = log.read_resident(
-        want.fetch_offset, _limit(want, remaining), limit=log.end_offset, min_one=min_one, probe=reader.probes
+        want.fetch_offset, most, limit=log.end_offset, min_one=min_one or in_doubt, probe=reader.probes
     )
     if records.length:
         answer.records = records

@@ -346,7 +346,8 @@ class ReplicaFetcher:
         if outcome >= FetchOutcome.WAIT_FOR_METADATA:
             self._back_off_after_failure(one)
             return False
-        one.failures = 0
+        if outcome != FetchOutcome.STALE:
+            one.failures = 0
         if outcome == FetchOutcome.TRUNCATING:
             self._session.remove(one)  # it is followed anew when that is done
             self._host.truncations.begin(one.partition)

@@ -77,23 +77,27 @@ class Quarantine:
 
     def disagree(self, partition: Partition) -> None:
         """The leader's log and this one are of different logs, as after files were swapped. The leader is in
-        sync, so it is believed; a member of the ISR gives up nothing."""
+        sync, so it is believed. But whoever may lead after it gives up nothing because of what the leader
+        has: the damage may be the leader's."""
         log = partition.log
+        candidates = self._candidates(partition)
         if partition.cannot_compare:
-            # The leader has lost it, and waits for somebody who has it. Whoever may lead is believed: the
-            # controller would take its log as it is.
-            if self._may_lead(partition):
-                log.vouch()
+            # The leader has lost it, and waits for somebody who has it. Whoever may lead is believed, if
+            # nobody else is there: the controller would take its log as it is.
+            if candidates == {self._runtime.broker_id}:
+                log.vouch(log.doubtful)
             return
-        if self._runtime.broker_id not in partition.isr and not log.closed:
+        keepers = set(partition.isr) if partition.is_out_of_reach else candidates
+        if self._runtime.broker_id not in keepers and not log.closed:
             self._runtime.loop.call_soon(self._give_up_log, partition, log)
 
-    def _may_lead(self, partition: Partition) -> bool:
+    def _candidates(self, partition: Partition) -> set[int]:
+        """Who may lead after the present leader."""
         topic = self._metadata.image.topic_by_id(partition.topic_id)
         if topic is None:
-            return False
+            return set()
         index = partition.topic_partition.partition
-        return self._runtime.broker_id in (*topic.isr(index), *topic.exceptional(index).elr)
+        return {*topic.isr(index), *topic.exceptional(index).elr} - {partition.leader_id}
 
     def _give_up_log(self, partition: Partition, log: PartitionLog) -> None:
         name = partition.topic_partition

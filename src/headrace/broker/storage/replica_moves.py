@@ -172,8 +172,8 @@ class ReplicaMoves:
     async def _step(self, partition: Partition, future: FutureFolder) -> bool:
         """Copy a piece, or, if little is missing, change places. True: the replica has moved."""
         log = partition.log
-        if not log.is_open:
-            await self._pause(LOOK_AGAIN_SECONDS)  # it is being truncated
+        if not log.is_open or log.doubtful is not None:
+            await self._pause(LOOK_AGAIN_SECONDS)  # it is being truncated, or yet to be compared (rule 13)
             return False
         began = self._runtime.clock.monotonic()
         rate = self._runtime.config.replica_alter_log_dirs_io_max_bytes_per_second

@@ -17,12 +17,21 @@ _IDS = 10**12
 
 
 class Writers:
-    """Changes go on until somebody says `enough`."""
+    """Changes go on until somebody says `enough`. If `paced`, each transaction waits until it is allowed, so
+    that a slow reader is not left behind for good."""
 
     def __init__(
-        self, server: PostgresServer, database: str, seed: int, count: int = 3, most: int = 10**9
+        self,
+        server: PostgresServer,
+        database: str,
+        seed: int,
+        count: int = 3,
+        most: int = 10**9,
+        *,
+        paced: bool = False,
     ) -> None:
         self._server, self._database = server, database
+        self._allowed = threading.Semaphore(0) if paced else None
         self.transactions = 0
         self.failures: list[BaseException] = []
         self._most = most
@@ -41,8 +50,14 @@ class Writers:
         self.stop()
         assert not self.failures, self.failures
 
+    def allow(self, transactions: int) -> None:
+        assert self._allowed is not None
+        self._allowed.release(transactions)
+
     def enough(self) -> None:
         self._enough.set()
+        if self._allowed is not None:
+            self._allowed.release(len(self._threads))
 
     def stop(self) -> None:
         self.enough()
@@ -53,7 +68,7 @@ class Writers:
         try:
             with contextlib.closing(self._server.connect(self._database, autocommit=False)) as connection:
                 done = 0
-                while not self._enough.is_set() and done < self._most:
+                while not self._is_over(done):
                     with contextlib.suppress(psycopg.errors.DeadlockDetected):
                         self._transaction(connection, chance)
                     connection.rollback()
@@ -61,6 +76,11 @@ class Writers:
                     self.transactions += 1
         except BaseException as error:
             self.failures.append(error)
+
+    def _is_over(self, done: int) -> bool:
+        if self._allowed is not None and not self._enough.is_set():
+            self._allowed.acquire()
+        return self._enough.is_set() or done >= self._most
 
     def _transaction(self, connection: psycopg.Connection[Any], chance: random.Random) -> None:
         for _ in range(chance.choice((1, 1, 2, 5, 20))):

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import click
 
-from headrace.cli.acl_words import ResourceName, command_of, document_of, principal_of
+from headrace.cli.acl_words import ResourceName, document_of, principal_of
 from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import bootstrap_option, output_option, with_cluster
 from headrace.cli.render import print_json, print_table
 from headrace.client import acls
 from headrace.client.access import ClusterAccess, Seen, cluster_access
+from headrace.client.acl_commands import command_of
 from headrace.client.acls import AuthorizerSettings
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure

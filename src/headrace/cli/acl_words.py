@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
@@ -35,13 +34,6 @@ _RESOURCES: Final = {
     "token": ResourceType.DELEGATION_TOKEN,
     "delegation-token": ResourceType.DELEGATION_TOKEN,
     "user": ResourceType.USER,
-}
-_OPTIONS: Final = {
-    ResourceType.TOPIC: "--topic",
-    ResourceType.GROUP: "--group",
-    ResourceType.TRANSACTIONAL_ID: "--transactional-id",
-    ResourceType.DELEGATION_TOKEN: "--delegation-token",
-    ResourceType.USER: "--user-principal",
 }
 _OPERATIONS: Final = {"produce": Operation.WRITE, "consume": Operation.READ}
 
@@ -159,32 +151,3 @@ _FIELDS: Final[dict[str, str | None]] = {
     "pattern": "LITERAL",
     "host": WILDCARD,
 }
-
-
-def command_of(verb: str, rule: AclRule) -> str:
-    """What to type to add or to remove this rule."""
-    kind = "allow" if rule.permission == Permission.ALLOW else "deny"
-    words = ["headrace", "acl", verb, f"--{kind}-principal", rule.principal]
-    if rule.host != WILDCARD:
-        words += [f"--{kind}-host", rule.host]
-    words += ["--operation", rule.operation.name.lower().replace("_", "-")]
-    words += (
-        ["--cluster"]
-        if rule.resource_type == ResourceType.CLUSTER
-        else [_OPTIONS[rule.resource_type], rule.name]
-    )
-    if rule.pattern == PatternType.PREFIXED:
-        words += ["--resource-pattern-type", "prefixed"]
-    return " ".join(map(_word, words))
-
-
-def _word(text: str) -> str:
-    """For a shell. What cannot be printed is written as bash and zsh read it: a line stays one line."""
-    if text.isprintable():
-        return shlex.quote(text)
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "$'" + "".join(each if each.isprintable() else _escape(each) for each in escaped) + "'"
-
-
-def _escape(character: str) -> str:
-    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))

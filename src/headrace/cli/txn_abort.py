@@ -14,12 +14,9 @@ from headrace.cli.values import counted, duration_ms, duration_text
 from headrace.client import admin, open_transactions, transactions
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
-from headrace.client.open_transactions import OpenTransaction
+from headrace.client.open_transactions import LONGEST_TRANSACTION_MS, OpenTransaction
 from headrace.client.transactions import Transaction
 from headrace.core.ids import TopicPartition
-
-LONGEST_TRANSACTION_MS = 15 * 60_000
-"""Default of transaction.max.timeout.ms: what is younger may still be ended by its coordinator."""
 
 
 @click.command("find-hanging")

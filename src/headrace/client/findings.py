@@ -1,12 +1,12 @@
 """What is wrong with a cluster and what to do about it: one finding for each kind, worst first.
 
-Add a kind by adding a function to `_KINDS`. Each looks at a judged cluster and says nothing if all is well.
+Add a kind by adding a function to `KINDS`. Each looks at a judged cluster and says nothing if all is well.
 What a broker can say in words needs none: a figure `problem.<name>` of its health report is told as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from headrace.client.health import Health
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def findings(seen: Health) -> list[Finding]:
-    return [found for kind in _KINDS if (found := kind(seen)) is not None]
+    return [found for kind in KINDS.values() if (found := kind(seen)) is not None]
 
 
 def names(seen: Health, partitions: Iterable[TopicPartition]) -> list[str]:
@@ -292,21 +292,24 @@ def _brokers(what: str, where: Sequence[str], do: str) -> Finding | None:
     return Finding(what, where, do) if where else None
 
 
-_KINDS: Final[tuple[Callable[[Health], Finding | None], ...]] = (
-    _frozen,
-    _offline,
-    _under_min_isr,
-    _unreadable,
-    _cut_off,
-    _silent,
-    _dead,
-    _offline_directories,
-    _under_replicated,
-    _at_min_isr,
-    _nearly_full,
-    _problems,
-    _damaged,
-    _thin,
-    _moving,
-    _not_preferred,
-)
+Kind = Callable[[Health], Finding | None]
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "zookeeper-silent": _frozen,
+    "partitions-offline": _offline,
+    "partitions-under-min-isr": _under_min_isr,
+    "records-unreadable": _unreadable,
+    "zookeeper-cut-off": _cut_off,
+    "brokers-silent": _silent,
+    "brokers-down": _dead,
+    "log-directories-offline": _offline_directories,
+    "partitions-under-replicated": _under_replicated,
+    "partitions-at-min-isr": _at_min_isr,
+    "log-directories-full": _nearly_full,
+    "told-by-brokers": _problems,
+    "files-damaged": _damaged,
+    "internal-topics-thin": _thin,
+    "moving": _moving,
+    "not-preferred": _not_preferred,
+}
+"""By name, worst first: `headrace doctor` has most of them as checks."""

@@ -26,6 +26,8 @@ from headrace.protocol.messages.write_txn_markers_request import (
 )
 from headrace.protocol.messages.write_txn_markers_response import WriteTxnMarkersResponse
 
+LONGEST_TRANSACTION_MS: Final = 15 * 60_000
+"""Default of transaction.max.timeout.ms: what is younger may still be ended by its coordinator."""
 _PARTITIONS_AT_ONCE: Final = 500
 
 

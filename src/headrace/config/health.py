@@ -9,9 +9,19 @@ from __future__ import annotations
 from typing import Final
 
 HEALTH: Final = "headrace.health"
+VERSION: Final = "version"
+BUILD: Final = "build"
+"""compiled or plain."""
+STARTED_MS: Final = "started.ms"
+"""When this process was ready, in milliseconds since 1970: another process has another."""
+CLOCK_MS: Final = "clock.ms"
+DESCRIPTORS_OPEN: Final = "descriptors.open"
+DESCRIPTORS_LIMIT: Final = "descriptors.limit"
+
 PROBLEM: Final = "problem."
 """A figure whose name begins so is a sentence for operators, and told while it holds: `problem.scrub`."""
 
+SCRUB_PROBLEM: Final = f"{PROBLEM}scrub"
 DAMAGE: Final = f"{PROBLEM}damage"
 """Ranges of offsets that cannot be read, because they are damaged and no other replica in sync gives them."""
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ANONYMOUS = "User:ANONYMOUS"
 SOON_DAYS, NOW_DAYS = 30, 7
 _DAY_SECONDS = 86_400
+_EXPIRED = "its certificate has expired"
+_ENDS = "its certificate ends in"
 _OWN_HOSTS = {LOOPBACK, "localhost", "::1"}
 
 
@@ -171,10 +173,14 @@ def expiry(subject: str, seconds_left: float) -> Iterator[Finding]:
     days = int(seconds_left // _DAY_SECONDS)
     if days >= SOON_DAYS:
         return
-    text = "its certificate has expired" if seconds_left <= 0 else f"its certificate ends in {days} days"
+    text = _EXPIRED if seconds_left <= 0 else f"{_ENDS} {days} days"
     yield Finding(
         Level.SERIOUS if days < NOW_DAYS else Level.ADVICE,
         subject,
         text,
         "renew it, with `headrace cert renew NAME` if that made it; brokers take it up by themselves",
     )
+
+
+def is_expiry(finding: Finding) -> bool:
+    return finding.text.startswith((_EXPIRED, _ENDS))

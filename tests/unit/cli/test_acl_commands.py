@@ -13,7 +13,8 @@ from hypothesis import assume, given
 from headrace.cli.acl import add
 from headrace.cli.acl_grant import without_shared
 from headrace.cli.acl_options import Entries, Resources, rules_given
-from headrace.cli.acl_words import command_of, document_of, rule_of
+from headrace.cli.acl_words import document_of, rule_of
+from headrace.client.acl_commands import command_of
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.create_acls_request import CreateAclsRequest
 from headrace.protocol.messages.delete_acls_request import DeleteAclsRequest

@@ -1,0 +1,17 @@
+"""Words of a command line that somebody may paste, whatever strangers have put into a name."""
+
+from __future__ import annotations
+
+import shlex
+
+
+def word(text: str) -> str:
+    """For a shell. What cannot be printed is written as bash and zsh read it: a line stays one line."""
+    if text.isprintable():
+        return shlex.quote(text)
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + "".join(each if each.isprintable() else _escape(each) for each in escaped) + "'"
+
+
+def _escape(character: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass"))

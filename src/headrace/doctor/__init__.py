@@ -1,0 +1,1 @@
+"""`headrace doctor`: facts of a cluster, collected once, and small checks over them."""

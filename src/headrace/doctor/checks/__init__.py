@@ -1,0 +1,1 @@
+"""The checks by their subjects. `registry.py` has the list."""

@@ -19,6 +19,10 @@ _COMMANDS = {
         "headrace.cli.cluster_moves:rebalance",
         "Spread replicas and leaders evenly; --plan only shows how.",
     ),
+    "roll": (
+        "headrace.cli.cluster_roll:roll",
+        "Restart one broker after the other; stops at the first doubt.",
+    ),
     "unregister": ("headrace.cli.cluster_members:unregister", "Forget a broker that has stopped for good."),
     "recover-metadata": (
         "headrace.cli.cluster_members:recover_metadata",
@@ -34,4 +38,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS)
 def cluster() -> None:
-    """Begin a cluster, look at it; drain, rebalance and recover it."""
+    """Begin a cluster, look at it; restart, drain, rebalance and recover it."""

@@ -53,7 +53,7 @@ def status(watch: bool, interval: float, wait: float | None, bootstrap: str, as_
     if not watch:
         seen = with_cluster(bootstrap, lambda cluster: _look_until_well(cluster, wait))
         print_json(document(seen)) if as_json else _print_plain(seen)
-        bad = seen.verdict in BAD_VERDICTS or seen.is_frozen if wait is None else not _is_well(seen)
+        bad = seen.verdict in BAD_VERDICTS or seen.is_frozen if wait is None else not seen.is_well
         return 3 if bad else 0
 
     live = is_terminal() and not as_json
@@ -72,18 +72,13 @@ async def _look(cluster: Cluster) -> Health:
     return health.judge(await health.gather(cluster))
 
 
-def _is_well(seen: Health) -> bool:
-    # Whoever waits does so for what comes back: no waiting gives an internal topic more replicas.
-    return seen._replace(thin={}).verdict == "healthy" and not seen.moving
-
-
 async def _look_until_well(cluster: Cluster, wait: float | None) -> Health:
     """One look, or looks until all is well or the time is over, through whatever fails meanwhile."""
     deadline = now() + (wait or 0)
     while True:
         try:
             seen = await _look(cluster)
-            if wait is None or _is_well(seen) or now() > deadline:
+            if wait is None or seen.is_well or now() > deadline:
                 return seen
         except ClientFailure:
             if wait is None or now() > deadline:

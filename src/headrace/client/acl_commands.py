@@ -31,5 +31,3 @@ def command_of(verb: str, rule: AclRule) -> str:
     if rule.pattern == PatternType.PREFIXED:
         words += ["--resource-pattern-type", "prefixed"]
     return " ".join(map(word, words))
-
-

@@ -154,6 +154,12 @@ class Health(NamedTuple):
         return found
 
     @property
+    def is_well(self) -> bool:
+        """Nothing is missing that comes back when somebody waits: no waiting gives an internal topic more
+        replicas. Until then no other broker may be restarted."""
+        return self._replace(thin={}).verdict == "healthy" and not self.moving
+
+    @property
     def verdict(self) -> str:
         """offline: some partitions cannot be used. unwritable: some refuse acks=all. unreadable: some records
         are damaged, and there is no other copy. degraded: everything works, with less safety than asked for.

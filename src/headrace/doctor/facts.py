@@ -28,6 +28,8 @@ class Setting(NamedTuple):
     is_own: bool
     """Of a topic: set for it alone. Of a broker: set anywhere, in its file or at run time."""
     sensitive: bool = False
+    is_dynamic: bool = False
+    """Of a broker: given to it alone while it ran."""
 
 
 class Clock(NamedTuple):

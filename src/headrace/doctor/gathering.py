@@ -129,7 +129,12 @@ async def _settings(cluster: Cluster, alive: Sequence[int]) -> dict[int, dict[st
     answers = await asyncio.gather(*(configs.describe_configs(cluster, each) for each in resources))
     return {
         number: {
-            entry.name: Setting(entry.value, entry.source != ConfigSource.DEFAULT, entry.sensitive)
+            entry.name: Setting(
+                entry.value,
+                entry.source != ConfigSource.DEFAULT,
+                entry.sensitive,
+                entry.source == ConfigSource.BROKER,
+            )
             for entry in entries
         }
         for number, entries in zip(alive, answers, strict=True)

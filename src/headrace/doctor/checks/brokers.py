@@ -60,7 +60,11 @@ def _settings(facts: Facts) -> Iterator[Finding]:
                 Level.WARNING,
                 f"brokers differ in {name}",
                 [f"broker {number}: {value}" for number, value in values.items()],
-                [f"headrace config list --broker {number} --changed" for number in values],
+                [
+                    f"headrace config unset --broker {number} {name}"
+                    for number, each in told.items()
+                    if each is not None and each.is_dynamic
+                ],
                 "if it is not meant so: the same value in every file, then `headrace cluster roll`",
             )
 

@@ -121,7 +121,13 @@ def _said(facts: Facts) -> Iterator[Finding]:
     for number, each in facts.brokers.items():
         for name, text in each.figures.items():
             if name.startswith(PROBLEM) and name not in (DAMAGE, SCRUB_PROBLEM):
-                yield Finding(Level.WARNING, "a broker says of itself", [f"broker {number}: {text}"])
+                yield Finding(
+                    Level.WARNING,
+                    "a broker says of itself",
+                    [f"broker {number}: {text}"],
+                    ["headrace cluster status"],
+                    "the sentence has the next step; the status shows when it is gone",
+                )
     _must_tell(facts)
 
 

@@ -6,7 +6,6 @@ import click
 
 from headrace.cli.acl_words import (
     ResourceName,
-    command_of,
     document_of,
     operation_of,
     principal_of,
@@ -17,6 +16,7 @@ from headrace.cli.options import bootstrap_option, output_option, with_cluster
 from headrace.cli.render import print_json, print_table
 from headrace.cli.values import counted
 from headrace.client import acls
+from headrace.client.acl_commands import command_of
 from headrace.client.acls import AuthorizerSettings
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure

@@ -194,9 +194,7 @@ class _Roll:
                 f" {command}"
             ) from None
         if done.returncode:
-            raise Doubt(
-                f"the command for broker {broker.broker_id} failed with {done.returncode}: {command}"
-            )
+            raise Doubt(f"the command for broker {broker.broker_id} failed with {done.returncode}: {command}")
 
     def _until_in_sync(self, broker: BrokerView, before: BrokerHealth, began: float) -> _Look:
         """Looks through the broker itself: what it says of the cluster is from after its start."""

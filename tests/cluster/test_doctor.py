@@ -130,10 +130,26 @@ def test_groups_that_lose_stand_still_or_are_left_are_found(cluster: Cluster, do
     assert unread["where"] == ["unread"]
 
 
+def test_the_mark_of_a_transaction_is_no_record_that_nobody_has_read(
+    cluster: Cluster, doctor: Doctor
+) -> None:
+    cluster.create_topic("marked", 1)
+    producer = Producer({**cluster.client_config, "transactional.id": "marks"})
+    producer.init_transactions(60)
+    producer.begin_transaction()
+    producer.produce("marked", "one", timestamp=int(time.time() * 1000) - 2 * HOURS_MS)
+    producer.commit_transaction(60)
+    commit(cluster, "a reader", "marked", 1, subscribes=False)
+    commit(cluster, "a sleeper", "marked", 0, subscribes=False)
+    named = [each["what"] for each in doctor("jobs-standing-still", code=4)["findings"]]
+    assert any("job a sleeper has not" in each for each in named)
+    assert not any("a reader" in each for each in named)
+
+
 def test_what_lies_unevenly_is_found(cluster: Cluster, doctor: Doctor) -> None:
-    command = ["topic", "create", "uneven", "-p", "60", "-r", "1", "-b", cluster.bootstrap]
+    command = ["topic", "create", "uneven", "-p", "150", "-r", "1", "-b", cluster.bootstrap]
     assert headrace(*command).exit_code == 0
-    everything = [word for index in range(60) for word in ("--replicas", f"{index}=1")]
+    everything = [word for index in range(150) for word in ("--replicas", f"{index}=1")]
     moved = headrace("topic", "reassign", "uneven", *everything, "-b", cluster.bootstrap)
     assert moved.exit_code == 0, moved.output
     found = levels(doctor("balance", code=4))

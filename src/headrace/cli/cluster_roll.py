@@ -132,7 +132,7 @@ def _choose(look: _Look, chosen: Sequence[int], since_ms: int | None, rolled: _R
     for number in chosen:
         if number not in known:
             raise ClientFailure(f"there is no broker {number}", "`headrace cluster status` shows them")
-    for number in chosen or known:
+    for number in dict.fromkeys(chosen or known):
         started = rolling.started_ms(look.seen.brokers.get(number))
         is_done = since_ms is not None and started is not None and started >= since_ms
         (rolled.skipped if is_done else rolled.left).append(number)

@@ -20,6 +20,8 @@ LOCALHOST: Final = "localhost"
 NEARLY: Final = 0.8
 """Of the time that records are kept: what is older is about to be removed."""
 HOUR_MS: Final = 3_600_000
+TAIL: Final = 100
+"""Offsets before the end that may be marks of transactions alone: they are read before they are judged."""
 _NONE: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
@@ -99,6 +101,8 @@ class Facts(NamedTuple):
     """The first offset that retention by time leaves alone for some time yet, of partitions with commits."""
     an_hour_ago: Mapping[TopicPartition, int] | Unknown = _NONE
     """The first offset of the last hour, of partitions with commits."""
+    last_records: Mapping[TopicPartition, int] | Unknown = _NONE
+    """The last that can be read, where the last offsets decide of a finding; -1: none after the commit."""
     hanging: Sequence[OpenTransaction] | Unknown = ()
     protection: Sequence[Placed] | Unknown = ()
     audit: Audit | Unknown | None = None
@@ -116,6 +120,22 @@ class Facts(NamedTuple):
     def is_local(self) -> bool:
         """On one machine that nobody else reaches: a cluster to develop with."""
         return all(_is_loopback(broker.host) for broker in self.view.brokers if broker.host)
+
+    def unread(self, group: GroupFacts, bounds: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """How many offsets before each bound the group has not read. What may be marks of transactions alone
+        is left out; `known(facts.last_records)` says whether that was looked at."""
+        ends = {} if isinstance(self.ends, Unknown) else self.ends
+        last = None if isinstance(self.last_records, Unknown) else self.last_records
+        found = {}
+        for partition, offset in group.committed.items():
+            at, bound = ends.get(partition), bounds.get(partition)
+            if at is None or bound is None or max(offset, at.first) >= min(bound, at.end):
+                continue
+            is_tail = at.end - offset <= TAIL
+            if is_tail and (last is None or offset > last.get(partition, offset)):
+                continue
+            found[partition] = bound - max(offset, at.first)
+        return found
 
     def figures(self, name: str) -> Iterator[tuple[int, str]]:
         """Of each broker that tells it. NotKnown after those, if one does not."""

@@ -30,6 +30,8 @@ from headrace.doctor.facts import HOUR_MS, NEARLY, Audit, Clock, Ends, Facts, Se
 from headrace.doctor.group_facts import GroupQuestions
 from headrace.doctor.model import Unknown
 from headrace.doctor.protection import in_cluster
+from headrace.doctor.tails import last_records
+from headrace.doctor.tails import to_read as tails_to_read
 
 T = TypeVar("T")
 
@@ -80,12 +82,17 @@ async def _gather_most(
     )
     led = _led(topics)
     user_led = _led(facts.user_topics)
-    return facts._replace(
-        ends=await attempt("ListOffsets", _ends(cluster, user_led)),
+    ends = await attempt("ListOffsets", _ends(cluster, user_led))
+    hours = dict.fromkeys(_committed(facts), now_ms - HOUR_MS)
+    facts = facts._replace(
+        ends=ends,
         nearly_lost=await attempt("ListOffsets", _first_since(cluster, _nearly_lost_times(facts))),
-        an_hour_ago=await attempt(
-            "ListOffsets", _first_since(cluster, dict.fromkeys(_committed(facts), now_ms - HOUR_MS))
-        ),
+        an_hour_ago=await attempt("ListOffsets", _first_since(cluster, hours)),
+    )
+    if not isinstance(ends, Unknown):
+        tails = tails_to_read(facts)
+        facts = facts._replace(last_records=await attempt("Fetch", last_records(cluster, tails, ends)))
+    return facts._replace(
         hanging=await attempt("DescribeProducers", _hanging(cluster, led, now_ms)),
         protection=await attempt("headrace.security", in_cluster(cluster)),
         audit=await attempt("ListOffsets", _audit(cluster, topics)),

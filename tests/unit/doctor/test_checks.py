@@ -18,6 +18,7 @@ from headrace.doctor.checks.registry import CHECKS, chosen
 from headrace.doctor.facts import Audit, Clock, Ends, Facts, GroupFacts, GroupLook, Setting
 from headrace.doctor.model import Finding, Level, Unknown, examine
 from headrace.doctor.protection import Placed
+from headrace.doctor.tails import to_read
 from tests.unit.doctor.made_up import (
     ALL,
     BROKER_SETTINGS,
@@ -446,13 +447,15 @@ def test_one_broker_alone_is_said_once_and_softly() -> None:
         ("ends", ("groups-losing-records", "topics-unread", "groups-abandoned")),
         ("nearly_lost", ("groups-losing-records",)),
         ("an_hour_ago", ("jobs-standing-still",)),
+        ("last_records", ("groups-losing-records", "jobs-standing-still", "groups-abandoned")),
         ("hanging", ("transactions-hanging",)),
         ("protection", ("certificates-ending", "protection")),
         ("audit", ("audit-stale",)),
     ],
 )
 def test_what_is_not_known_does_not_pass(fact: str, checks: tuple[str, ...]) -> None:
-    seen = facts(**{fact: Unknown("DescribeThat denied")})
+    denied: dict[str, Any] = {fact: Unknown("DescribeThat denied")}
+    seen = facts(**denied)
     for name in checks:
         assert unknown(name, seen) == "DescribeThat denied", name
 
@@ -503,3 +506,31 @@ def test_ordinary_differences_between_brokers_are_none() -> None:
         ssl_key_password=Setting(None, True, sensitive=True),
     )
     assert look("settings-differ", facts(settings=own)) == []
+
+
+def test_marks_of_transactions_are_not_records_that_nobody_has_read() -> None:
+    """A client that has read everything may stand before the mark that ends the last transaction."""
+    at_mark: dict[str, Any] = {"nearly_lost": {ORDERS: 1000}}
+    at_mark["groups"] = group(committed={ORDERS: 999}, members=0)
+    for name in ("groups-losing-records", "groups-abandoned"):
+        assert look(name, facts(**at_mark, last_records={ORDERS: 999}))
+        assert look(name, facts(**at_mark, last_records={ORDERS: -1})) == []
+        assert look(name, facts(**at_mark, last_records={ORDERS: 998})) == []
+    gone = {ORDERS: Ends(1000, 1000)}
+    assert look("groups-losing-records", facts(**at_mark, ends=gone)) == []
+
+
+def test_far_from_the_end_no_record_has_to_be_read_to_know() -> None:
+    far = facts(groups=group(committed={ORDERS: 50}), last_records=Unknown("Fetch denied"))
+    (result,) = examine(far, chosen(["groups-losing-records"]))
+    assert len(result.findings) == 1
+    assert result.unknown == "Fetch denied"
+
+
+def test_only_tails_that_decide_are_read() -> None:
+    assert to_read(facts()) == {}  # two members, and nothing old
+    behind = facts(groups=group(committed={ORDERS: 950}), nearly_lost={ORDERS: 960})
+    assert to_read(behind) == {ORDERS: 950}
+    assert to_read(facts(groups=group(committed={ORDERS: 950}, members=0))) == {ORDERS: 950}
+    assert to_read(facts(groups=group(committed={ORDERS: 10}, members=0))) == {}
+    assert to_read(facts(groups=Unknown("denied"))) == {}

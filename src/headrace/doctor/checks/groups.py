@@ -21,8 +21,8 @@ def _losing(facts: Facts) -> Iterator[Finding]:
     groups, ends, settings = known(facts.groups), known(facts.ends), known(facts.topic_settings)
     nearly_lost = known(facts.nearly_lost)
     for group in groups.values():
-        lost = _behind(group, {each: at.first for each, at in ends.items()}, ends)
-        losing = _behind(group, nearly_lost, ends)
+        lost = _removed(group, ends)
+        losing = facts.unread(group, nearly_lost)
         topics = sorted({partition.topic for partition in (*lost, *losing)})
         if not topics:
             continue
@@ -45,23 +45,24 @@ def _losing(facts: Facts) -> Iterator[Finding]:
             if group.members
             else "it has no members: start its consumers, or delete it if nobody needs it",
         )
+    known(facts.last_records)
 
 
-def _behind(
-    group: GroupFacts, bounds: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, Ends]
-) -> dict[TopicPartition, int]:
-    """How many records before the bound the group has not read, of each partition where there are some."""
+def _removed(group: GroupFacts, ends: Mapping[TopicPartition, Ends]) -> dict[TopicPartition, int]:
+    """How many offsets are gone that the group had not read. A single one may have been the mark at the end
+    of a transaction, and nobody can tell any more."""
     return {
-        partition: bounds[partition] - offset
+        partition: ends[partition].first - offset
         for partition, offset in group.committed.items()
-        if partition in bounds and partition in ends and offset < min(bounds[partition], ends[partition].end)
+        if partition in ends and ends[partition].first - offset > 1
     }
 
 
 def _standing_still(facts: Facts) -> Iterator[Finding]:
-    groups, ends, hour = known(facts.groups), known(facts.ends), known(facts.an_hour_ago)
+    groups, hour = known(facts.groups), known(facts.an_hour_ago)
+    known(facts.ends)
     for group in groups.values():
-        behind = {} if group.subscribes else _behind(group, hour, ends)
+        behind = {} if group.subscribes else facts.unread(group, hour)
         if behind:
             yield Finding(
                 Level.WARNING,
@@ -70,6 +71,7 @@ def _standing_still(facts: Facts) -> Iterator[Finding]:
                 [f"headrace group lag {word(group.group_id)}"],
                 "look at the job: a lake, a table, a sink or a mirror shows its own `status`",
             )
+    known(facts.last_records)
 
 
 def _abandoned(facts: Facts) -> Iterator[Finding]:
@@ -78,7 +80,7 @@ def _abandoned(facts: Facts) -> Iterator[Finding]:
         if not group.subscribes or group.members or not group.committed:
             continue
         gone = {each.topic for each in group.committed} - {topic.name for topic in facts.topics}
-        behind = _behind(group, {each: at.end for each, at in ends.items()}, ends)
+        behind = facts.unread(group, {each: at.end for each, at in ends.items()})
         if not behind and not gone:
             continue
         count = sum(behind.values())
@@ -91,6 +93,7 @@ def _abandoned(facts: Facts) -> Iterator[Finding]:
             [f"headrace group describe {word(group.group_id)}"],
             f"start its consumers; if nobody needs it: `headrace group delete {word(group.group_id)}`",
         )
+    known(facts.last_records)
 
 
 def _restless(facts: Facts) -> Iterator[Finding]:

@@ -1,5 +1,5 @@
 #!/bin/sh
-# with-broker.sh [--spark] PROGRAM [OPTION...]: what the run.sh of each use case does.
+# with-broker.sh [--spark|--connect] PROGRAM [OPTION...]: what the run.sh of each use case does.
 #
 # It takes a Python with what the program needs, starts a broker on a free port, runs the program against it in
 # the current directory, and ends with its status. Whoever has brokers needs none of this:
@@ -10,6 +10,9 @@ modules="confluent_kafka, headrace" extra="" name=""
 if [ "$1" = --spark ]; then
     shift
     modules="$modules, pyspark" extra="[spark]" name="-spark"
+elif [ "$1" = --connect ]; then
+    shift
+    modules="$modules, pyspark, psycopg, starlette" extra="[connect,postgres]" name="-connect"
 fi
 
 # The environment that is active, if it has everything (`uv run examples/messaging/run.sh` in a checkout); else one

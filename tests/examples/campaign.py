@@ -15,7 +15,7 @@ from typing import Final
 from tests.apache_kafka import CACHE
 
 _EXAMPLES: Final = Path(__file__).parents[2] / "examples"
-NAMES: Final = ("messaging", "metrics", "event-sourcing", "sessions", "reprocessing")
+NAMES: Final = ("messaging", "metrics", "event-sourcing", "sessions", "reprocessing", "shop")
 
 
 def main(names: list[str]) -> int:

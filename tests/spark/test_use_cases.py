@@ -5,9 +5,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
+import json
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +20,20 @@ from confluent_kafka import Producer
 from pyspark.cloudpickle.cloudpickle import register_pickle_by_value
 from pyspark.sql import SparkSession
 
+from headrace.connect.plugins import installed
+from headrace.connect.postgres.lsn import lsn_of
+from headrace.connect.runner import Report, Run
+from headrace.connect.stores import Topics
+from headrace.spark import run_tables
+from headrace.spark.connect.context import Context
+from headrace.spark.connect.looping import ConnectorLoop
+from headrace.spark.connect.runner import SparkRunner
+from headrace.spark.connect.sink_loop import SinkLoop
+from headrace.spark.connect.source_loop import SourceLoop
+from headrace.spark.mirror import config as mirrors
+from headrace.spark.mirror import job as mirror_job
 from headrace.testing import Cluster
+from tests.broker_process import BrokerProcess
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 _STORE = "spark.sql.streaming.stateStore.providerClass"
@@ -106,3 +123,89 @@ def test_the_table_has_the_accounts_of_the_events(
     found = view.accounts_in(view.bring_up(spark, view.configuration(bootstrap, tmp_path)))
     assert found == writer.replay(bootstrap) == {name: accounts.Account(5, 50) for name in ("ann", "ben")}
     assert len(headrace_cluster.records(topics.EVENTS)) == 10
+
+
+@contextmanager
+def running(context: Context, file: Path, kind: type[ConnectorLoop]) -> Iterator[str]:
+    """A connector as its file says, in the tests' session instead of a worker's; its name."""
+    document = json.loads(file.read_text())
+    properties = {**document["config"], "name": document["name"], "poll.interval.ms": "100"}
+    failures: list[Report] = []
+    described = installed().find(properties["connector.class"])
+    loop = kind(Run(document["name"], described, properties), failures.append, context)
+    loop.start()
+    try:
+        yield document["name"]
+    finally:
+        ended = threading.Event()
+        loop.end(ended.set)
+        assert ended.wait(300), failures
+
+
+def _until(done: Callable[[], bool]) -> None:
+    waiting = threading.Event()
+    for _ in range(2_500):
+        if done():
+            return
+        waiting.wait(0.2)
+    raise AssertionError("it has not come")
+
+
+def test_changes_of_a_database_reach_another_one_and_a_table(
+    spark: SparkSession, module: Modules, headrace_cluster: Cluster, headrace: BrokerProcess, tmp_path: Path
+) -> None:
+    names = ("check", "commands", "enrich", "joined", "postgres", "shop", "topics")
+    check, commands, enrich, joined, postgres, shop_module, topics = (module("shop", name) for name in names)
+    for found in (enrich, joined, topics):
+        register_pickle_by_value(found)  # type: ignore[no-untyped-call]  # PySpark gives it no types
+    first, second = headrace_cluster.bootstrap, headrace.bootstrap
+    topics.create_topics(first)
+    with postgres.Postgres() as shop_db, postgres.Postgres() as copy_db:
+        shop = shop_module.Shop(shop_db)
+        shop.fill(30, 100)
+        with copy_db.connect() as db:
+            db.execute(shop_module.COPY)
+        values = {"BOOTSTRAP": first, "SECOND": second, "SHOP_PORT": shop_db.port, "COPY_PORT": copy_db.port}
+        files = {
+            name: commands.filled(tmp_path, name, **values)
+            for name in ("changes.json", "rows.json", "mirror.toml", "table.toml")
+        }
+
+        def go_on() -> None:
+            enrich.start(spark, first, str(tmp_path / "checkpoint"), until_end=True).awaitTermination()
+            mirror_job.run(spark, mirrors.load(files["mirror.toml"]), once=True)
+
+        source, target = (
+            Context(spark, {"bootstrap.servers": each}, Topics(), jobs=1) for each in (first, second)
+        )
+        spark.conf.set(_STORE, enrich.STORE[_STORE])
+        try:
+            with running(source, files["changes.json"], SourceLoop) as changes:
+                runner = SparkRunner(source)
+
+                def captured() -> bool:
+                    ((end,),) = shop_db.rows("SELECT pg_current_wal_flush_lsn()::text")
+                    told = asyncio.run(runner.source_position(changes)).offset({"slot": "headrace_changes"})
+                    return told is not None and lsn_of(told["lsn"]) >= lsn_of(end)
+
+                _until(captured)
+                go_on()  # with the rows that were copied
+                shop.trade(150)
+                _until(captured)
+                go_on()  # with the state
+            with running(target, files["rows.json"], SinkLoop):
+                _until(lambda: not check.compare_databases(shop_db, copy_db).differences)
+        finally:
+            spark.conf.unset(_STORE)
+            source.close()
+            target.close()
+        run_tables(spark, files["table.toml"], once=True)
+        verdict = check.compare_databases(shop_db, copy_db)
+        check.compare_table(verdict, shop_db, spark, files["table.toml"])
+        verdict.windows = check.audited(spark, files["mirror.toml"], tmp_path / "audit")
+        assert verdict.holds, verdict
+        assert verdict.rows["the table"] > 90
+        with copy_db.connect() as db:
+            db.execute("UPDATE orders_enriched SET city = 'Rome' WHERE id = (SELECT max(id) FROM orders)")
+        (told,) = check.compare_databases(shop_db, copy_db).differences
+        assert "Rome" in told

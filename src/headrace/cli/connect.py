@@ -53,7 +53,8 @@ _COMMANDS = {
     type=click.IntRange(1000),
     default=6000,
     show_default=True,
-    help="After so long without a word from a worker, others take over its connectors.",
+    help="After so long without a word from a worker, others take over its connectors. Brokers take no less"
+    " than their group.min.session.timeout.ms.",
 )
 @click.option(
     "--authentication",

@@ -112,6 +112,11 @@ _WORDS: Final[dict[int, tuple[str, str]]] = {
         "ask again in a moment",
     ),
     ErrorCode.INVALID_GROUP_ID: ("{subject}: this is not a name that a group can have", ""),
+    ErrorCode.INVALID_SESSION_TIMEOUT: (
+        "the brokers do not take this session timeout for {subject}",
+        "it is between group.min.session.timeout.ms and group.max.session.timeout.ms, which are properties of"
+        " the brokers",
+    ),
     ErrorCode.INCONSISTENT_GROUP_PROTOCOL: (
         "the members of {subject} share partitions in another way",
         "choose another group, or stop them; `headrace group describe GROUP` shows their assignor",

@@ -106,9 +106,11 @@ class Worker:
         return set(self._assigned) | set(self._running) | set(self._stopping)
 
     async def _take_part(self) -> None:
+        told = ""
         while True:
             try:
                 given = await self._member.join()
+                told = ""
                 self._heard = time.monotonic()
                 self._assigned = frozenset(given)
                 log.info(
@@ -119,6 +121,9 @@ class Worker:
                 self._wake()
                 await self._stay()
             except (HeadraceError, TimeoutError) as error:
+                if str(error) != told:  # it may stay so for ever, and is asked twice a second
+                    told = str(error)
+                    log.warning("the worker is not in its group", extra={"error": told})
                 if self._silence() > self._session and self._owned():
                     await self._lose(error)
                 await asyncio.sleep(_PAUSE)

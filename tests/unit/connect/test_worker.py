@@ -10,13 +10,15 @@ import pytest
 
 from headrace.client import state_topic
 from headrace.client.cluster import Cluster
-from headrace.client.errors import ConnectionLost
+from headrace.client.errors import ConnectionLost, Refused
+from headrace.client.refusals import refusal
 from headrace.client.transactions import NewProducer
 from headrace.connect import operations
 from headrace.connect.config_records import Entry, Target
 from headrace.connect.plugins import Plugins, described
 from headrace.connect.runner import Condition, Report, Run
 from headrace.connect.worker import Worker
+from headrace.protocol.error_codes import ErrorCode
 from tests.unit.connect.memory import MemoryConfigs, MemoryStatuses, NotingRunner, WellSource
 
 CONFIG = {"connector.class": "WellSource", "topic": "t", "name": "w"}
@@ -48,8 +50,9 @@ class Group:
 
     def __init__(self, worker: Worker) -> None:
         self.given: list[str] = []
-        self.joins = 0
+        self.joins = self.refused = 0
         self.is_lost = False
+        self.refusal: Refused | None = None
         self.has_left = False
         self._stays = asyncio.Event()
         member: Any = worker._member
@@ -62,6 +65,9 @@ class Group:
     async def _join(self) -> list[str]:
         if self.is_lost:
             raise ConnectionLost("nobody answers")
+        if self.refusal is not None:
+            self.refused += 1
+            raise self.refusal
         self.joins += 1
         self._stays.set()
         return self.given
@@ -186,6 +192,23 @@ async def test_who_is_cut_off_gives_all_up_and_comes_back(bench: Bench) -> None:
     await bench.until("start w", "abandon w")
     bench.group.is_lost = False
     await bench.until("start w", "abandon w", "start w")
+
+
+async def test_why_it_is_not_in_its_group_is_told_once(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    await bench.create()
+    bench.group.refusal = refusal(ErrorCode.INVALID_SESSION_TIMEOUT, "group g")
+    bench.group.rebalance()
+    async with asyncio.timeout(20):
+        while bench.group.refused < 3:
+            await asyncio.sleep(0.01)
+    told = [each for each in caplog.records if each.message == "the worker is not in its group"]
+    assert len(told) == 1
+    assert "session timeout for group g" in vars(told[0])["error"]
+    bench.group.refusal = None
+    bench.group.rebalance("w")
+    await bench.until("start w")
 
 
 async def test_a_class_that_is_not_installed_is_told(bench: Bench) -> None:

@@ -1,4 +1,4 @@
-"""A database is captured, joined, mirrored and copied while it changes; a worker is killed; all must agree."""
+"""A database is captured, joined, mirrored and copied; a worker is killed on the way; all must agree."""
 
 from __future__ import annotations
 

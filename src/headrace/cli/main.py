@@ -19,6 +19,7 @@ _COMMANDS = {
     "group": ("headrace.cli.group:group", "Look at consumer groups, find and fix their lag, delete them."),
     "txn": ("headrace.cli.txn:txn", "Look at transactions; find and abort those that hold consumers up."),
     "link": ("headrace.cli.link:link", "Copy topics of another cluster byte by byte; take them over."),
+    "migrate": ("headrace.cli.migrate:migrate", "Move topics and groups of a running Apache Kafka here."),
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "user": ("headrace.cli.user:user", "Create, list and delete users; change their passwords."),
     "acl": ("headrace.cli.acl:acl", "Grant and revoke rights, explain and check them."),

@@ -63,6 +63,8 @@ class SourceTopic(NamedTuple):
     settings: dict[str, str]
     left_out: list[str]
     """Settings of the topic that this version of Headrace does not have."""
+    of_its_brokers: list[str]
+    """Settings of the topic, as name=value, that are about the brokers over there."""
 
 
 class LinkedPartition(NamedTuple):
@@ -122,18 +124,22 @@ async def look_at_source(source: Cluster, topic: str) -> SourceTopic:
             "a link needs topic ids, which Apache Kafka has from 3.1 on",
         )
     settings: dict[str, str] = {}
-    left_out = []
+    left_out: list[str] = []
+    of_its_brokers: list[str] = []
     for entry in await describe_configs(source, Resource(ResourceType.TOPIC, topic)):
         if entry.source in (ConfigSource.DEFAULT, ConfigSource.UNKNOWN) or entry.value is None:
             continue
         if entry.name in _OWN:
-            continue
-        if entry.name in TOPIC_PROPERTIES:
+            if entry.source == ConfigSource.TOPIC:
+                of_its_brokers.append(f"{entry.name}={entry.value}")
+        elif entry.name in TOPIC_PROPERTIES:
             settings[entry.name] = entry.value
         elif entry.source == ConfigSource.TOPIC:
             left_out.append(entry.name)
     cluster_id = reply.cluster_id or ""
-    return SourceTopic(topic, found.topic_id, cluster_id, len(found.partitions), settings, left_out)
+    return SourceTopic(
+        topic, found.topic_id, cluster_id, len(found.partitions), settings, left_out, of_its_brokers
+    )
 
 
 async def create(

@@ -122,7 +122,7 @@ def run(directory: Path, *, brokers: int, seed: int, kill: bool, rate: float, se
                 if step[0] == "cutover":
                     clients.probe.start()
                     time.sleep(settle)
-                for _ in range(3 if kill else 0):
+                for _ in range(2 if kill else 0):
                     notes.append(migrated.kill_within(dice, *step))
                 migrated.run(*step)
             clients.leave_the_source()

@@ -32,6 +32,18 @@ WITH_RULES = {
     "allow.everyone.if.no.acl.found": "true",
     "group.initial.rebalance.delay.ms": "0",
 }
+#: Members of a quorum are heard before there are rules only if they are super users, and those no rule keeps
+#: from writing: so they log in, and clients do not.
+QUORUM = {
+    "listener.security.protocol.map": "CONTROLLER:SASL_PLAINTEXT,PLAINTEXT:PLAINTEXT",
+    "sasl.mechanism.controller.protocol": "PLAIN",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "super.users": "User:member",
+    "listener.name.controller.plain.sasl.jaas.config": (
+        "org.apache.kafka.common.security.plain.PlainLoginModule required"
+        ' username="member" password="member" user_member="member";'
+    ),
+}
 TARGET = {
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
@@ -55,7 +67,7 @@ class Migrated:
             self.source = ApacheKafka(directory / "source", WITH_RULES)
             self.target = HeadraceProcess(directory / "target", TARGET)
         else:
-            properties = {**WITH_RULES, "min.insync.replicas": "2"}
+            properties = {**WITH_RULES, **QUORUM, "min.insync.replicas": "2"}
             self.source = ApacheKafkaCluster(directory / "source", brokers, properties)
             properties = {**TARGET, "default.replication.factor": str(brokers), "min.insync.replicas": "2"}
             self.target = HeadraceCluster(directory / "target", brokers, properties)

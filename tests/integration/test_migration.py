@@ -128,6 +128,7 @@ def test_each_step_ended_after_each_entry_in_its_file_goes_on(
 def test_everything_before_the_promotion_is_taken_back(
     planned: Run, source: HeadraceProcess, target: HeadraceProcess, topic: str
 ) -> None:
+    there = runner(source.bootstrap)
     commit(source.bootstrap, "returning", topic, 7)
     planned("link", "--until-lag", "0")
     planned("prove")
@@ -138,9 +139,13 @@ def test_everything_before_the_promotion_is_taken_back(
     open_one.begin_transaction()
     open_one.produce(topic, b"open", partition=1)
     open_one.flush(SECONDS)
+    planned("cutover", "--yes", "--still", "1000", "--timeout", "0.1", code=1)
+    assert "DENY" not in there("acl", "list", "--topic", topic).output
     planned(*FENCED, "--transaction-wait", "1000", "--timeout", "0.2", code=1)
+    assert "DENY" in there("acl", "list", "--topic", topic).output
     assert "cutover has begun" in str(planned("link", "--undo", "--yes", code=1).output)
     planned("cutover", "--undo")
+    assert "DENY" not in there("acl", "list", "--topic", topic).output
     open_one.commit_transaction(SECONDS)
     send_all(source.bootstrap, topic, [b"again"])
     eventually(lambda: watermarks(target.bootstrap, topic) == (0, 21))

@@ -67,15 +67,15 @@ async def cut_over(
 
 
 async def _quiet(both: Both, migration: Migration, how: How, save: Save, clocks: Clocks) -> None:
+    """Also one that was begun without a fence may get one; what the file says of it may not be there yet."""
     cutover = migration.cutover
-    if cutover.stage in (Stage.NOT_BEGUN, Stage.FENCING):
+    if how.fence or cutover.fence:
         cutover.stage = Stage.FENCING
-        if how.fence:
-            if cutover.silent_from_ms is None:
-                cutover.silent_from_ms = clocks.wall_ms()
-            await draining.shut_out(both, migration, save, everybody_may_the_rest=how.everybody_may_the_rest)
-        cutover.stage = Stage.DRAINING
-        save()
+        if not cutover.fence:
+            cutover.silent_from_ms = clocks.wall_ms()
+        await draining.shut_out(both, migration, save, everybody_may_the_rest=how.everybody_may_the_rest)
+    cutover.stage = Stage.DRAINING
+    save()
 
 
 async def _take_the_last(

@@ -195,3 +195,14 @@ def test_a_lost_zookeeper_is_rebuilt_from_a_copy(tmp_path: Path) -> None:
         assert described["configs"] == {"retention.ms": "12345678"}
         assert sorted(map(int, run("consume", "kept", "-e").split())) == list(range(1_000))
         run("produce", "kept", stdin="1000\n")
+
+
+def test_a_file_moves_replicas_and_adds_partitions(run: Commands, tmp_path: Path) -> None:
+    run("topic", "create", "declared", "-p", "2", "-r", "1")
+    file = tmp_path / "cluster.yaml"
+    file.write_text("owns: {topics: [declared]}\ntopics: {declared: {partitions: 5, replicas: 3}}\n")
+    planned = run("apply", "-f", str(file), "--dry-run")
+    assert planned.splitlines() == ["~ topic declared", "    partitions: 2 -> 5", "    replicas: 1 -> 3"]
+    run("apply", "-f", str(file), "--yes")
+    assert [len(ids) for ids in replicas(run, "declared")] == [3] * 5
+    assert not run("apply", "-f", str(file), "--check")

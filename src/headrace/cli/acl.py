@@ -14,13 +14,14 @@ from headrace.cli.acl_options import (
     rules_given,
 )
 from headrace.cli.acl_plan import Plan, change, plan_option
-from headrace.cli.acl_words import COLUMNS, document_of, row_of
+from headrace.cli.acl_words import COLUMNS, row_of
 from headrace.cli.lazy_group import LazyGroup
 from headrace.cli.options import bootstrap_option, output_option, with_cluster
 from headrace.cli.render import print_json, print_table
 from headrace.client import acls
 from headrace.client.cluster import Cluster
 from headrace.security.acl import AclRule
+from headrace.security.acl_document import document_of
 from headrace.security.acl_filter import AclFilter
 
 _ELSEWHERE = {

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import click
 
 from headrace.cli.acl_plan import Plan, change, plan_option
-from headrace.cli.acl_words import principal_of, rule_of
 from headrace.cli.options import bootstrap_option, output_option
 from headrace.client import acls
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.core.errors import InvalidRequest
-from headrace.security.acl import WILDCARD, AclRule
-from headrace.security.acl_intent import Intent, intent
-
-_GRANT = ("principal", "grant", "topic", "group", "transactional_id", "prefix", "host")
-_KINDS = ("produce", "consume", "admin")
+from headrace.security.acl import AclRule
+from headrace.security.acl_document import NotARule, rules_of_entry
 
 
 @click.command()
@@ -68,37 +62,9 @@ def rules_of(content: bytes, file: str) -> set[AclRule]:
         where = f"{Path(file).name}, entry {at}"
         if not isinstance(entry, dict):
             raise ClientFailure(f"{where}: this is neither a rule nor a grant")
-        if "grant" in entry:
-            found.update(_granted(entry, where))
-        else:
-            found.add(rule_of(entry, where))
+        try:
+            found.update(rules_of_entry(entry))
+        except InvalidRequest as error:
+            hint = error.fields if isinstance(error, NotARule) else ""
+            raise ClientFailure(f"{where}: {error}", hint) from None
     return found
-
-
-def _granted(entry: Mapping[str, object], where: str) -> list[AclRule]:
-    unknown = sorted(set(entry) - set(_GRANT))
-    if unknown:
-        raise ClientFailure(
-            f"{where}: {unknown[0]!r} is not a field of a grant", f"it has {', '.join(_GRANT)}"
-        )
-    prefix, kind = entry.get("prefix", False), entry["grant"]
-    texts = {name: entry.get(name) for name in _GRANT if name != "prefix"}
-    if not isinstance(prefix, bool) or not all(
-        each is None or isinstance(each, str) for each in texts.values()
-    ):
-        raise ClientFailure(f"{where}: prefix is true or false, and every other field is a text")
-    if kind not in _KINDS or not texts["principal"]:
-        raise ClientFailure(f"{where}: a grant needs a principal, and is one of {', '.join(_KINDS)}")
-    named = cast("dict[str, str | None]", texts)
-    try:
-        return intent(
-            cast("Intent", kind),
-            principal_of(named["principal"] or ""),
-            topic=named["topic"],
-            group=named["group"],
-            transactional_id=named["transactional_id"],
-            prefixed=prefix,
-            host=named["host"] or WILDCARD,
-        )
-    except InvalidRequest as error:
-        raise ClientFailure(f"{where}: {error}") from None

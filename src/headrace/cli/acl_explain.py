@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import click
 
-from headrace.cli.acl_words import (
-    ResourceName,
-    document_of,
-    operation_of,
-    principal_of,
-    resource_of,
-)
+from headrace.cli.acl_words import ResourceName, operation_of, resource_of
 from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import bootstrap_option, output_option, with_cluster
 from headrace.cli.render import print_json, print_table
@@ -24,6 +18,7 @@ from headrace.security.acl import WILDCARD, AclRule, Operation
 from headrace.security.acl_advice import Cure, Explanation, Finding, Problem
 from headrace.security.acl_advice import explain as explained
 from headrace.security.acl_advice import lint as linted
+from headrace.security.acl_document import document_of, principal_of
 from headrace.security.acl_index import AclIndex, Reason
 from headrace.security.hosts import java_host
 

@@ -8,13 +8,13 @@ from typing import NamedTuple, cast
 import click
 
 from headrace.cli.acl_plan import Plan, change, plan_option
-from headrace.cli.acl_words import principal_of
 from headrace.cli.completions import complete_topics
 from headrace.cli.options import bootstrap_option, bundled, output_option
 from headrace.client import acls
 from headrace.client.cluster import Cluster
 from headrace.core.errors import InvalidRequest
 from headrace.security.acl import WILDCARD, AclRule, Operation
+from headrace.security.acl_document import principal_of
 from headrace.security.acl_filter import AclFilter
 from headrace.security.acl_intent import Intent, intent
 

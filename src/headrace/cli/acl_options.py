@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
-from headrace.cli.acl_words import ResourceName, code_of, operation_of, principal_of
+from headrace.cli.acl_words import ResourceName, code_of, operation_of
 from headrace.cli.options import bundled
 from headrace.core.errors import InvalidRequest
 from headrace.security.acl import (
@@ -21,6 +21,7 @@ from headrace.security.acl import (
     ResourceType,
     check_rule,
 )
+from headrace.security.acl_document import principal_of
 from headrace.security.acl_filter import AclFilter
 
 F = TypeVar("F", bound=Callable[..., Any])

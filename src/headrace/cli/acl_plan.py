@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import click
 
-from headrace.cli.acl_words import document_of
 from headrace.cli.options import with_cluster
 from headrace.cli.render import print_json
 from headrace.client import acls
 from headrace.client.cluster import Cluster
 from headrace.security.acl import AclRule
+from headrace.security.acl_document import document_of
 
 plan_option = click.option("--plan", is_flag=True, help="Only show what would change.")
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import click
 
-from headrace.cli.acl_words import ResourceName, document_of, principal_of
+from headrace.cli.acl_words import ResourceName
 from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import bootstrap_option, output_option, with_cluster
 from headrace.cli.render import print_json, print_table
@@ -22,6 +22,7 @@ from headrace.config.security_report import NO_AUTHORIZER
 from headrace.security.acl import WILDCARD, AclRule, PatternType, ResourceType
 from headrace.security.acl_advice import Access, unused, without_any_one
 from headrace.security.acl_advice import suggest as suggested
+from headrace.security.acl_document import document_of, principal_of
 from headrace.security.acl_index import AclIndex
 from headrace.security.acl_power import power_of
 

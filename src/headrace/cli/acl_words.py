@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple, TypeVar
 
 import click
 
-from headrace.client.errors import ClientFailure
-from headrace.core.errors import InvalidRequest
+from headrace.security import acl_document
 from headrace.security.acl import (
     CLUSTER_NAME,
-    WILDCARD,
     AclRule,
     Operation,
-    PatternType,
-    Permission,
     ResourceType,
-    check_rule,
 )
+from headrace.security.acl_document import NotARule, principal_of
 
 C = TypeVar("C", bound=IntEnum)
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,7 +31,6 @@ _RESOURCES: Final = {
     "delegation-token": ResourceType.DELEGATION_TOKEN,
     "user": ResourceType.USER,
 }
-_OPERATIONS: Final = {"produce": Operation.WRITE, "consume": Operation.READ}
 
 
 class ResourceName(NamedTuple):
@@ -46,11 +41,6 @@ class ResourceName(NamedTuple):
         if self.type == ResourceType.CLUSTER:
             return "cluster"
         return f"{self.type.name.lower().replace('_', '-')} {self.name}"
-
-
-def principal_of(text: str) -> str:
-    """alice is User:alice: no other type can log in."""
-    return text if ":" in text or not text else f"User:{text}"
 
 
 def resource_of(text: str) -> ResourceName:
@@ -68,25 +58,19 @@ def resource_of(text: str) -> ResourceName:
 
 
 def operation_of(text: str) -> Operation:
-    """READ, read, describe-configs; produce and consume are the operations that they begin with."""
-    known = _OPERATIONS.get(text.lower())
-    if known is not None:
-        return known
-    return code_of(Operation, text, "operation", at_least=Operation.ALL)
+    """As `acl_document` has it, of a command line."""
+    try:
+        return acl_document.operation_of(text)
+    except NotARule as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def code_of(kind: type[C], text: str, what: str, *, at_least: int) -> C:
-    """By name, in whichever case, with - or _, or as Kafka's tools write it: DescribeConfigs."""
-    wanted = text.replace("-", "").replace("_", "").lower()
-    for each in kind:
-        if each >= at_least and each.name.replace("_", "").lower() == wanted:
-            return each
-    names = ", ".join(each.name for each in kind if each >= at_least)
-    raise click.BadParameter(f"{text!r} is not {_article(what)} {what}; there are {names}")
-
-
-def _article(word: str) -> str:
-    return "an" if word[0] in "aeiou" else "a"
+    """As `acl_document` has it, of a command line."""
+    try:
+        return acl_document.code_of(kind, text, what, at_least=at_least)
+    except NotARule as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def row_of(rule: AclRule) -> tuple[str, ...]:
@@ -99,55 +83,3 @@ def row_of(rule: AclRule) -> tuple[str, ...]:
         rule.pattern.name,
         rule.host,
     )
-
-
-def document_of(rule: AclRule) -> dict[str, str]:
-    return {
-        "principal": rule.principal,
-        "permission": rule.permission.name,
-        "operation": rule.operation.name,
-        "resource_type": rule.resource_type.name,
-        "name": rule.name,
-        "pattern": rule.pattern.name,
-        "host": rule.host,
-    }
-
-
-def rule_of(document: Mapping[str, object], where: str) -> AclRule:
-    """The reverse of `document_of`; permission, pattern and host may be left out. Raises ClientFailure."""
-    texts = {name: value for name, value in document.items() if isinstance(value, str)}
-    unknown = sorted(set(document) - set(_FIELDS))
-    lacking = [name for name, default in _FIELDS.items() if default is None and name not in texts]
-    if unknown or lacking or len(texts) < len(document):
-        problem = f"{unknown[0]!r} is not a field of a rule" if unknown else "a field is not a text"
-        if lacking and not unknown:
-            problem = f"{lacking[0]!r} is missing"
-        raise ClientFailure(f"{where}: {problem}", f"a rule has {', '.join(_FIELDS)}")
-    values = {name: texts.get(name, default or "") for name, default in _FIELDS.items()}
-    try:
-        rule = AclRule(
-            code_of(ResourceType, values["resource_type"], "resource type", at_least=ResourceType.TOPIC),
-            values["name"],
-            code_of(PatternType, values["pattern"], "pattern type", at_least=PatternType.LITERAL),
-            principal_of(values["principal"]),
-            values["host"],
-            operation_of(values["operation"]),
-            code_of(Permission, values["permission"], "permission", at_least=Permission.DENY),
-        )
-        check_rule(rule, operations=False)
-    except click.BadParameter as error:
-        raise ClientFailure(f"{where}: {error.message}") from None
-    except InvalidRequest as error:
-        raise ClientFailure(f"{where}: {error}") from None
-    return rule
-
-
-_FIELDS: Final[dict[str, str | None]] = {
-    "principal": None,
-    "operation": None,
-    "resource_type": None,
-    "name": None,
-    "permission": "ALLOW",
-    "pattern": "LITERAL",
-    "host": WILDCARD,
-}

@@ -20,6 +20,8 @@ _COMMANDS = {
     "txn": ("headrace.cli.txn:txn", "Look at transactions; find and abort those that hold consumers up."),
     "link": ("headrace.cli.link:link", "Copy topics of another cluster byte by byte; take them over."),
     "migrate": ("headrace.cli.migrate:migrate", "Move topics and groups of a running Apache Kafka here."),
+    "apply": ("headrace.cli.apply:apply", "Make a cluster what a file says; or check that it is."),
+    "export": ("headrace.cli.export:export", "Print what a cluster has, as the file for `apply`."),
     "config": ("headrace.cli.config:config", "Show and change the settings of topics and brokers."),
     "user": ("headrace.cli.user:user", "Create, list and delete users; change their passwords."),
     "acl": ("headrace.cli.acl:acl", "Grant and revoke rights, explain and check them."),

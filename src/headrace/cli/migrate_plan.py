@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from headrace.cli.acl_words import document_of
 from headrace.cli.migrate_options import say_next, source_security, state_option
 from headrace.cli.options import bootstrap_of, bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json, print_table
@@ -19,6 +18,7 @@ from headrace.client.private_files import READABLE, write_file
 from headrace.migration import obstacles, order, state_file
 from headrace.migration.state import MigratedTopic, Migration, SourceCluster, TargetCluster
 from headrace.migration.survey import Survey, survey
+from headrace.security.acl_document import document_of
 
 
 @click.command()

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import click
 
 from headrace.cli.options import bootstrap_option, bundled, output_option, pairs, with_cluster
 from headrace.cli.render import print_json, print_table
-from headrace.cli.values import byte_rate
 from headrace.client import quotas
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.client.quota_values import number_of, quota_value
 from headrace.client.quotas import CLIENT_ID, IP, USER, Entity, Quota
-
-_BYTES: Final = ("producer_byte_rate", "consumer_byte_rate")
-_OTHERS: Final = ("request_percentage", "controller_mutation_rate", "connection_creation_rate")
 
 
 def _entity(
@@ -80,7 +75,7 @@ def list_(
         return
     print_table(
         ("ENTITY", "QUOTA", "VALUE"),
-        [(each.words, key, _number(value)) for each in found for key, value in sorted(each.values.items())],
+        [(each.words, key, number_of(value)) for each in found for key, value in sorted(each.values.items())],
         empty="no quotas are set: `headrace quota set --user NAME producer_byte_rate=10MB` sets one",
     )
 
@@ -111,7 +106,7 @@ def set_(
         print_json({"entity": dict(entity), "set": values})
         return
     for name, value in values.items():
-        click.echo(f"set {name}={_number(value or 0.0)} of {quotas.words_of(entity)}")
+        click.echo(f"set {name}={number_of(value or 0.0)} of {quotas.words_of(entity)}")
 
 
 @quota.command()
@@ -155,26 +150,14 @@ def _require_one(entity: Entity) -> None:
 
 
 def _value(name: str, text: str) -> float:
-    if name in _BYTES:
-        rate = byte_rate(click.get_current_context(), click.Option(["--quota"]), text)
-        return float(rate or 0)
-    if name not in _OTHERS:
-        raise click.BadParameter(f"{name!r} is not a quota; there are {', '.join((*_BYTES, *_OTHERS))}")
     try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise click.BadParameter(f"{name}={text}: a quota is a number above 0")
-    return value
-
-
-def _number(value: float) -> int | float:
-    return int(value) if value.is_integer() else value
+        return quota_value(name, text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def _document(found: Quota) -> dict[str, object]:
     return {
         "entity": dict(found.entity),
-        "quotas": {key: _number(value) for key, value in sorted(found.values.items())},
+        "quotas": {key: number_of(value) for key, value in sorted(found.values.items())},
     }

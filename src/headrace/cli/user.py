@@ -106,7 +106,7 @@ def create(name: str, chosen: _Chosen, bootstrap: str, as_json: bool) -> None:
             )
         await users.set_password(cluster, name, mechanism, password, iterations=chosen.iterations)
 
-    _warn_of_plaintext()
+    warn_of_plaintext()
     with_cluster(bootstrap, operation)
     files = _written(chosen.client_config, access)
     _print_password("created", name, [mechanism], None if chosen.password_stdin else password, files, as_json)
@@ -162,7 +162,7 @@ def passwd(name: str, chosen: _Chosen, bootstrap: str, as_json: bool) -> None:
 
     # What is wrong with the files is said before anything changes.
     _access(name, ScramMechanism.SHA_512, password, bootstrap, chosen)
-    _warn_of_plaintext()
+    warn_of_plaintext()
     changed = with_cluster(bootstrap, operation)
     access = _access(name, changed[-1], password, bootstrap, chosen)
     files = _written(chosen.client_config, access)
@@ -258,7 +258,7 @@ def _written(path: Path | None, access: Access | None) -> ClientFiles | None:
     return files
 
 
-def _warn_of_plaintext() -> None:
+def warn_of_plaintext() -> None:
     if not security().protocol.endswith("SSL"):
         click.echo(
             "warning: the connection is not encrypted; whoever listens can log in as the user", err=True

@@ -7,10 +7,8 @@ from typing import Final
 
 import click
 
+from headrace.client.quota_values import bytes_a_second
 from headrace.core.ids import TopicPartition
-
-_RATE: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kMG]?)i?B?(?:/s)?", re.ASCII)
-_FACTORS: Final = {"": 1, "k": 1_000, "M": 1_000_000, "G": 1_000_000_000}
 
 
 def broker_list(text: str) -> list[int]:
@@ -28,11 +26,10 @@ def byte_rate(context: click.Context, parameter: click.Parameter, text: str | No
     """Callback: 500000, 10MB, 1.5GB/s; bytes a second."""
     if text is None:
         return None
-    match = _RATE.fullmatch(text.strip())
-    rate = round(float(match[1]) * _FACTORS[match[2]]) if match else 0
-    if rate < 1:
-        raise click.BadParameter(f"{text!r} is not a rate; write for instance 10MB", context, parameter)
-    return rate
+    try:
+        return bytes_a_second(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error), context, parameter) from None
 
 
 def assignments(topic: str, items: tuple[str, ...]) -> dict[TopicPartition, list[int]]:

@@ -13,12 +13,12 @@ from hypothesis import assume, given
 from headrace.cli.acl import add
 from headrace.cli.acl_grant import without_shared
 from headrace.cli.acl_options import Entries, Resources, rules_given
-from headrace.cli.acl_words import document_of, rule_of
 from headrace.client.acl_commands import command_of
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.create_acls_request import CreateAclsRequest
 from headrace.protocol.messages.delete_acls_request import DeleteAclsRequest
 from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType, operations_of
+from headrace.security.acl_document import document_of, rule_of_entry
 from tests.unit.cli.serving import Run, runner, serving
 from tests.unit.client.scripted_security import ScriptedSecurity
 from tests.unit.security.drawn_rules import RULES
@@ -348,7 +348,7 @@ def test_a_wrong_file_changes_nothing(run: Run, script: ScriptedSecurity, text: 
 
 @given(RULES)
 def test_a_rule_survives_its_document(drawn: AclRule) -> None:
-    assert rule_of(document_of(drawn), "here") == drawn
+    assert rule_of_entry(document_of(drawn)) == drawn
 
 
 @given(RULES)

@@ -1,0 +1,64 @@
+"""`headrace export`: what a cluster has, as the file that `headrace apply` reads."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from headrace.cli.options import bootstrap_option, with_cluster
+from headrace.client import acls
+from headrace.client.cluster import Cluster
+from headrace.client.errors import Refused
+from headrace.desired.asking import ask_present
+from headrace.desired.ownership import EVERYTHING, Kind, Ownership
+from headrace.desired.writing import write_document
+from headrace.protocol.error_codes import ErrorCode
+
+_NAMES: Final = {
+    Kind.TOPICS: "Topics: a name, or shop.* for all that begin with shop.",
+    Kind.USERS: "Users, by name.",
+    Kind.ACLS: "Rules, by the principal that they are for.",
+    Kind.QUOTAS: "Quotas, by the name of the user, client id or address.",
+}
+
+
+def _pattern_options(command: click.decorators.FC) -> click.decorators.FC:
+    for kind, help_text in reversed(_NAMES.items()):
+        command = click.option(f"--{kind.value}", multiple=True, metavar="PATTERN", help=help_text)(command)
+    return command
+
+
+@click.command()
+@_pattern_options
+@bootstrap_option
+def export(bootstrap: str, **patterns: tuple[str, ...]) -> None:
+    """Print topics, users, ACLs and quotas as the file that `headrace apply` reads.
+
+    \b
+    headrace export > cluster.yaml
+    headrace export --topics 'shop.*' --acls 'shop-*' > shop.yaml
+
+    Without a pattern it is everything. The same cluster gives the same bytes. Settings are those that are set
+    for a topic. Passwords are not there: for each the file names a variable of the environment.
+    """
+    chosen = Ownership({kind: patterns[kind.value] for kind in Kind if patterns[kind.value]})
+
+    async def operation(cluster: Cluster) -> str:
+        owns = chosen if chosen.patterns else await _everything(cluster)
+        return write_document(await ask_present(cluster, owns), owns)
+
+    click.echo(with_cluster(bootstrap, operation), nl=False)
+
+
+async def _everything(cluster: Cluster) -> Ownership:
+    """Without rules, where no authorizer keeps any."""
+    kinds = list(Kind)
+    try:
+        await acls.describe_acls(cluster)
+    except Refused as error:
+        if error.code != ErrorCode.SECURITY_DISABLED:
+            raise
+        click.echo("note: this cluster has no authorizer, so there are no acls", err=True)
+        kinds.remove(Kind.ACLS)
+    return Ownership(dict.fromkeys(kinds, (EVERYTHING,)))

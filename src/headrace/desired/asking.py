@@ -1,0 +1,82 @@
+"""What a cluster has of what a file owns, and who uses a topic: by few requests for many topics."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from headrace.client import acls, admin, groups, many_topics, offsets, quotas, reassignments, users
+from headrace.client.cluster import Cluster
+from headrace.client.errors import Refused
+from headrace.client.group_offsets import committed_offsets
+from headrace.core.ids import TopicPartition
+from headrace.desired.ownership import Kind, Ownership
+from headrace.desired.present import Present, PresentTopic, Use
+from headrace.desired.settings import OF_MOVES
+
+
+async def ask_present(cluster: Cluster, owns: Ownership) -> Present:
+    """Nothing is asked about kinds that are not owned: who asks may lack the right to."""
+    return Present(
+        racks=await _racks(cluster),
+        topics=await _topics(cluster, owns) if Kind.TOPICS in owns else {},
+        users={each.name: each.iterations for each in await users.list_users(cluster) if owns.user(each.name)}
+        if Kind.USERS in owns
+        else {},
+        acls=frozenset(each for each in await acls.describe_acls(cluster) if owns.principal(each.principal))
+        if Kind.ACLS in owns
+        else frozenset(),
+        quotas={
+            each.entity: each.values
+            for each in await quotas.describe_quotas(cluster)
+            if owns.quota(each.entity)
+        }
+        if Kind.QUOTAS in owns
+        else {},
+    )
+
+
+async def _racks(cluster: Cluster) -> dict[int, str | None]:
+    reply = await cluster.retried(lambda: cluster.metadata([]))
+    return {node.node_id: node.rack for node in reply.brokers}
+
+
+async def _topics(cluster: Cluster, owns: Ownership) -> dict[str, PresentTopic]:
+    """Without those that brokers keep for themselves."""
+    states = [state for state in await admin.list_topics(cluster) if owns.topic(state.name)]
+    settings = await many_topics.topic_settings(cluster, [state.name for state in states])
+    moving = await reassignments.list_reassignments(cluster)
+    found = {}
+    for state in states:
+        if state.name not in settings:
+            continue  # deleted meanwhile
+        replicas = {}
+        for each in state.partitions:
+            move = moving.get(TopicPartition(state.name, each.partition))
+            removing = () if move is None else move.removing
+            replicas[each.partition] = tuple(broker for broker in each.replicas if broker not in removing)
+        found[state.name] = PresentTopic(
+            replicas,
+            {name: value for name, value in settings[state.name].items() if name not in OF_MOVES},
+            any(TopicPartition(state.name, index) in moving for index in replicas),
+        )
+    return found
+
+
+async def ask_uses(cluster: Cluster, names: Collection[str]) -> dict[str, Use]:
+    """Of topics that somebody wants to delete."""
+    if not names:
+        return {}
+    partitions = [each for name in names for each in await offsets.partitions_of(cluster, name)]
+    records = dict.fromkeys(names, 0)
+    for partition, (first, last) in (await offsets.ends_of(cluster, partitions)).items():
+        records[partition.topic] += last - first
+    readers: dict[str, set[str]] = {name: set() for name in names}
+    listed = [each.group_id for each in await groups.list_groups(cluster)]
+    for group, committed in (await committed_offsets(cluster, listed, partitions)).items():
+        for partition in committed:
+            readers[partition.topic].add(group)
+    for group, described in (await groups.describe_groups(cluster, listed)).items():
+        for partition in {} if isinstance(described, Refused) else described.owners:
+            if partition.topic in readers:
+                readers[partition.topic].add(group)
+    return {name: Use(records[name], tuple(sorted(readers[name]))) for name in names}

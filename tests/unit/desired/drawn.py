@@ -1,0 +1,83 @@
+"""Drawn clusters and files. There are few names, so that the two meet."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from headrace.client.quotas import Entity
+from headrace.desired.document import Document, PasswordSource, Topic, User
+from headrace.desired.ownership import Kind, Ownership
+from headrace.desired.present import Present, PresentTopic
+from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType
+from headrace.security.scram_credential import ScramMechanism
+
+RACKS = {1: "a", 2: "b", 3: None}
+NAMES = st.sampled_from(["a.1", "a.2", "b.1", "no", "1.10"])
+SETTINGS = st.dictionaries(
+    st.sampled_from(["retention.ms", "cleanup.policy", "preallocate"]),
+    st.sampled_from(["1000", "-1", "compact", "true", "0.5", "no", ""]),
+)
+MECHANISMS = st.dictionaries(st.sampled_from(ScramMechanism), st.sampled_from([4096, 8192]), min_size=1)
+QUOTAS = st.dictionaries(
+    st.sampled_from(["producer_byte_rate", "consumer_byte_rate"]), st.sampled_from([1.0, 5e6]), min_size=1
+)
+ENTITIES: st.SearchStrategy[Entity] = st.one_of(
+    NAMES.map(lambda name: (("user", name),)),
+    st.tuples(NAMES, NAMES).map(lambda pair: (("client-id", pair[0]), ("user", pair[1]))),
+    st.sampled_from([(("user", None),), (("client-id", "a.1"), ("user", None))]),
+)
+RULES = st.builds(
+    AclRule,
+    st.just(ResourceType.TOPIC),
+    NAMES,
+    st.sampled_from([PatternType.LITERAL, PatternType.PREFIXED]),
+    NAMES.map(lambda name: f"User:{name}"),
+    st.just("*"),
+    st.sampled_from([Operation.READ, Operation.WRITE]),
+    st.sampled_from([Permission.ALLOW, Permission.DENY]),
+)
+OWNED = st.builds(
+    Ownership,
+    st.fixed_dictionaries(
+        {kind: st.sampled_from([("*",), ("a.*",), ("a.*", "no"), ("b.1",)]) for kind in Kind}
+    ),
+)
+EVERYTHING = Ownership(dict.fromkeys(Kind, ("*",)))
+
+
+@st.composite
+def _placed(draw: st.DrawFn) -> PresentTopic:
+    brokers = st.lists(st.sampled_from(sorted(RACKS)), min_size=1, max_size=3, unique=True).map(tuple)
+    held = draw(st.lists(brokers, min_size=1, max_size=4))
+    return PresentTopic(dict(enumerate(held)), draw(SETTINGS))
+
+
+CLUSTERS = st.builds(
+    Present,
+    racks=st.just(RACKS),
+    topics=st.dictionaries(NAMES, _placed(), max_size=4),
+    users=st.dictionaries(NAMES, MECHANISMS, max_size=3),
+    acls=st.frozensets(RULES, max_size=4),
+    quotas=st.dictionaries(ENTITIES, QUOTAS, max_size=3),
+)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> Document:
+    owns = draw(OWNED)
+    counts = st.none() | st.integers(1, 4)
+    topics = st.dictionaries(
+        NAMES, st.builds(Topic, counts, st.none() | st.integers(1, 3), SETTINGS), max_size=4
+    )
+    users = st.dictionaries(
+        NAMES, st.builds(User, MECHANISMS, st.just(PasswordSource("env", "P"))), max_size=3
+    )
+    quotas = draw(st.dictionaries(ENTITIES, QUOTAS, max_size=3))
+    return Document(
+        owns,
+        draw(st.booleans()),
+        {name: topic for name, topic in draw(topics).items() if owns.topic(name)},
+        {name: user for name, user in draw(users).items() if owns.user(name)},
+        frozenset(rule for rule in draw(st.frozensets(RULES, max_size=4)) if owns.principal(rule.principal)),
+        {entity: values for entity, values in quotas.items() if owns.quota(entity)},
+    )

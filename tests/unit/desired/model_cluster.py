@@ -1,0 +1,162 @@
+"""A cluster in memory that carries out plans as brokers do, and can be interrupted after any change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headrace.client.quotas import Entity, words_of
+from headrace.client.throttles import Move
+from headrace.config.secret import Secret
+from headrace.core.ids import TopicPartition
+from headrace.desired.carrying_out import carry_out
+from headrace.desired.changes import QuotaChange, TopicChange, TopicCreation, UserChange
+from headrace.desired.ownership import Ownership
+from headrace.desired.plan import Plan
+from headrace.desired.present import Present, PresentTopic
+from headrace.security.acl import AclRule
+from headrace.security.scram_credential import ScramMechanism
+
+Facts = dict[tuple[str, str, str], str]
+"""(kind, name, what) to a value, in the words of plans."""
+
+
+class Interrupted(Exception):
+    pass
+
+
+class ModelCluster:
+    def __init__(self, present: Present) -> None:
+        self.racks = dict(present.racks)
+        self.replicas = {name: dict(topic.replicas) for name, topic in present.topics.items()}
+        self.settings = {name: dict(topic.settings) for name, topic in present.topics.items()}
+        self.users: dict[str, dict[ScramMechanism, int]] = {
+            name: dict(each) for name, each in present.users.items()
+        }
+        self.acls = set(present.acls)
+        self.quotas: dict[Entity, dict[str, float]] = {
+            entity: dict(values) for entity, values in present.quotas.items()
+        }
+        self.left: int | None = None
+        """So many changes are made before it is interrupted."""
+
+    def present(self, owns: Ownership) -> Present:
+        return Present(
+            self.racks,
+            {
+                name: PresentTopic(dict(held), dict(self.settings[name]))
+                for name, held in self.replicas.items()
+                if owns.topic(name)
+            },
+            {name: dict(each) for name, each in self.users.items() if owns.user(name)},
+            frozenset(rule for rule in self.acls if owns.principal(rule.principal)),
+            {entity: dict(values) for entity, values in self.quotas.items() if owns.quota(entity)},
+        )
+
+    def apply(self, plan: Plan, interrupt_after: int | None = None) -> None:
+        self.left = interrupt_after
+        passwords = {
+            change.name: Secret("p")
+            for change in plan.changes
+            if isinstance(change, UserChange) and change.password is not None
+        }
+        try:
+            asyncio.run(carry_out(plan, self, passwords))
+        finally:
+            self.left = None
+
+    def facts(self) -> Facts:
+        found: Facts = {}
+        for name, held in self.replicas.items():
+            factors = sorted({len(each) for each in held.values()})
+            found["topic", name, "partitions"] = str(len(held))
+            found["topic", name, "replicas"] = " and ".join(map(str, factors))
+            found.update({("topic", name, key): value for key, value in self.settings[name].items()})
+        for name, mechanisms in self.users.items():
+            for mechanism, count in mechanisms.items():
+                found["user", name, mechanism.value] = f"{count} iterations"
+        found.update({("rule", str(rule), ""): "" for rule in self.acls})
+        for entity, values in self.quotas.items():
+            for key, value in values.items():
+                found["quota", words_of(entity), key] = str(int(value))
+        return found
+
+    def _tick(self) -> None:
+        if self.left is not None:
+            if self.left == 0:
+                raise Interrupted
+            self.left -= 1
+
+    # --- what a plan asks for ---------------------------------------------------------------------------
+
+    async def create_topics(self, topics: Sequence[TopicCreation]) -> None:
+        brokers = sorted(self.racks)
+        for topic in topics:
+            self._tick()
+            assert topic.name not in self.replicas
+            factor = topic.replicas or 1
+            assert factor <= len(brokers)
+            self.replicas[topic.name] = {
+                index: tuple(brokers[(index + step) % len(brokers)] for step in range(factor))
+                for index in range(topic.partitions or 1)
+            }
+            self.settings[topic.name] = dict(topic.settings)
+
+    async def change_settings(self, topics: Sequence[TopicChange]) -> None:
+        for topic in topics:
+            self._tick()
+            _change(self.settings[topic.name], topic.new_settings)
+
+    async def move_replicas(self, moves: Mapping[TopicPartition, Move]) -> None:
+        for partition, move in moves.items():
+            self._tick()
+            assert self.replicas[partition.topic][partition.partition] == tuple(move.before)
+            assert set(move.after) <= set(self.racks)
+            self.replicas[partition.topic][partition.partition] = tuple(move.after)
+
+    async def add_partitions(self, totals: Mapping[str, int]) -> None:
+        for name, total in totals.items():
+            self._tick()
+            held = self.replicas[name]
+            assert total > len(held)
+            brokers = sorted(self.racks)
+            for index in range(len(held), total):
+                held[index] = tuple(brokers[: len(held[0])])
+
+    async def delete_topics(self, names: Sequence[str]) -> None:
+        for name in names:
+            self._tick()
+            del self.replicas[name], self.settings[name]
+
+    async def change_user(self, change: UserChange, password: Secret | None) -> None:
+        assert (password is None) == all(new is None for _, new in change.mechanisms.values())
+        for mechanism, (_, new) in change.mechanisms.items():
+            self._tick()
+            _change(self.users.setdefault(change.name, {}), {mechanism: new})
+            if not self.users[change.name]:
+                del self.users[change.name]
+
+    async def add_rules(self, rules: Sequence[AclRule]) -> None:
+        for rule in rules:
+            self._tick()
+            self.acls.add(rule)
+
+    async def remove_rules(self, rules: Sequence[AclRule]) -> None:
+        for rule in rules:
+            self._tick()
+            self.acls.remove(rule)
+
+    async def change_quota(self, change: QuotaChange) -> None:
+        self._tick()
+        _change(self.quotas.setdefault(change.entity, {}), change.new_values)
+        if not self.quotas[change.entity]:
+            del self.quotas[change.entity]
+
+
+def _change(values: dict[Any, Any], changes: Mapping[Any, Any]) -> None:
+    for key, value in changes.items():
+        if value is None:
+            values.pop(key, None)
+        else:
+            values[key] = value

@@ -1,0 +1,172 @@
+"""Plans over drawn clusters and files: what they promise, whatever the two are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headrace.desired.changes import RuleAddition, RuleRemoval, TopicCreation, TopicDeletion
+from headrace.desired.document import Document
+from headrace.desired.ownership import Ownership
+from headrace.desired.plan import Plan, plan
+from headrace.desired.present import Present
+from headrace.desired.reading import read_document
+from headrace.desired.writing import write_document
+from tests.unit.desired.drawn import CLUSTERS, EVERYTHING, OWNED, documents
+from tests.unit.desired.model_cluster import Facts, Interrupted, ModelCluster
+
+_FEW = settings(max_examples=40)
+"""Of each property: a drawn cluster with a drawn file is large."""
+
+
+def feasible(document: Document, present: Present) -> Document:
+    """The same, but no topic is to shrink."""
+    topics = {}
+    for name, topic in document.topics.items():
+        there = len(present.topics[name].replicas) if name in present.topics else 0
+        shrinks = topic.partitions is not None and topic.partitions < there
+        topics[name] = topic._replace(partitions=there) if shrinks else topic
+    return replace(document, topics=topics)
+
+
+def planned_for(document: Document, cluster: ModelCluster, prune: bool) -> Plan:
+    found = plan(document, cluster.present(document.owns), prune=prune)
+    assert not found.refused
+    return found
+
+
+CASES = st.tuples(CLUSTERS, documents()).map(lambda drawn: (drawn[0], feasible(drawn[1], drawn[0])))
+Case = tuple[Present, Document]
+
+
+@_FEW
+@given(CLUSTERS, OWNED, st.booleans())
+def test_what_was_exported_changes_nothing(present: Present, owns: Ownership, prune: bool) -> None:
+    there = ModelCluster(present).present(owns)
+    text = write_document(there, owns)
+    if prune:
+        text = f"prune: true\n{text}"
+    found = plan(read_document(text.encode()), there, prune=prune)
+    assert found == Plan(())
+
+
+@_FEW
+@given(CLUSTERS)
+def test_an_export_says_the_same_whatever_the_order(present: Present) -> None:
+    turned = Present(
+        present.racks,
+        dict(reversed(list(present.topics.items()))),
+        dict(reversed(list(present.users.items()))),
+        present.acls,
+        dict(reversed(list(present.quotas.items()))),
+    )
+    assert write_document(present, EVERYTHING) == write_document(turned, EVERYTHING)
+
+
+@_FEW
+@given(CASES, st.booleans())
+def test_twice_is_once(case: Case, prune: bool) -> None:
+    present, document = case
+    cluster = ModelCluster(present)
+    cluster.apply(planned_for(document, cluster, prune))
+    again = plan(document, cluster.present(document.owns), prune=prune)
+    assert again.changes_nothing, again.changes
+
+
+@_FEW
+@given(CASES, st.booleans())
+def test_what_happens_is_what_the_plan_said(case: Case, prune: bool) -> None:
+    present, document = case
+    cluster = ModelCluster(present)
+    before = cluster.facts()
+    planned = planned_for(document, cluster, prune)
+    cluster.apply(planned)
+    after = cluster.facts()
+    happened = {
+        key: (before.get(key), after.get(key))
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
+    }
+    assert said_by(planned, before, after) == happened
+
+
+def said_by(
+    planned: Plan, before: Facts, after: Facts
+) -> dict[tuple[str, str, str], tuple[str | None, str | None]]:
+    said: dict[tuple[str, str, str], tuple[str | None, str | None]] = {}
+    for change in planned.changes:
+        if isinstance(change, TopicDeletion):
+            said.update(
+                {key: (value, None) for key, value in before.items() if key[:2] == ("topic", change.name)}
+            )
+        elif isinstance(change, RuleAddition):
+            said["rule", change.name, ""] = None, ""
+        elif isinstance(change, RuleRemoval):
+            said["rule", change.name, ""] = "", None
+        for what, old, new in change.differences:
+            key = change.kind, change.name, what
+            if isinstance(change, TopicCreation) and new == "(the broker's)":
+                new = after[key]
+            if what != "password":
+                said[key] = old, new
+    return said
+
+
+@_FEW
+@given(CASES, st.booleans())
+def test_nothing_is_deleted_without_both_words(case: Case, prune: bool) -> None:
+    present, document = case
+    document = replace(document, prune=document.prune and not prune)
+    cluster = ModelCluster(present)
+    cluster.apply(planned_for(document, cluster, prune))
+    assert set(present.topics) <= set(cluster.replicas)
+    assert present.acls <= cluster.acls
+    assert set(present.quotas) <= set(cluster.quotas)
+    assert all(set(mechanisms) <= set(cluster.users[name]) for name, mechanisms in present.users.items())
+
+
+@_FEW
+@given(CASES)
+def test_with_both_words_what_is_owned_is_what_the_file_names(case: Case) -> None:
+    present, document = case
+    document = replace(document, prune=True)
+    cluster = ModelCluster(present)
+    found = planned_for(document, cluster, True)
+    cluster.apply(found)
+    there = cluster.present(document.owns)
+    assert set(there.topics) == set(document.topics)
+    assert set(there.users) == set(document.users)
+    assert there.acls == document.acls
+    assert there.quotas == document.quotas
+    assert not found.stays
+
+
+@_FEW
+@given(CASES, st.booleans())
+def test_what_is_not_owned_is_not_touched(case: Case, prune: bool) -> None:
+    present, document = case
+    cluster, owns = ModelCluster(present), document.owns
+    cluster.apply(planned_for(document, cluster, prune))
+    for name, topic in present.topics.items():
+        if not owns.topic(name):
+            assert (cluster.replicas[name], cluster.settings[name]) == (topic.replicas, topic.settings)
+    assert all(cluster.users[name] == each for name, each in present.users.items() if not owns.user(name))
+    assert {rule for rule in present.acls if not owns.principal(rule.principal)} <= cluster.acls
+    assert all(cluster.quotas[key] == each for key, each in present.quotas.items() if not owns.quota(key))
+
+
+@_FEW
+@given(CASES, st.booleans(), st.integers(0, 12))
+def test_interrupted_anywhere_a_second_run_completes(case: Case, prune: bool, made: int) -> None:
+    present, document = case
+    whole, interrupted = ModelCluster(present), ModelCluster(present)
+    whole.apply(planned_for(document, whole, prune))
+    try:
+        interrupted.apply(planned_for(document, interrupted, prune), interrupt_after=made)
+    except Interrupted:
+        second = plan(document, interrupted.present(document.owns), prune=prune)
+        assert not second.refused
+        interrupted.apply(second)
+    assert interrupted.facts() == whole.facts()

@@ -19,6 +19,7 @@ from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import producer_snapshot
 from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.directory import LogDirectory
+from headrace.log.doubts import Doubts, first_batch
 from headrace.log.leader_epochs import LeaderEpochs
 from headrace.log.log_folder import LogFolder
 from headrace.log.manifest import Contents, Manifest
@@ -56,8 +57,8 @@ class SegmentChain:
     __slots__ = (
         "_active",
         "_bases",
+        "_doubts",
         "_flush_offset",
-        "_has_doubts",
         "_roll_bytes",
         "_roll_waits",
         "_rules",
@@ -128,8 +129,7 @@ class SegmentChain:
         self.end_offset = end_offset
         self.recovery_point = recovery_point
         self.synced_offset = recovery_point
-        """Below it every record is on the disk, though perhaps not yet every index, which the recovery point
-        waits for."""
+        """Below it every record is on the disk. The recovery point waits for the indexes too."""
         self.on_synced: Callable[[], None] | None = None
         """Told when `synced_offset` has moved."""
         self.latest_epoch = epochs.latest
@@ -149,7 +149,7 @@ class SegmentChain:
         """The one that is under way: until it is done, nobody else touches the log."""
         self.at_stop = AtStop()
         self._sealed_for: str | None = None
-        self._has_doubts = not all(segment.is_vouched for segment in self.segments)
+        self._doubts = Doubts(segments)
         self.update_config(config)
 
     def require_open(self) -> None:
@@ -177,46 +177,29 @@ class SegmentChain:
     def first_batch(self) -> FirstBatch | None:
         """Of the active segment, for the claims; None if nothing is in it, if it was not looked at since it
         was the active one again, or if it may be of another log."""
-        return _first_batch(self._active) if self._active.is_vouched else None
+        return first_batch(self._active) if self._active.is_vouched else None
 
     @property
     def doubtful(self) -> FirstBatch | None:
-        """How the first segment begins that nothing vouches for: after a crash it may be of another log, with
-        offsets and epochs that fit. What a leader has there says whether it is (rule 13)."""
-        if not self._has_doubts:
-            return None
-        return next((_first_batch(segment) for segment in self.segments if not segment.is_vouched), None)
+        """How the first segment begins that nothing vouches for (rule 13)."""
+        return self._doubts.first
 
     def vouch(self, doubtful: FirstBatch | None = None) -> None:
         """That segment is of this log; None: all are, since nobody knows better."""
-        if not self._has_doubts:
-            return
-        for segment in self.segments:
-            if doubtful is None or segment.base_offset == doubtful.base_offset:
-                segment.is_vouched = True
-        self._has_doubts = not all(segment.is_vouched for segment in self.segments)
-        if self.manifest.lacks(self.may_be_listed):
+        if self._doubts.settle(doubtful) and self.manifest.lacks(self.may_be_listed):
             self.mark_unsynced(0)  # the next flush lists them
 
     def pass_over_doubts(self, offset: int) -> bool:
         """What lies wholly before this offset is deleted at the leader, and soon here: nobody can compare it.
-        False: it is not what is doubted first."""
-        doubtful = self.doubtful
-        if doubtful is None:
-            return False
-        place = bisect_right(self._bases, doubtful.base_offset)
-        if place >= len(self._bases) or self._bases[place] > offset:
-            return False
-        self.vouch(doubtful)
-        return True
+        False: what is doubted first does not."""
+        passed = self._doubts.first_before(offset)
+        if passed is not None:
+            self.vouch(passed)
+        return passed is not None
 
     @property
     def may_be_listed(self) -> int:
-        """How many of the first segments are sealed, and not in doubt: the manifest would vouch for them."""
-        sealed = len(self.segments) - 1
-        if not self._has_doubts:
-            return sealed
-        return next((at for at in range(sealed) if not self.segments[at].is_vouched), sealed)
+        return self._doubts.listable
 
     @property
     def size_bytes(self) -> int:
@@ -411,8 +394,3 @@ class SegmentChain:
         self.segments[place : place + count] = [segment]
         self._bases[place : place + count] = [segment.base_offset]
         self._unsynced = [sealed for sealed in self._unsynced if sealed not in gone]
-
-
-def _first_batch(segment: Segment) -> FirstBatch | None:
-    checksum = segment.first_checksum
-    return None if checksum is None or not segment.size else FirstBatch(segment.base_offset, checksum)

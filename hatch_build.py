@@ -45,6 +45,7 @@ COMPILED = (
     "broker/produce/appending",
     "broker/produce/refused_batches",
     "broker/replicas/fetch_session",
+    "broker/replicas/fetch_wire",
     "broker/replicas/fetcher",
     "broker/replicas/backoff",
     "broker/replicas/group_commit",

@@ -6,18 +6,16 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.linking.host import LinkHost
 from headrace.broker.replicas.backoff import Backoffs, rest_seconds
-from headrace.broker.replicas.fetch_requests import NUDGE, ignore, longest_wait, parsed
+from headrace.broker.replicas.fetch_requests import longest_wait, parsed
 from headrace.broker.replicas.fetch_session import FetchSession, Followed
+from headrace.broker.replicas.fetch_wire import FIRST_PAUSE, LONGEST_PAUSE, FetchWire
 from headrace.core.errors import DiskFull, HeadraceError
 from headrace.core.ports_network import Link, PeerUnavailable
 from headrace.core.tasks import spawn
-from headrace.core.timers import Timer
-from headrace.network.direct_link import DirectLink
 from headrace.protocol.limits import ProtocolError
 from headrace.protocol.replica_fetch_codec import (
     CONSUMER,
@@ -33,9 +31,6 @@ if TYPE_CHECKING:
     from headrace.broker.linking.source import Source
 
 CLIENT_ID: Final = "headrace-link"
-FIRST_PAUSE: Final = 0.05
-LONGEST_PAUSE: Final = 1.0
-WATCH_SECONDS: Final = 1.0
 BYTES_PER_TURN: Final = 1 << 20
 PARTITIONS_PER_TURN: Final = 50
 MARGIN: Final = 1 << 16
@@ -54,29 +49,24 @@ class LinkFetcher:
         self._by_place: dict[tuple[bytes, int], Member] = {}
         """By the source's topic and partition, which only one topic here is linked to."""
         self._backoffs = Backoffs(host.runtime.loop, host.runtime.timers, self._on_backed_off)
-        self._wake = asyncio.Event()
-        self._link: Link | None = None
+        self._wire = FetchWire(host.runtime, "the watchdog of a link")
         self._correlation_id = 0
-        self._answer_due = inf
-        self._nudged = False
         self._taken = False
         """`_follow_up` has taken the last answer, and nothing is to be asked for."""
         self._encoder: ReplicaFetchEncoder | None = None
         self._asking: dict[asyncio.Task[None], None] = {}
         self._task: asyncio.Task[None] | None = None
-        self._watchdog: Timer | None = None
         self.error: str | None = None
 
     # --- what the source calls ----------------------------------------------------------------------------
 
     def start(self) -> None:
         self._task = spawn(f"link to broker {self.leader_id}", self._run(), self._host.runtime.loop)
-        self._watchdog = self._host.runtime.timers.after(WATCH_SECONDS, "the watchdog of a link", self._watch)
+        self._wire.watch()
 
     async def stop(self) -> None:
         self._backoffs.clear()
-        if self._watchdog is not None:
-            self._watchdog.cancel()
+        self._wire.unwatch()
         tasks = [*self._asking, *(() if self._task is None else (self._task,))]
         for task in tasks:
             task.cancel()
@@ -97,7 +87,7 @@ class LinkFetcher:
         one.failures = 0
         self._backoffs.remove(one)
         self._session.renew(one)
-        self._hurry()
+        self._wire.hurry()
 
     def unfollow(self, linked: LinkedPartition) -> None:
         """At once: an answer that is on its way is dropped."""
@@ -117,11 +107,13 @@ class LinkFetcher:
         pause = FIRST_PAUSE
         try:
             while True:
-                self._answer_due, self._taken = inf, False
+                self._wire.begin()
+                self._taken = False
                 try:
-                    self._link, version = await self._source.dial(self.leader_id)
+                    link, version = await self._source.dial(self.leader_id)
+                    self._wire.link = link
                     self._encoder = self._make_encoder(version)
-                    await self._fetch(self._link)
+                    await self._fetch(link)
                 except (PeerUnavailable, HeadraceError, OSError) as error:
                     self._on_broken(error)
                 except Exception as error:
@@ -132,13 +124,13 @@ class LinkFetcher:
                         error=repr(error),
                         exc_info=error,
                     )
-                self._close()
+                self._wire.close()
                 self._source.hurry()
                 pause = FIRST_PAUSE if self.error is None else pause
-                await self._until_woken(pause)
+                await self._wire.rest(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
         finally:
-            self._close()
+            self._wire.close()
 
     def _make_encoder(self, version: int) -> ReplicaFetchEncoder:
         config = self._host.runtime.config
@@ -162,25 +154,6 @@ class LinkFetcher:
             )
         self.error = str(error)
 
-    def _close(self) -> None:
-        if self._link is not None:
-            self._link.close()
-            self._link = None
-
-    async def _until_woken(self, seconds: float | None) -> None:
-        self._wake.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
-
-    def _watch(self) -> None:
-        self._watchdog = self._host.runtime.timers.after(WATCH_SECONDS, "the watchdog of a link", self._watch)
-        if self._host.runtime.clock.monotonic() > self._answer_due and self._link is not None:
-            self._answer_due = inf
-            self._link.close()  # whoever awaits the answer is told
-
     # --- rounds -------------------------------------------------------------------------------------------
 
     async def _fetch(self, link: Link) -> None:
@@ -190,17 +163,16 @@ class LinkFetcher:
         while True:
             frame = self._next_request()
             if frame is None:
-                await self._until_woken(None)
+                await self._wire.rest(None)
                 continue
-            last = await self._exchange(link, frame)
-            self._answer_due = inf
+            last = await self._wire.exchange(link, frame, self._follow_up)
             taken, self._taken = self._taken, False
             if taken:
                 continue
             answer = parsed(last, self._correlation_id)
             if not session.on_answer(answer.error_code, answer.session_id):
                 self._source.hurry()
-                await self._until_woken(rest_seconds(refusals, self._host.runtime.config))
+                await self._wire.rest(rest_seconds(refusals, self._host.runtime.config))
                 refusals += 1
                 continue
             refusals, self.error = 0, None
@@ -219,14 +191,8 @@ class LinkFetcher:
             session.restart()
             return None
         self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        self._nudged = False
-        self._answer_due = self._host.runtime.clock.monotonic() + longest_wait(self._host.runtime.config)
+        self._wire.expect(longest_wait(self._host.runtime.config))
         return encoder.encode(correlation_id, *request)
-
-    async def _exchange(self, link: Link, frame: bytes) -> memoryview:
-        if isinstance(link, DirectLink):
-            return await link.exchange(frame, self._follow_up)
-        return await link.send(frame)
 
     def _follow_up(self, frame: memoryview) -> bytes | None:
         """Take a usual answer at once, and return the next request. None: `_fetch` shall look, and `_taken`
@@ -356,7 +322,7 @@ class LinkFetcher:
         linked = one.partition
         if self._by_place.get((linked.topic_id.bytes, linked.topic_partition.partition)) is one:
             self._react(one, outcome, None)
-            self._hurry()
+            self._wire.hurry()
         elif outcome == LinkOutcome.TRUNCATING:
             self._host.truncations.begin(linked.partition)
 
@@ -376,12 +342,4 @@ class LinkFetcher:
                 self._react(one, one.partition.append_held(now_ms), None)
             else:
                 self._session.touch(one)
-        self._hurry()
-
-    def _hurry(self) -> None:
-        """There is more to fetch than the request in flight asks for: make the leader answer that one now."""
-        self._wake.set()
-        link = self._link
-        if link is not None and link.is_open and self._answer_due < inf and not self._nudged:
-            self._nudged = True
-            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(ignore)
+        self._wire.hurry()

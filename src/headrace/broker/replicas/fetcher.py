@@ -7,19 +7,17 @@ answer parsed in place, an append. There is no timer per request: a watchdog loo
 from __future__ import annotations
 
 import asyncio
-from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from headrace.broker.replicas.backoff import Backoffs, rest_seconds
-from headrace.broker.replicas.fetch_requests import NUDGE, encoder_of, ignore, longest_wait, parsed
+from headrace.broker.replicas.fetch_requests import encoder_of, longest_wait, parsed
 from headrace.broker.replicas.fetch_session import FetchSession, Followed
+from headrace.broker.replicas.fetch_wire import FIRST_PAUSE, LONGEST_PAUSE, FetchWire
 from headrace.broker.replicas.group_commit import sync_all
 from headrace.broker.replicas.host import FollowingPartition, ReplicaHost
 from headrace.core.errors import DiskFull, HeadraceError
 from headrace.core.ports_network import Link, PeerRefused, PeerReset, PeerSilent, PeerUnavailable
 from headrace.core.tasks import spawn
-from headrace.core.timers import Timer
-from headrace.network.direct_link import DirectLink
 from headrace.protocol.limits import ProtocolError
 from headrace.protocol.replica_fetch_codec import (
     FetchedPartitionData,
@@ -32,9 +30,6 @@ if TYPE_CHECKING:
     from headrace.broker.replicas.throttle import Throttle
 
 DIAL_SECONDS: Final = 3.0
-FIRST_PAUSE: Final = 0.05
-LONGEST_PAUSE: Final = 1.0
-WATCH_SECONDS = 1.0  # not final: tests are less patient
 BYTES_PER_TURN: Final = 1 << 20
 PARTITIONS_PER_TURN: Final = 50
 """After so many bytes or partitions of an answer the loop has a turn."""
@@ -55,35 +50,25 @@ class ReplicaFetcher:
         self._by_topic: dict[bytes, dict[int, Member]] = {}
         """All partitions that this fetcher follows. Those that back off are not in the session."""
         self._backoffs = Backoffs(host.runtime.loop, host.runtime.timers, self._on_backed_off)
-        self._wake = asyncio.Event()
-        """Something has changed: partitions, or the metadata of the leader."""
-        self._link: Link | None = None
+        self._wire = FetchWire(host.runtime, "the watchdog of a fetcher")
         self._address: tuple[str, int] | None = None
         self._correlation_id = 0
-        self._answer_due = inf
-        """When the awaited answer is overdue; infinite while no answer is awaited."""
-        self._nudged = False
-        self._was_silent = False
         self._was_answered = False
         self._followed_up: list[Member] | None = None
         """Partitions of an answer that `_follow_up` has taken, to be synced before the next request."""
         self._patience = longest_wait(host.runtime.config)
         self._encoder = encoder_of(host)
         self._task: asyncio.Task[None] | None = None
-        self._watchdog: Timer | None = None
 
     # --- what the manager calls -------------------------------------------------------------------------
 
     def start(self) -> None:
         self._task = spawn(f"fetcher of broker {self.leader_id}", self._run(), self._host.runtime.loop)
-        self._watchdog = self._host.runtime.timers.after(
-            WATCH_SECONDS, "the watchdog of a fetcher", self._watch
-        )
+        self._wire.watch()
 
     async def stop(self) -> None:
         self._backoffs.clear()
-        if self._watchdog is not None:
-            self._watchdog.cancel()
+        self._wire.unwatch()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait((self._task,))
@@ -106,12 +91,12 @@ class ReplicaFetcher:
             if one.sent._replace(log_start_offset=position.log_start_offset) == position:
                 # The answer in flight still applies, and the leader will not send it again.
                 self._session.touch(one)
-                self._hurry()
+                self._wire.hurry()
                 return
         one.failures = 0
         self._backoffs.remove(one)
         self._session.renew(one)
-        self._hurry()
+        self._wire.hurry()
 
     def unfollow(self, partition: FollowingPartition) -> None:
         """At once: an answer that is on its way is dropped."""
@@ -129,9 +114,10 @@ class ReplicaFetcher:
 
     def on_brokers_changed(self) -> None:
         """The leader may have moved, or may be back: do not sit out a pause."""
-        if self._link is not None and self._host.metadata.address_of(self.leader_id) != self._address:
-            self._link.close()
-        self._wake.set()
+        link = self._wire.link
+        if link is not None and self._host.metadata.address_of(self.leader_id) != self._address:
+            link.close()
+        self._wire.wake()
 
     # --- the life of the link ---------------------------------------------------------------------------
 
@@ -139,13 +125,14 @@ class ReplicaFetcher:
         pause = FIRST_PAUSE
         try:
             while True:
-                self._answer_due, self._was_silent, self._was_answered = inf, False, False
+                self._wire.begin()
+                self._was_answered = False
                 self._followed_up = None
                 try:
-                    self._link = await self._dial()
-                    await self._fetch(self._link)
+                    link = self._wire.link = await self._dial()
+                    await self._fetch(link)
                 except PeerUnavailable as error:
-                    self._on_broken(PeerSilent(str(error)) if self._was_silent else error)
+                    self._on_broken(PeerSilent(str(error)) if self._wire.was_silent else error)
                 except Exception as error:
                     self._host.runtime.log.error(
                         "a fetcher failed; it begins anew",
@@ -153,18 +140,13 @@ class ReplicaFetcher:
                         error=repr(error),
                         exc_info=error,
                     )
-                self._close()
+                self._wire.close()
                 if self._was_answered:
                     pause = FIRST_PAUSE
-                await self._until_changed(pause)
+                await self._wire.rest(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
         finally:
-            self._close()
-
-    def _close(self) -> None:
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+            self._wire.close()
 
     def _on_broken(self, error: PeerUnavailable) -> None:
         if isinstance(error, (PeerReset, PeerRefused)):
@@ -176,26 +158,9 @@ class ReplicaFetcher:
     async def _dial(self) -> Link:
         host = self._host
         while (address := host.metadata.address_of(self.leader_id)) is None:
-            await self._until_changed(None)
+            await self._wire.rest(None)
         self._address = address
         return await host.runtime.environment.dialer.dial(*address, timeout=DIAL_SECONDS)
-
-    async def _until_changed(self, seconds: float | None) -> None:
-        self._wake.clear()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._wake.wait()
-        except TimeoutError:
-            pass
-
-    def _watch(self) -> None:
-        self._watchdog = self._host.runtime.timers.after(
-            WATCH_SECONDS, "the watchdog of a fetcher", self._watch
-        )
-        if self._host.runtime.clock.monotonic() > self._answer_due and self._link is not None:
-            self._was_silent = True
-            self._answer_due = inf
-            self._link.close()  # whoever awaits the answer is told
 
     # --- rounds -----------------------------------------------------------------------------------------
 
@@ -208,10 +173,9 @@ class ReplicaFetcher:
         while True:
             frame = self._next_request()
             if frame is None:
-                await self._until_changed(None)
+                await self._wire.rest(None)
                 continue
-            last = await self._exchange(link, frame)
-            self._answer_due = inf
+            last = await self._wire.exchange(link, frame, self._follow_up)
             unsynced, self._followed_up = self._followed_up, None
             if unsynced is None:
                 answer = parsed(last, self._correlation_id)
@@ -219,7 +183,7 @@ class ReplicaFetcher:
                     self._host.runtime.log.info(
                         "a fetch session ended", leader=self.leader_id, code=answer.error_code
                     )
-                    await self._until_changed(rest_seconds(refusals, self._host.runtime.config))
+                    await self._wire.rest(rest_seconds(refusals, self._host.runtime.config))
                     refusals += 1
                     continue
                 self._on_answered()
@@ -243,20 +207,8 @@ class ReplicaFetcher:
             session.restart()
             return None
         self._correlation_id = correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
-        self._nudged = False
-        self._answer_due = self._host.runtime.clock.monotonic() + self._patience
+        self._wire.expect(self._patience)
         return self._encoder.encode(correlation_id, *request)
-
-    async def _exchange(self, link: Link, frame: bytes) -> memoryview:
-        """Send requests as long as `_follow_up` returns the next one. Return the last answer."""
-        if isinstance(link, DirectLink):
-            return await link.exchange(frame, self._follow_up)
-        while True:
-            answer = await link.send(frame)
-            following = self._follow_up(answer)
-            if following is None:
-                return answer
-            frame = following
 
     def _follow_up(self, frame: memoryview) -> bytes | None:
         """Take a usual answer at once, and return the next request. Return None to let `_fetch` go on.
@@ -375,7 +327,7 @@ class ReplicaFetcher:
     def _on_backed_off(self, over: list[Any]) -> None:
         for one in over:
             self._session.touch(one)
-        self._hurry()
+        self._wire.hurry()
 
     def _is_throttled(self, one: Member) -> bool:
         partition = one.partition
@@ -389,12 +341,3 @@ class ReplicaFetcher:
             for one in self._session.members:
                 if self._is_throttled(one):
                     self._back_off(one, seconds)
-
-    def _hurry(self) -> None:
-        """There is more to fetch than the request in flight asks for: make the leader answer that one now."""
-        self._wake.set()
-        link = self._link
-        if link is not None and link.is_open and self._answer_due < inf and not self._nudged:
-            self._nudged = True
-            # `send` returns a future, so this makes no task.
-            asyncio.ensure_future(link.send(NUDGE)).add_done_callback(ignore)

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from headrace.broker.replicas import fetcher
+from headrace.broker.replicas import fetch_wire, fetcher
 from headrace.broker.replicas.manager import ReplicaManager
 from headrace.core.errors import StorageError
 from headrace.core.ports_network import PeerRefused
@@ -257,7 +257,7 @@ async def test_a_leader_that_moves_is_dialled_at_its_new_address() -> None:
 
 
 async def test_a_silent_leader_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetcher, "WATCH_SECONDS", 0.02)
+    monkeypatch.setattr(fetch_wire, "WATCH_SECONDS", 0.02)
     mine, theirs = follow(partition_of(FOLLOWER)), lead(partition_of(LEADER))
     leader = MemoryLeader(theirs)
     leader.is_silent = True

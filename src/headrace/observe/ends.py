@@ -1,0 +1,90 @@
+"""Where every partition begins and ends: three questions to each leader, all leaders at once.
+
+A broker that does not answer costs the others nothing: its partitions are left out, and it is said why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from headrace.client.admin import TopicState
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
+from headrace.client.offsets import EARLIEST, LATEST, LIST_OFFSETS_AT_MOST, topics_of
+from headrace.core.ids import TopicPartition
+from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
+from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
+
+PARTITIONS_AT_ONCE: Final = 2000
+
+
+class Ends(NamedTuple):
+    first: int
+    stable: int
+    """Where consumers of committed records stop."""
+    end: int
+    """The high watermark: what consumers may read ends there."""
+
+
+class AllEnds(NamedTuple):
+    ends: Mapping[TopicPartition, Ends]
+    """Of those that could be asked."""
+    silent: Mapping[int, str]
+    """Brokers that did not answer, and why."""
+
+
+def by_leader(topics: Iterable[TopicState]) -> dict[int, list[TopicPartition]]:
+    """Without those that nobody leads: they cannot be asked."""
+    found: dict[int, list[TopicPartition]] = {}
+    for topic in topics:
+        for state in topic.partitions:
+            if state.leader >= 0 and state.leader not in state.offline:
+                found.setdefault(state.leader, []).append(TopicPartition(topic.name, state.partition))
+    return found
+
+
+async def ask_ends(cluster: Cluster, led: Mapping[int, Sequence[TopicPartition]]) -> AllEnds:
+    ends: dict[TopicPartition, Ends] = {}
+    silent: dict[int, str] = {}
+
+    async def ask(broker_id: int, partitions: Sequence[TopicPartition]) -> None:
+        try:
+            for at in range(0, len(partitions), PARTITIONS_AT_ONCE):
+                ends.update(await _ends_of(cluster, broker_id, partitions[at : at + PARTITIONS_AT_ONCE]))
+        except ClientFailure as error:
+            silent[broker_id] = str(error)
+
+    await asyncio.gather(*(ask(broker_id, partitions) for broker_id, partitions in led.items()))
+    return AllEnds(ends, silent)
+
+
+async def _ends_of(
+    cluster: Cluster, broker_id: int, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, Ends]:
+    # In this order an end is never below the stable offset, nor that below the first.
+    first = await _offsets(cluster, broker_id, partitions, EARLIEST, committed=False)
+    stable = await _offsets(cluster, broker_id, partitions, LATEST, committed=True)
+    end = await _offsets(cluster, broker_id, partitions, LATEST, committed=False)
+    return {
+        each: Ends(first[each], stable[each], end[each])
+        for each in partitions
+        if each in first and each in stable and each in end
+    }
+
+
+async def _offsets(
+    cluster: Cluster, broker_id: int, partitions: Sequence[TopicPartition], time: int, *, committed: bool
+) -> dict[TopicPartition, int]:
+    """Of the partitions that this broker answers for: leaders move, and the next look finds them."""
+    request = ListOffsetsRequest(
+        replica_id=-1, isolation_level=int(committed), topics=topics_of(dict.fromkeys(partitions, time))
+    )
+    reply = await cluster.ask_broker(broker_id, request, ListOffsetsResponse, at_most=LIST_OFFSETS_AT_MOST)
+    return {
+        TopicPartition(topic.name, entry.partition_index): entry.offset
+        for topic in reply.topics
+        for entry in topic.partitions
+        if not entry.error_code and entry.offset >= 0
+    }

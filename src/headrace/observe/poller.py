@@ -1,0 +1,99 @@
+"""Looks at a cluster again and again, and keeps the last snapshot for everybody. There is one of it, however
+many watch: brokers pay for looks, not for viewers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from headrace.audit.verdict import DEFAULT_TOPIC
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
+from headrace.core.tasks import spawn
+from headrace.observe.building import build
+from headrace.observe.history import History
+from headrace.observe.look import Look
+from headrace.observe.looking import Looker
+from headrace.observe.snapshot import Snapshot
+from headrace.observe.verdicts import VerdictFollower
+
+log = logging.getLogger("headrace.observe")
+
+INTERVAL_SECONDS: Final = 5.0
+REST: Final = 4.0
+"""Times what a look took: of a huge cluster looks are fewer, and never more than a fifth of the time."""
+REQUEST_SECONDS: Final = 5.0
+"""A broker that does not answer by then is told of as silent. Others wait for it no longer."""
+
+
+class Failing(NamedTuple):
+    """Why there is no newer snapshot."""
+
+    since_ms: int
+    reason: str
+
+
+class Poller:
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        interval_seconds: float = INTERVAL_SECONDS,
+        audit_topic: str = DEFAULT_TOPIC,
+        on_snapshot: Callable[[Snapshot], None] = lambda _: None,
+    ) -> None:
+        """`cluster` should have REQUEST_SECONDS as its time-out; it is closed by whoever made it."""
+        self.snapshot: Snapshot | None = None
+        self.failing: Failing | None = None
+        self.history = History()
+        self._interval = interval_seconds
+        self._looker = Looker(cluster)
+        self._verdicts = VerdictFollower(cluster, audit_topic)
+        self._before: Look | None = None
+        self._number = 0
+        self._on_snapshot = on_snapshot
+        self._moved = asyncio.Event()
+
+    async def run(self) -> None:
+        """For ever."""
+        following = spawn("verdicts of the audit", self._verdicts.follow())
+        try:
+            while True:
+                began = time.monotonic()
+                await self.once()
+                took = time.monotonic() - began
+                await asyncio.sleep(max(self._interval - took, REST * took, 0.0))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+    async def once(self) -> None:
+        try:
+            look = await self._looker.look()
+        except ClientFailure as error:
+            if self.failing is None:
+                log.warning("the cluster cannot be looked at", extra={"error": str(error)})
+                self.failing = Failing(time.time_ns() // 1_000_000, str(error))
+            else:
+                self.failing = self.failing._replace(reason=str(error))
+        else:
+            self._take(look._replace(verdicts=self._verdicts.seen))
+        moved, self._moved = self._moved, asyncio.Event()
+        moved.set()
+
+    def _take(self, look: Look) -> None:
+        self._number += 1
+        snapshot = build(look, self._before, self.history, self._number)
+        self._before = look
+        if self.failing is not None:
+            log.info("the cluster answers again")
+        self.failing = None
+        self.snapshot = snapshot
+        self._on_snapshot(snapshot)
+
+    async def moved(self) -> None:
+        """Until the next look has ended, well or not."""
+        await self._moved.wait()

@@ -12,8 +12,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from headrace.cli.main import cli
-from headrace.client import admin
 from headrace.client.cluster import Cluster
+from headrace.client.topics import list_topics
 from headrace.spark import doctor, jars
 from tests.broker_process import BrokerProcess
 from tests.ports import own_port
@@ -32,7 +32,7 @@ def patient_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
 def topics(bootstrap: str) -> list[str]:
     async def listed() -> list[str]:
         async with Cluster(bootstrap) as cluster:
-            return [topic.name for topic in await admin.list_topics(cluster)]
+            return [topic.name for topic in await list_topics(cluster)]
 
     return asyncio.run(listed())
 

@@ -11,9 +11,10 @@ from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json
 from headrace.cli.values import counted
 from headrace.cli.zookeeper_options import broker_file_option, ensemble_of
-from headrace.client import admin, health, reassignments
+from headrace.client import health, reassignments
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.client.topics import list_topics
 
 if TYPE_CHECKING:
     from headrace.broker.storage.metadata_recovery import MetadataCopy
@@ -44,7 +45,7 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
             )
         held = [
             f"{topic.name}-{state.partition}"
-            for topic in await admin.list_topics(cluster, internal=True)
+            for topic in await list_topics(cluster, internal=True)
             for state in topic.partitions
             if broker in state.replicas
         ]

@@ -9,13 +9,14 @@ import click
 from headrace.cli.moving import move_options, perform, plan_moves, show_plan
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.values import counted
-from headrace.client import admin, health, reassignments
+from headrace.client import health, reassignments
 from headrace.client.agreement import until_all_agree
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.grouping import by_topic
 from headrace.client.reassignments import Election
 from headrace.client.throttles import Move
+from headrace.client.topics import list_topics
 from headrace.controller.balancing import Racks, Replicas, plan_drain, plan_leaders_away, plan_rebalance
 from headrace.core.errors import InvalidReplicationFactor
 from headrace.core.ids import TopicPartition
@@ -109,7 +110,7 @@ def _work_out(
                 "replicas are being moved already, so a plan would not hold",
                 "wait for them: `headrace cluster status --watch`",
             )
-        topics = await admin.list_topics(cluster, internal=True)
+        topics = await list_topics(cluster, internal=True)
         states = {
             TopicPartition(topic.name, state.partition): state
             for topic in topics

@@ -36,7 +36,7 @@ def complete_transactions(context: click.Context, parameter: click.Parameter, in
 
 def complete_topics(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     async def names(cluster: Cluster) -> list[str]:
-        from headrace.client.admin import list_topics
+        from headrace.client.topics import list_topics
 
         return [topic.name for topic in await list_topics(cluster)]
 

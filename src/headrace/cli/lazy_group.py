@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
+from headrace.cli.uncollected import uncollected
 from headrace.client.errors import ClientFailure
 from headrace.core.errors import HeadraceError
 
@@ -36,7 +37,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.lazy:
             return super().get_command(ctx, cmd_name)
         module, _, attribute = self.lazy[cmd_name][0].partition(":")
-        command = getattr(import_module(module), attribute)
+        with uncollected():
+            command = getattr(import_module(module), attribute)
         if not isinstance(command, click.Command):
             raise TypeError(f"{module}:{attribute} is not a command")
         return command

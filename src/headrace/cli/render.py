@@ -1,8 +1,10 @@
-"""What commands print. Tables are drawn by rich on a terminal; elsewhere they are plain columns for awk."""
+"""What commands print. Tables are drawn by rich on a terminal; elsewhere they are plain columns for awk.
+
+Each command prints in one of these ways: what the others need is imported when they are used.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -20,10 +22,14 @@ def is_terminal() -> bool:
 
 def print_json(document: Any) -> None:
     """One document; `print_json_line` is for streams of them."""
+    import json
+
     click.echo(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
 
 def print_json_line(document: Any) -> None:
+    import json
+
     sys.stdout.write(json.dumps(document, ensure_ascii=False, separators=(",", ":"), default=str) + "\n")
 
 

@@ -10,14 +10,15 @@ from headrace.cli.completions import complete_topics
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json, print_table
 from headrace.cli.values import counted
-from headrace.client import admin, configs, health, log_dirs
+from headrace.client import configs, health, log_dirs
 from headrace.client.cluster import Cluster
 from headrace.client.log_dirs import Arrivals, Files
+from headrace.client.topics import PartitionState, TopicState, describe_topics
 from headrace.core.ids import TopicPartition
 
 
 class Described(NamedTuple):
-    states: list[admin.TopicState]
+    states: list[TopicState]
     own: dict[str, dict[str, str | None]]
     """Settings of each topic that differ from the defaults."""
     files: Files
@@ -58,7 +59,7 @@ def describe(names: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
 
 
 async def _ask(cluster: Cluster, names: tuple[str, ...]) -> Described:
-    states = await admin.describe_topics(cluster, names)
+    states = await describe_topics(cluster, names)
     own = {}
     for state in states:
         resource = configs.Resource(configs.ResourceType.TOPIC, state.name)
@@ -72,19 +73,19 @@ async def _ask(cluster: Cluster, names: tuple[str, ...]) -> Described:
     return Described(states, own, files, arrivals)
 
 
-def _lags(topic: str, state: admin.PartitionState, files: Files) -> dict[int, int | None]:
+def _lags(topic: str, state: PartitionState, files: Files) -> dict[int, int | None]:
     """Of each follower; None where it is not known, as without a leader to lag behind."""
     key = TopicPartition(topic, state.partition)
     found = {b: files.get((key, b)) for b in state.replicas if b != state.leader}
     return {b: None if entry is None or state.leader < 0 else entry.lag for b, entry in found.items()}
 
 
-def _size(topic: str, state: admin.PartitionState, files: Files) -> int | None:
+def _size(topic: str, state: PartitionState, files: Files) -> int | None:
     entry = files.get((TopicPartition(topic, state.partition), state.leader))
     return None if entry is None else entry.size
 
 
-def _row(topic: str, state: admin.PartitionState, files: Files) -> tuple[object, ...]:
+def _row(topic: str, state: PartitionState, files: Files) -> tuple[object, ...]:
     lags = [f"{b}:{'?' if lag is None else lag}" for b, lag in _lags(topic, state, files).items()]
     return (
         state.partition,
@@ -99,7 +100,7 @@ def _row(topic: str, state: admin.PartitionState, files: Files) -> tuple[object,
     )
 
 
-def _document(state: admin.TopicState, described: Described) -> dict[str, object]:
+def _document(state: TopicState, described: Described) -> dict[str, object]:
     return {
         "name": state.name,
         "topic_id": str(state.topic_id),

@@ -12,7 +12,7 @@ from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json
 from headrace.cli.values import assignments, broker_list
-from headrace.client import admin, health, moves, offsets
+from headrace.client import health, moves, offsets
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.reassignments import Election
@@ -24,6 +24,7 @@ from headrace.client.replica_ends import (
     would_lead,
 )
 from headrace.client.throttles import Move
+from headrace.client.topics import describe_topics
 from headrace.controller.topic_spreading import spread_topic
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
@@ -86,7 +87,7 @@ def reassign(
     chosen = broker_list(brokers) if brokers is not None else []
 
     async def work_out(cluster: Cluster) -> dict[TopicPartition, Move]:
-        (state,) = await admin.describe_topics(cluster, [topic])
+        (state,) = await describe_topics(cluster, [topic])
         before = {TopicPartition(topic, p.partition): tuple(p.replicas) for p in state.partitions}
         after: dict[TopicPartition, tuple[int, ...]] = {p: tuple(ids) for p, ids in named.items()}
         if chosen:
@@ -175,7 +176,7 @@ def _confirm_unclean(bootstrap: str, topics: Sequence[str], only: Sequence[int],
 async def _leaderless_ends(
     cluster: Cluster, topics: Sequence[str], only: Sequence[int]
 ) -> dict[TopicPartition, Replicas]:
-    states = await admin.describe_topics(cluster, list(topics))
+    states = await describe_topics(cluster, list(topics))
     for index in only:
         _require_partition(topics[0], index, [each.partition for each in states[0].partitions])
     ends = await ends_of_leaderless(cluster, states)
@@ -247,6 +248,6 @@ async def _elect(
         wanted = [p for p in wanted if not only or p.partition in only]
     elected, refused = await moves.elect_leaders(cluster, kind, wanted)
     names = sorted({name.topic for name in elected})
-    states = await admin.describe_topics(cluster, names) if names else []
+    states = await describe_topics(cluster, names) if names else []
     now = {TopicPartition(state.name, p.partition): p.leader for state in states for p in state.partitions}
     return {name: now[name] for name in elected}, refused

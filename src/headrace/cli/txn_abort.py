@@ -11,10 +11,11 @@ from headrace.cli.completions import complete_topics, complete_transactions
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json, print_table
 from headrace.cli.values import counted, duration_ms, duration_text
-from headrace.client import admin, open_transactions, transactions
+from headrace.client import open_transactions, transactions
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.open_transactions import LONGEST_TRANSACTION_MS, OpenTransaction
+from headrace.client.topics import describe_topics, list_topics
 from headrace.client.transactions import Transaction
 from headrace.core.ids import TopicPartition
 
@@ -64,9 +65,9 @@ def find_hanging(
     quiet_ms = silent_for if silent_for is not None else 0 if show_all else LONGEST_TRANSACTION_MS
 
     async def operation(cluster: Cluster) -> list[OpenTransaction]:
-        states = await admin.list_topics(cluster, internal=True)
+        states = await list_topics(cluster, internal=True)
         if topics:
-            states = await admin.describe_topics(cluster, topics)
+            states = await describe_topics(cluster, topics)
         wanted = [
             TopicPartition(topic.name, state.partition)
             for topic in states

@@ -11,13 +11,14 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from headrace.client import admin, configs, log_dirs, reassignments
+from headrace.client import configs, log_dirs, reassignments
 from headrace.client.broker_health import BrokerHealth, ask_brokers
 from headrace.client.cluster import Cluster
 from headrace.client.internal_factors import ask_factors, fewest_replicas
 from headrace.client.log_dirs import LogDirectory, ReplicaFiles
 from headrace.client.reassignments import Reassignment
 from headrace.client.refusals import refusal
+from headrace.client.topics import PartitionState, TopicState, list_topics
 from headrace.config.health import DAMAGE, QUARANTINED, growth_of
 from headrace.core.ids import TopicPartition
 from headrace.protocol.api_keys import ApiKey
@@ -58,7 +59,7 @@ class Observation(NamedTuple):
     """Everything that `judge` needs, as it was answered."""
 
     cluster: ClusterView
-    topics: list[admin.TopicState]
+    topics: list[TopicState]
     min_isr: Mapping[str, int]
     moving: Mapping[TopicPartition, Reassignment]
     files: Mapping[tuple[TopicPartition, int], ReplicaFiles]
@@ -173,7 +174,7 @@ class Health(NamedTuple):
 
 
 async def gather(cluster: Cluster) -> Observation:
-    view, topics = await asyncio.gather(describe_cluster(cluster), admin.list_topics(cluster, internal=True))
+    view, topics = await asyncio.gather(describe_cluster(cluster), list_topics(cluster, internal=True))
     brokers = await ask_brokers(cluster, (broker.broker_id for broker in view.brokers if broker.alive))
     moving = {}
     controller = brokers.get(view.controller)
@@ -245,7 +246,7 @@ def _thin(seen: Observation) -> dict[str, int]:
 
 
 def _judge_partition(
-    health: Health, partition: TopicPartition, state: admin.PartitionState, least: int, seen: Observation
+    health: Health, partition: TopicPartition, state: PartitionState, least: int, seen: Observation
 ) -> None:
     for broker_id in state.replicas:
         health.replicas[broker_id] += 1
@@ -271,7 +272,7 @@ def _judge_partition(
         health.not_preferred.append(partition)
 
 
-def _is_offline(state: admin.PartitionState) -> bool:
+def _is_offline(state: PartitionState) -> bool:
     return state.leader < 0 or state.leader in state.offline
 
 
@@ -324,7 +325,7 @@ async def min_isr(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:
     }
 
 
-def holders_of(topics: Iterable[admin.TopicState], alive: Iterable[int]) -> dict[int, list[TopicPartition]]:
+def holders_of(topics: Iterable[TopicState], alive: Iterable[int]) -> dict[int, list[TopicPartition]]:
     """The partitions of which each living broker has a replica."""
     living = set(alive)
     holders: dict[int, list[TopicPartition]] = {}

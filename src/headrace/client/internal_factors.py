@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from headrace.client import configs
-from headrace.client.admin import TopicState
 from headrace.client.cluster import Cluster
+from headrace.client.topics import TopicState
 
 PROPERTIES: Final = {
     "__consumer_offsets": "offsets.topic.replication.factor",

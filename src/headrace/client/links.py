@@ -12,6 +12,7 @@ from headrace.client.cluster import METADATA_AT_MOST, Cluster
 from headrace.client.configs import ConfigSource, Resource, ResourceType, alter_configs, describe_configs
 from headrace.client.errors import ClientFailure, Refused
 from headrace.client.refusals import refusal
+from headrace.client.topics import describe_topics, list_topics
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.describe_configs_request import (
@@ -166,7 +167,7 @@ async def create(
         values[CLIENT_CONFIG] = client_config
     if groups:
         values[GROUPS] = ",".join(groups)
-    known = {state.name for state in await admin.list_topics(cluster)}
+    known = {state.name for state in await list_topics(cluster)}
     before = await values_of(cluster, topic) if topic in known else {}
     if before:
         same = all(before.get(name) == value for name, value in values.items() if name != STATE)
@@ -240,7 +241,7 @@ async def describe(cluster: Cluster, topic: str) -> LinkView:
             told.append(answer)
     if not told:
         raise ClientFailure(f"topic {topic} has no link", "`headrace link list` shows those that there are")
-    (state,) = await admin.describe_topics(cluster, [topic])
+    (state,) = await describe_topics(cluster, [topic])
     return view_of(topic, told, [each.partition for each in state.partitions])
 
 
@@ -285,7 +286,7 @@ async def delete(cluster: Cluster, topic: str) -> None:
             f"topic {topic} is promoted: it is an ordinary topic now",
             f"`headrace topic delete {topic}` deletes it",
         )
-    if topic in {state.name for state in await admin.list_topics(cluster)}:
+    if topic in {state.name for state in await list_topics(cluster)}:
         await admin.delete_topics(cluster, [topic])
     else:
         await alter(cluster, topic, {STATE: None})

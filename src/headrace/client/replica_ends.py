@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from headrace.client import offsets
-from headrace.client.admin import TopicState
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
+from headrace.client.topics import TopicState
 from headrace.core.ids import NO_BROKER, TopicPartition
 from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
 from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse

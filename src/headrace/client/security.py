@@ -6,8 +6,7 @@ What reads properties is imported when there are some: most commands have none, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 from headrace.core.errors import ConfigError
 
@@ -16,8 +15,7 @@ if TYPE_CHECKING:
     from headrace.config.tls_properties import TlsProperties
 
 
-@dataclass(frozen=True, slots=True)
-class ClientSecurity:
+class ClientSecurity(NamedTuple):
     protocol: str = "PLAINTEXT"
     tls: TlsProperties | None = None
     credentials: Credentials | None = None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from headrace.client import acls, admin, groups, many_topics, offsets, quotas, reassignments, users
+from headrace.client import acls, groups, many_topics, offsets, quotas, reassignments, users
 from headrace.client.cluster import Cluster
 from headrace.client.errors import Refused
 from headrace.client.group_offsets import committed_offsets
+from headrace.client.topics import list_topics
 from headrace.core.ids import TopicPartition
 from headrace.desired.ownership import Kind, Ownership
 from headrace.desired.present import Present, PresentTopic, Use
@@ -42,7 +43,7 @@ async def _racks(cluster: Cluster) -> dict[int, str | None]:
 
 async def _topics(cluster: Cluster, owns: Ownership) -> dict[str, PresentTopic]:
     """Without those that brokers keep for themselves."""
-    states = [state for state in await admin.list_topics(cluster) if owns.topic(state.name)]
+    states = [state for state in await list_topics(cluster) if owns.topic(state.name)]
     settings = await many_topics.topic_settings(cluster, [state.name for state in states])
     moving = await reassignments.list_reassignments(cluster)
     found = {}

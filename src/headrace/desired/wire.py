@@ -9,6 +9,7 @@ from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure, Refused
 from headrace.client.many_topics import NewTopic
 from headrace.client.throttles import Move
+from headrace.client.topics import describe_topics
 from headrace.config.secret import Secret
 from headrace.core.ids import TopicPartition
 from headrace.desired.changes import QuotaChange, TopicChange, TopicCreation, UserChange
@@ -59,7 +60,7 @@ class WireAdministration:
 
     async def add_partitions(self, totals: Mapping[str, int]) -> None:
         """New ones get as many replicas as the first has, so moves have to end before."""
-        states = await admin.describe_topics(self._cluster, list(totals))
+        states = await describe_topics(self._cluster, list(totals))
         there = [TopicPartition(state.name, each.partition) for state in states for each in state.partitions]
         await moves.wait(self._cluster, there, tell=self._tell)
         _require_none(await many_topics.add_partitions(self._cluster, totals))

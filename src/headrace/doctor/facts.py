@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from headrace.client.admin import TopicState
 from headrace.client.broker_health import BrokerHealth
 from headrace.client.health import ClusterView, Health
 from headrace.client.log_dirs import LogDirectory
 from headrace.client.open_transactions import OpenTransaction
+from headrace.client.topics import TopicState
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import NotKnown, Unknown
 from headrace.doctor.protection import Placed

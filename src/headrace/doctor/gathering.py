@@ -13,8 +13,7 @@ from typing import Final, TypeVar
 
 from headrace.audit.event import DEFAULT_TOPIC as EVENTS
 from headrace.audit.verdict import DEFAULT_TOPIC as VERDICTS
-from headrace.client import admin, configs, health, log_dirs
-from headrace.client.admin import TopicState
+from headrace.client import configs, health, log_dirs
 from headrace.client.broker_health import BrokerHealth, ask_brokers
 from headrace.client.cluster import Cluster
 from headrace.client.configs import ConfigEntry, ConfigSource, Resource, ResourceType
@@ -24,6 +23,7 @@ from headrace.client.log_dirs import LogDirectory
 from headrace.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, list_offsets
 from headrace.client.open_transactions import LONGEST_TRANSACTION_MS, OpenTransaction, open_transactions
 from headrace.client.refusals import code_name
+from headrace.client.topics import TopicState, list_topics
 from headrace.config.health import CLOCK_MS
 from headrace.core.ids import TopicPartition
 from headrace.doctor.facts import HOUR_MS, NEARLY, Audit, Clock, Ends, Facts, Setting, kept_ms
@@ -47,7 +47,7 @@ TOPIC_SETTINGS: Final = (
 async def gather(cluster: Cluster, look_seconds: float) -> Facts:
     """`look_seconds` lie between two looks at groups, while everything else is asked."""
     view = await health.describe_cluster(cluster)
-    topics = await admin.list_topics(cluster, internal=True)
+    topics = await list_topics(cluster, internal=True)
     groups = GroupQuestions(cluster)
     began = time.monotonic()
     first_look = await attempt("DescribeGroups", groups.look())

@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from headrace.client import admin, links, quotas
+from headrace.client import links, quotas
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.links import LinkView
+from headrace.client.topics import list_topics
 from headrace.migration import ends
 from headrace.migration.ends import Both
 from headrace.migration.state import Migration
@@ -26,7 +27,7 @@ Tell = Callable[[str], None]
 
 async def make(both: Both, migration: Migration, save: Save, tell: Tell) -> None:
     """Each topic that is not there yet. The file says so before it is asked for."""
-    known = {state.name for state in await admin.list_topics(both.target)}
+    known = {state.name for state in await list_topics(both.target)}
     for name, topic in migration.topics.items():
         found = await links.look_at_source(both.source, name)
         if not topic.was_made:
@@ -100,7 +101,7 @@ def check_running(found: Sequence[LinkView]) -> None:
 
 async def unmake(both: Both, migration: Migration, save: Save, tell: Tell) -> None:
     """Delete each copy that this migration has made, and nothing else."""
-    known = {state.name for state in await admin.list_topics(both.target)}
+    known = {state.name for state in await list_topics(both.target)}
     for name, topic in migration.topics.items():
         if not topic.was_made:
             continue

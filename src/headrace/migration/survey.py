@@ -10,6 +10,7 @@ from headrace.client.cluster import Cluster
 from headrace.client.errors import ApiMissing, ClientFailure, Refused
 from headrace.client.group_offsets import committed_offsets
 from headrace.client.links import SourceTopic
+from headrace.client.topics import TopicState, list_topics
 from headrace.core.ids import TopicPartition
 from headrace.migration.group_plan import is_wanted
 from headrace.protocol.error_codes import ErrorCode
@@ -72,7 +73,7 @@ async def survey(
     await links.names(target)  # it is a Headrace of a version that has links, or that is said now
     there, here = await health.describe_cluster(source), await health.describe_cluster(target)
     fetch = (await source.any_broker()).version_for(FetchRequest)
-    every = await admin.list_topics(source, internal=True)
+    every = await list_topics(source, internal=True)
     chosen = [topic for topic in every if any(fnmatchcase(topic.name, each) for each in patterns)]
     names = [topic.name for topic in chosen if not topic.internal]
     topics = [
@@ -97,7 +98,7 @@ async def survey(
 
 
 async def _topic(
-    source: Cluster, target: Cluster, topic: admin.TopicState, replication_factor: int
+    source: Cluster, target: Cluster, topic: TopicState, replication_factor: int
 ) -> SurveyedTopic:
     found = await links.look_at_source(source, topic.name)
     return SurveyedTopic(found, await _bytes(source, topic), await _taken(target, found, replication_factor))
@@ -122,7 +123,7 @@ async def _taken(target: Cluster, found: SourceTopic, replication_factor: int) -
     return None
 
 
-async def _bytes(source: Cluster, topic: admin.TopicState) -> int:
+async def _bytes(source: Cluster, topic: TopicState) -> int:
     holders: dict[int, list[TopicPartition]] = {}
     for state in topic.partitions:
         holders.setdefault(state.leader, []).append(TopicPartition(topic.name, state.partition))

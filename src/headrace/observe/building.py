@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import Any, TypeVar
 
 from headrace.audit.verdict import Verdict
-from headrace.client.admin import PartitionState, TopicState
 from headrace.client.health import Health
+from headrace.client.topics import PartitionState, TopicState
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.ends import Ends

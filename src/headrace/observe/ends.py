@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from headrace.client.admin import TopicState
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.offsets import EARLIEST, LATEST, LIST_OFFSETS_AT_MOST, topics_of
+from headrace.client.topics import TopicState
 from headrace.core.ids import TopicPartition
 from headrace.protocol.messages.list_offsets_request import ListOffsetsRequest
 from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse

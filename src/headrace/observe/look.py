@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from headrace.audit.verdict import Verdict
-from headrace.client.admin import TopicState
 from headrace.client.errors import Refused
 from headrace.client.group_offsets import Committed
 from headrace.client.groups import Group
 from headrace.client.health import ClusterView, Health
 from headrace.client.log_dirs import LogDirectory
+from headrace.client.topics import TopicState
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.ends import AllEnds

@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from headrace.client import admin, health, log_dirs, reassignments
-from headrace.client.admin import TopicState
+from headrace.client import health, log_dirs, reassignments
 from headrace.client.broker_health import BrokerHealth, ask_brokers
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure, Refused
@@ -21,6 +20,7 @@ from headrace.client.groups import CLASSIC, CONSUMER, Group, describe_groups, li
 from headrace.client.health import ClusterView, Health, Observation
 from headrace.client.internal_factors import ask_factors
 from headrace.client.log_dirs import LogDirectory, ReplicaFiles
+from headrace.client.topics import TopicState, list_topics
 from headrace.core.ids import TopicPartition
 from headrace.doctor.gathering import attempt
 from headrace.doctor.model import Unknown
@@ -62,7 +62,7 @@ class Looker:
         began = self._monotonic()
         cluster = self._cluster
         view, topics = await asyncio.gather(
-            health.describe_cluster(cluster), admin.list_topics(cluster, internal=True)
+            health.describe_cluster(cluster), list_topics(cluster, internal=True)
         )
         alive = [broker.broker_id for broker in view.brokers if broker.alive]
         brokers, (groups, committed) = await asyncio.gather(

@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from headrace.audit.verdict import Verdict
-from headrace.client.admin import PartitionState
 from headrace.client.health import ClusterView, Health
 from headrace.client.log_dirs import LogDirectory
+from headrace.client.topics import PartitionState
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.ends import Ends

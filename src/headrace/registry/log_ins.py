@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from headrace.client.cluster import Cluster
 from headrace.client.credentials import Credentials
 from headrace.client.errors import NotTrusted
@@ -28,7 +26,7 @@ def log_in_check(bootstrap: str, security: ClientSecurity) -> Check:
     async def are_right(user: str, password: Secret) -> bool:
         if not password:
             return False
-        theirs = replace(security, credentials=Credentials(mechanism, user, password))
+        theirs = security._replace(credentials=Credentials(mechanism, user, password))
         cluster = Cluster(
             bootstrap,
             client_id="headrace-registry-log-in",

@@ -220,7 +220,7 @@ def test_a_defect_of_ours_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("defect")
 
-    monkeypatch.setattr("headrace.cli.topic.with_cluster", broken)
+    monkeypatch.setattr("headrace.cli.topic_list.with_cluster", broken)
     result = run("topic", "list")
     assert isinstance(result.exception, ZeroDivisionError)
 
@@ -229,7 +229,7 @@ def test_os_errors_name_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied", "/data/x")
 
-    monkeypatch.setattr("headrace.cli.topic.with_cluster", broken)
+    monkeypatch.setattr("headrace.cli.topic_list.with_cluster", broken)
     result = run("topic", "list")
     assert result.exit_code == 1
     assert result.stderr == "error: /data/x: Permission denied\n"

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from headrace.cli import cluster_roll
 from headrace.cli.main import cli
 from headrace.client import health
-from headrace.client.admin import PartitionState, TopicState
 from headrace.client.broker_health import BrokerHealth
 from headrace.client.health import BrokerView, ClusterView, Observation
+from headrace.client.topics import PartitionState, TopicState
 from headrace.config.health import STARTED_MS
 
 Execute = Callable[[int], int]

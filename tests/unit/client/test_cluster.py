@@ -12,6 +12,7 @@ from headrace.client.cluster import Address, Cluster, parse_bootstrap
 from headrace.client.errors import ClientFailure, NotAKafkaBroker, Refused, Unreachable
 from headrace.client.group_lag import log_ends
 from headrace.client.offsets import LATEST, list_offsets, partitions_of
+from headrace.client.topics import describe_topics, list_topics
 from headrace.core.ids import TopicPartition
 from headrace.protocol.message import Message
 from headrace.protocol.messages.create_topics_request import CreateTopicsRequest
@@ -50,7 +51,7 @@ def test_what_is_not_an_address(text: str) -> None:
 async def test_the_second_bootstrap_address_serves() -> None:
     async with ScriptedBroker() as broker, Cluster(f"127.0.0.1:{own_port()},{broker.address}") as cluster:
         broker.topics["t"] = 2
-        assert [topic.name for topic in await admin.list_topics(cluster)] == ["t"]
+        assert [topic.name for topic in await list_topics(cluster)] == ["t"]
 
 
 async def test_an_unreachable_bootstrap_is_said_at_once() -> None:
@@ -198,8 +199,8 @@ async def test_a_lost_connection_is_opened_again() -> None:
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda cluster: admin.list_topics(cluster),
-        lambda cluster: admin.describe_topics(cluster, ["t"]),
+        lambda cluster: list_topics(cluster),
+        lambda cluster: describe_topics(cluster, ["t"]),
         lambda cluster: partitions_of(cluster, "t"),
         lambda cluster: log_ends(cluster, [TopicPartition("t", 0)]),
     ],

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from uuid import UUID
 
 from headrace.client import health
-from headrace.client.admin import PartitionState, TopicState
 from headrace.client.broker_health import BrokerHealth
 from headrace.client.findings import findings
 from headrace.client.health import BrokerView, ClusterView, Health, Observation
 from headrace.client.log_dirs import LogDirectory
+from headrace.client.topics import PartitionState, TopicState
 from headrace.config.health import DAMAGE, FENCED, QUARANTINED, growth_of
 
 REACHES = BrokerHealth(True, {"zookeeper.answers": "true", "zookeeper.servers": "zk:2181"})

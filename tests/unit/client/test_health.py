@@ -6,11 +6,11 @@ import asyncio
 from uuid import UUID
 
 from headrace.client import health
-from headrace.client.admin import PartitionState, TopicState
 from headrace.client.cluster import Cluster
 from headrace.client.health import BrokerView, ClusterView, Observation
 from headrace.client.log_dirs import ReplicaFiles
 from headrace.client.reassignments import Reassignment
+from headrace.client.topics import PartitionState, TopicState
 from headrace.core.ids import TopicPartition
 from tests.unit.client.scripted_cluster import ScriptedCluster
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from uuid import UUID
 
 from headrace.client import health, rolling
-from headrace.client.admin import PartitionState, TopicState
 from headrace.client.broker_health import BrokerHealth
 from headrace.client.health import BrokerView, ClusterView, Observation
 from headrace.client.reassignments import Reassignment
+from headrace.client.topics import PartitionState, TopicState
 from headrace.config.health import STARTED_MS
 from headrace.core.ids import TopicPartition
 

@@ -7,10 +7,10 @@ from typing import Any
 from uuid import UUID
 
 from headrace.client import health
-from headrace.client.admin import PartitionState, TopicState
 from headrace.client.broker_health import BrokerHealth
 from headrace.client.health import BrokerView, ClusterView, Health, Observation
 from headrace.client.log_dirs import LogDirectory, ReplicaFiles
+from headrace.client.topics import PartitionState, TopicState
 from headrace.config.health import (
     BUILD,
     CLOCK_MS,

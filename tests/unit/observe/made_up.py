@@ -10,12 +10,12 @@ from uuid import UUID
 from headrace.audit.tally import Tally
 from headrace.audit.verdict import Difference, Kind, State, Verdict
 from headrace.client import health
-from headrace.client.admin import PartitionState, TopicState
 from headrace.client.broker_health import BrokerHealth
 from headrace.client.group_offsets import Committed
 from headrace.client.groups import Group, Member
 from headrace.client.health import BrokerView, ClusterView, Observation
 from headrace.client.log_dirs import LogDirectory, ReplicaFiles
+from headrace.client.topics import PartitionState, TopicState
 from headrace.config.health import FENCED
 from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown

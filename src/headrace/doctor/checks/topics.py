@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from headrace.client.admin import TopicState
 from headrace.client.health import MIN_ISR
 from headrace.client.shell_words import word
+from headrace.client.topics import TopicState
 from headrace.doctor.facts import Facts, Setting
 from headrace.doctor.model import Check, Finding, Level, known
 

@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from headrace.client.admin import TopicState, add_partitions, create_topic, list_topics
+from headrace.client.admin import add_partitions, create_topic
 from headrace.client.cluster import Cluster
 from headrace.client.configs import ConfigEntry, Resource, ResourceType, alter_configs, describe_configs
 from headrace.client.errors import Refused
 from headrace.client.health import describe_cluster
 from headrace.client.offsets import EARLIEST, LATEST, FoundOffset, list_offsets
+from headrace.client.topics import TopicState, list_topics
 from headrace.core.ids import TopicPartition
 from headrace.protocol.error_codes import ErrorCode
 from headrace.spark.kafka_properties import KafkaProperties

@@ -167,6 +167,7 @@ class DurableLog(SegmentChain):
         self.directory, self.path, self.folder = moved.directory, moved.path, moved.folder
         self.manifest, self.epochs = moved.manifest, moved.epochs
         self.segments, self._bases, self._active = moved.segments, moved._bases, moved._active
+        self._doubts = moved._doubts
         self._unsynced = []
         self.dirty_since_ms = NOT_DIRTY
         self.indexes_synced_at = moved.indexes_synced_at

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from headrace.log.claims_file import FirstBatch
+from headrace.log.manager import LogManager
 from headrace.log.partition_log import PartitionLog
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, append, open_at, topic_config
-from tests.unit.log.moving.world import PARTITION, fill, new_log, open_manager
+from tests.unit.log.moving.world import PARTITION, fill, move, new_log, open_manager
 
 SMALL = topic_config(segment_bytes=100)
 """A segment for each batch."""
@@ -73,8 +74,8 @@ def test_the_claims_vouch_for_the_segment_that_they_know() -> None:
     assert doubted(open_at(disk, "/data", config=SMALL, first_batch=noted._replace(checksum=1))) == [0]
 
 
-def test_a_clean_stop_does_not_vouch() -> None:
-    disk = SimulatedDisk()
+def after_a_crash(disk: SimulatedDisk) -> LogManager:
+    """Some of its segments nobody has noted."""
     manager = open_manager(disk)
     log = new_log(manager)
     fill(log, 0, 3)
@@ -86,10 +87,51 @@ def test_a_clean_stop_does_not_vouch() -> None:
     log.flush()
     fill(log, 9, 40)
     disk.kill()
-    manager = open_manager(disk, lost_nothing=True)
+    again = open_manager(disk, lost_nothing=True)
+    assert len(doubted(again.get(PARTITION))) > 2
+    return again
+
+
+def test_a_clean_stop_does_not_vouch() -> None:
+    disk = SimulatedDisk()
+    manager = after_a_crash(disk)
     before = doubted(manager.get(PARTITION))
-    assert len(before) > 1
     manager.shut_down(1, {PARTITION: 0})
     again = open_manager(disk, lost_nothing=True).get(PARTITION)
     assert doubted(again) == before
     assert again.first_batch is None, "the claims do not vouch either"
+
+
+def test_a_move_to_another_directory_does_not_vouch() -> None:
+    """A copy is no better than what it was made of."""
+    disk = SimulatedDisk()
+    manager = after_a_crash(disk)
+    log = manager.get(PARTITION)
+    before = doubted(log)
+    assert move(manager, log, manager.directories[1])
+    assert log.path.startswith("/b/")
+    assert doubted(log) == before
+    log.flush()
+    disk.kill()
+    again = open_manager(disk, lost_nothing=True).get(PARTITION)
+    assert doubted(again) == before, "nor does its manifest"
+    log, first = again, again.doubtful
+    assert first is not None
+    log.vouch(first)
+    assert doubted(log) == before[1:]
+    fill(log, 40, 60)
+    log.flush()
+
+
+def test_a_log_that_has_moved_lists_what_comes_after() -> None:
+    disk = SimulatedDisk()
+    manager = open_manager(disk)
+    log = new_log(manager)
+    fill(log, 0, 40)
+    assert move(manager, log, manager.directories[1])
+    fill(log, 40, 80)
+    assert log.may_be_listed == len(log.segments) - 1
+    log.flush()
+    disk.kill()
+    again = open_manager(disk, lost_nothing=True).get(PARTITION)
+    assert doubted(again) == [again.segments[-1].base_offset]

@@ -10,6 +10,8 @@ All of it belongs to one thread at a time, but for `size`, `end_offset` and `lac
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from headrace.core.errors import CorruptLog, HeadraceError
@@ -144,7 +146,7 @@ class FutureFolder:
                 plan.partition,
                 plan.topic_id,
                 plan.log_start_offset,
-                tuple(self._sealed(plan, source) for source in plan.sources[:-1]),
+                tuple(self._sealed(plan, source) for source in _vouched(plan.sources[:-1])),
             )
             files.replace(disk, f"{path}/{manifest.NAME}", manifest.encode(contents), sync=True)
             marker.write(disk, path, ending.moved)  # this syncs the folder
@@ -286,6 +288,11 @@ class FutureFolder:
             self.directory.disk.remove(path)
         except FileNotFoundError:
             return
+
+
+def _vouched(sources: Iterable[Source]) -> Iterable[Source]:
+    """A copy is no better than what it was made of: the next start is to doubt what is doubted now."""
+    return takewhile(lambda source: source.is_vouched, sources)
 
 
 def _open_source(plan: CopyPlan, name: str) -> File:

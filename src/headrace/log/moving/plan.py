@@ -21,6 +21,8 @@ class Source(NamedTuple):
     """Where the next segment begins, or the log ends."""
     size: int
     is_active: bool
+    is_vouched: bool
+    """Not in doubt (rule 13)."""
 
 
 class CopyPlan(NamedTuple):
@@ -47,7 +49,7 @@ def take_plan(log: PartitionLog) -> CopyPlan:
     ends = [*(segment.base_offset for segment in log.segments[1:]), log.end_offset]
     active = log.active_segment
     sources = tuple(
-        Source(segment, segment.base_offset, end, segment.size, segment is active)
+        Source(segment, segment.base_offset, end, segment.size, segment is active, segment.is_vouched)
         for segment, end in zip(log.segments, ends, strict=True)
         if segment is active or end > log.log_start_offset
     )

@@ -151,7 +151,7 @@ class ReplicaSwap:
             plan.partition,
             self.log.config,
             claims,
-            clean=True,
+            clean=all(source.is_vouched for source in plan.sources),
             now_ms=self._now_ms,
         )
         found = (opened.log_start_offset, opened.end_offset, tuple(opened.epochs.entries))

@@ -23,8 +23,9 @@ class Proof(NamedTuple):
     """pytest's last line, or why it did not run."""
 
 
-def prove(python: Python, wheels: Path, work: Path, *, with_tests: bool) -> Proof:
-    """pip chooses among everything in the folder; it must take the compiled one if there is one."""
+def prove(python: Python, wheels: Path, work: Path, *, workers: int) -> Proof:
+    """pip chooses among everything in the folder; it must take the compiled one if there is one. Then that
+    many processes run the tests; with none no test is run."""
     tag = f"-cp{python.minor.replace('.', '')}-"
     expected = [wheel.name for wheel in wheels.glob("*.whl") if tag in wheel.name]
     folder = _fresh(work / f"from-all-{python.minor}")
@@ -33,7 +34,7 @@ def prove(python: Python, wheels: Path, work: Path, *, with_tests: bool) -> Proo
     if ("(compiled," in version) != bool(expected):
         raise Failed(f"Python {python.version}: {version}, and there are {expected}")
     name = expected[0] if expected else next(wheels.glob(f"*-{PLAIN}")).name
-    tests = _tested(python, environment, folder) if with_tests else "not run"
+    tests = _tested(python, environment, folder, workers) if workers else "not run"
     return Proof(python, name, version, tests)
 
 
@@ -74,7 +75,7 @@ def _version(python: Python, environment: Path, folder: Path) -> str:
     return python.run([str(environment / "bin" / "headrace"), "--version"], shared=[folder]).strip()
 
 
-def _tested(python: Python, environment: Path, folder: Path) -> str:
+def _tested(python: Python, environment: Path, folder: Path, workers: int) -> str:
     """In a folder that has the tests and no sources: what they import is what was installed."""
     checkout = folder / "checkout"
     run(["git", "-C", str(ROOT), "archive", "--output", str(folder / "checkout.tar"), "HEAD"])
@@ -97,8 +98,8 @@ def _tested(python: Python, environment: Path, folder: Path) -> str:
     try:
         said = python.run(
             [
-                *(*in_checkout, interpreter, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider"),
-                *("tests/unit", "tests/property", *ignored),
+                *(*in_checkout, interpreter, "-m", "pytest", "-q", "-n", str(workers)),
+                *("-p", "no:cacheprovider", "tests/unit", "tests/property", *ignored),
             ],
             shared=[folder],
         )

@@ -1,6 +1,6 @@
 """The wheels of a release, built and proved: `poe release-wheels`.
 
-    python -m release.wheels [--root FOLDER] [--python PATH] [--no-tests]
+    python -m release.wheels [--root FOLDER] [--python PATH] [--only MINOR] [--no-tests] [--workers N]
 
 For each of the four Pythons that is here, a compiled wheel; beside them the sdist and the plain wheel. All
 lie in `build/release`, where `results.md` says what was proved of each. A Python that is missing is named.
@@ -25,6 +25,7 @@ def main() -> int:
     parser.add_argument("--python", action="append", default=[], help="an executable")
     parser.add_argument("--only", action="append", default=[], help="a minor version, such as 3.12")
     parser.add_argument("--no-tests", action="store_true", help="build and install, and run no test")
+    parser.add_argument("--workers", type=int, default=2, help="how many processes run the tests")
     options = parser.parse_args()
     try:
         proofs = _release(options)
@@ -55,7 +56,8 @@ def _release(options: argparse.Namespace) -> list[Proof]:
     for python in pythons:
         _say(f"proving on Python {python.version}")
         proofs.append(proving.prove_plain(python, OUTPUT, OUTPUT / "proof"))
-        proofs.append(proving.prove(python, OUTPUT, OUTPUT / "proof", with_tests=not options.no_tests))
+        workers = 0 if options.no_tests else options.workers
+        proofs.append(proving.prove(python, OUTPUT, OUTPUT / "proof", workers=workers))
         _say(table(proofs[-2:]))
     return proofs
 

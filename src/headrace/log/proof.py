@@ -166,10 +166,12 @@ class Proof:
             unlisted={base: following for base, following in sealed if base not in self._listed},
         )
 
-    def doubt(self, segments: Sequence[Segment]) -> None:
+    def doubt(self, segments: Sequence[Segment], is_clean: bool) -> None:
         """Mark the segments that neither manifest nor claims know: with offsets and epochs that fit, a file
         of another log is not told from one of this log. An earlier release wrote no manifest, so that
-        only its last segment is doubted."""
+        only its last segment is doubted. After a clean stop all of them are known."""
+        if is_clean and not self._claims.has_doubts:
+            return
         is_earlier = self._known is None and not self._claims.start_is_proven
         for segment in segments[-1:] if is_earlier else segments:
             if segment.size and segment.base_offset not in self._listed:

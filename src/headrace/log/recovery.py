@@ -313,8 +313,8 @@ class _Loader:
             self.epochs, self.segments, start, self.end_offset
         ):
             epoch_recovery.rebuild(self.epochs, self.segments)
-        if not (self.trusted or self.foreign or self.accept_loss):  # a person vouches for those
-            self.proof.doubt(self.segments)
+        if not (self.foreign or self.accept_loss):  # a person vouches for those
+            self.proof.doubt(self.segments, self.trusted)
         log = PartitionLog(
             self.directory,
             self.path,

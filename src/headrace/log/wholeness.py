@@ -68,6 +68,8 @@ class Claims(NamedTuple):
     """It was written when the log was closed: what it does not say was not there."""
     side: SideFiles = SideFiles()
     """Beside the last segment, when the log was closed."""
+    has_doubts: bool = False
+    """It is a copy of a log of which a part is in doubt (rule 13)."""
 
 
 class FileFault(NamedTuple):

@@ -144,6 +144,7 @@ class ReplicaSwap:
             claimed.high_watermark,
             lost_nothing=True,
             first_batch=claimed.first_batch,
+            has_doubts=not all(source.is_vouched for source in plan.sources),
         )
         opened = self._opened = open_log(
             self._future.directory,
@@ -151,7 +152,7 @@ class ReplicaSwap:
             plan.partition,
             self.log.config,
             claims,
-            clean=all(source.is_vouched for source in plan.sources),
+            clean=True,
             now_ms=self._now_ms,
         )
         found = (opened.log_start_offset, opened.end_offset, tuple(opened.epochs.entries))

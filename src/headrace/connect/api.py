@@ -203,6 +203,26 @@ class Sink(Connector):
         batch.put(type(self))
 
 
+class StagedSink(Sink):
+    """Exactly once into what has no transactions, but can put a prepared thing into its place, again and
+    again if need be: files. `stage` prepares a batch where nobody looks. What it returns and where the batch
+    ends are then one decision in the log, which shuts out every other worker. After that, `publish` puts it
+    into place. A worker that dies in between leaves the decision, and whoever comes next publishes it before
+    all else.
+
+    `position`, `alter_position`, `put` and `write` are not asked for."""
+
+    def stage(self, batch: Batch) -> Json:
+        """On the worker. Returns a small JSON object, when all of it is safe: it may be published by another
+        worker. A staged batch whose decision failed is never published."""
+        raise NotImplementedError(f"{type(self).__name__} has no stage()")
+
+    def publish(self, staged: Json) -> None:
+        """On the worker. What an earlier call has done already stays done; two workers may call it at
+        once."""
+        raise NotImplementedError(f"{type(self).__name__} has no publish()")
+
+
 @dataclass(frozen=True)
 class Described:
     """A connector's class with the name by which it is known."""
@@ -221,5 +241,5 @@ class Described:
 
 __all__ = [
     "Batch", "Config", "Connector", "ConnectorFailure", "Described", "GiveUp", "Json", "Place", "Position",
-    "Record", "Rejected", "Settings", "Sink", "SinkRecord", "Source", "Step",
+    "Record", "Rejected", "Settings", "Sink", "SinkRecord", "Source", "StagedSink", "Step",
 ]  # fmt: skip

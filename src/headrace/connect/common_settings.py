@@ -14,6 +14,7 @@ TOPICS: Final = "topics"
 TOPICS_REGEX: Final = "topics.regex"
 POLL_INTERVAL: Final = "poll.interval.ms"
 BATCH_RECORDS: Final = "batch.max.records"
+BATCH_LINGER: Final = "batch.linger.ms"
 TOLERANCE: Final = "errors.tolerance"
 DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
 KEY_CONVERTER: Final = "key.converter"
@@ -145,6 +146,16 @@ SINK: Final = COMMON + Settings(
         least=1,
         group=_COMMON,
         display="Largest batch",
+    ),
+    Setting(
+        BATCH_LINGER,
+        Kind.INT,
+        0,
+        "How long a batch that is not full waits for more records after its first one.",
+        _LOW,
+        least=0,
+        group=_COMMON,
+        display="Linger",
     ),
     Setting(
         DEAD_LETTERS,

@@ -7,6 +7,7 @@ import json
 import queue
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from pyspark.sql import SparkSession
 from headrace.client.cluster import Cluster
 from headrace.client.group_offsets import committed_offsets
 from headrace.client.producer import Producer
-from headrace.connect.api import Connector
+from headrace.connect.api import Connector, Source
 from headrace.connect.plugins import described
 from headrace.connect.runner import Condition, Report, Run
 from headrace.connect.stores import Topics
 from headrace.core.ids import TopicPartition
 from headrace.protocol.records import NewRecord
+from headrace.spark.connect.connectors.directory_sink import DirectorySink
+from headrace.spark.connect.connectors.directory_source import DirectorySource
 from headrace.spark.connect.context import Context
 from headrace.spark.connect.looping import ConnectorLoop
 from headrace.spark.connect.runner import SparkRunner
@@ -51,7 +54,7 @@ class Started:
         self, context: Context, connector: type[Connector], name: str, given: Mapping[str, str]
     ) -> None:
         self.said: queue.Queue[Report] = queue.Queue()
-        kind: type[ConnectorLoop] = SourceLoop if connector is CursorSource else SinkLoop
+        kind: type[ConnectorLoop] = SourceLoop if issubclass(connector, Source) else SinkLoop
         properties = {"name": name, "connector.class": connector.__name__, "poll.interval.ms": "50", **given}
         self.loop = kind(Run(name, described(connector), properties), self.said.put, context)
         self.loop.start()
@@ -165,6 +168,52 @@ def test_a_sink_refuses_records_and_writes_the_others(
     headers = {name: value for each in found for name, value in each.headers if each.value == bad[0]}
     assert headers["__connect.errors.offset"] == b"1"
     assert headers["__connect.errors.exception.message"] == b"-3 is below zero"
+
+
+def test_a_directory_of_typed_columns(
+    context: Context, headrace: BrokerProcess, new_topic: Callable[[], str], tmp_path: Path
+) -> None:
+    """What is not of the schema is a dead letter; a file that cannot be read back is a sentence, at once."""
+    topic, letters = new_topic(), new_topic()
+    create(headrace.bootstrap, topic, 1)
+    values = [b'{"id": 1, "at": "2026-03-01T10:00:00Z", "tags": ["a"]}', b'{"id": "x"}', b'{"id": 2}']
+    _produce(headrace.bootstrap, topic, values)
+    given = {
+        "topics": topic,
+        "location": str(tmp_path / "files"),
+        "format": "parquet",
+        "value.schema": "id bigint, at timestamp, tags array<string>",
+        "batch.linger.ms": "0",
+        "errors.tolerance": "all",
+        "errors.deadletterqueue.topic.name": letters,
+    }
+    started = Started(context, DirectorySink, topic, given)
+    _wait(lambda: _committed(headrace.bootstrap, topic) == 3)
+    started.end()
+    assert [each.value for each in read(headrace.bootstrap, letters)] == [values[1]]
+    found = context.spark.read.parquet(str(tmp_path / "files")).orderBy("kafka_offset").collect()
+    assert [(row["kafka_offset"], row["id"], row["tags"]) for row in found] == [(0, 1, ["a"]), (2, 2, None)]
+    assert found[0]["topic"] == topic, "Spark knows the folders as columns"
+    assert found[0]["at"].timestamp() == datetime(2026, 3, 1, 10, tzinfo=UTC).timestamp()
+    runner = SparkRunner(context)
+    run = started.loop.run
+    partition = TopicPartition(topic, 0)
+    assert asyncio.run(runner.sink_position(run)) == {partition: 3}
+    asyncio.run(runner.set_sink_position(run, {partition: 1}))
+    assert asyncio.run(runner.sink_position(run)) == {partition: 1}
+
+    again = {
+        "topic": new_topic(),
+        "location": str(tmp_path / "files"),
+        "format": "json",
+        "file.quiet.ms": "0",
+    }
+    reading = Started(context, DirectorySource, again["topic"], again)
+    failed = reading.until(Condition.FAILED)
+    reading.end()
+    assert (failed.trace or "").startswith("GiveUp: ")
+    assert "a line that is no JSON" in (failed.trace or "")
+    assert "Traceback" not in (failed.trace or "")
 
 
 def _committed(bootstrap: str, name: str) -> int | None:

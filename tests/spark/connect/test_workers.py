@@ -66,6 +66,30 @@ def _sink(folder: Path, topic: str, name: str = "out.txt") -> dict[str, str]:
     }
 
 
+def _to_directory(folder: Path, topic: str) -> dict[str, str]:
+    return {
+        "connector.class": "directory-sink",
+        "location": str(folder / "files"),
+        "format": "text",
+        "topics": topic,
+        "batch.max.records": "500",
+        "batch.linger.ms": "0",
+        "poll.interval.ms": "100",
+    }
+
+
+def _from_directory(folder: Path, topic: str) -> dict[str, str]:
+    return {
+        "connector.class": "directory-source",
+        "location": str(folder / "files"),
+        "format": "text",
+        "topic": topic,
+        "file.quiet.ms": "0",
+        "poll.interval.ms": "100",
+        "files.after.reading": "delete",
+    }
+
+
 def _lines(path: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
@@ -77,6 +101,8 @@ def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost_or_doubled(
     (folder / "in.txt").write_text("".join(f"{line}\n" for line in given))
     workers.put("lines", _source(folder, "lines"))
     workers.put("copy", _sink(folder, "lines"))
+    workers.put("to-files", _to_directory(folder, "lines"))
+    workers.put("from-files", _from_directory(folder, "again"))
     numbers = {"connector.class": "my-connector", "topic": "numbers", "up.to": str(NUMBERS)}
     workers.put("numbers", numbers)
     workers.wait(lambda: len(_lines(folder / "out.txt")) > 200, "the first lines to arrive")
@@ -92,6 +118,8 @@ def test_a_worker_is_killed_in_the_middle_and_nothing_is_lost_or_doubled(
     workers.wait(lambda: _lines(folder / "out.txt") == given, "the file to have every line once, in order")
     counted = [int(each.value or b"") for each in workers.wait_for_records("numbers", NUMBERS)]
     assert sorted(counted) == list(range(NUMBERS)), "so has the connector of one's own"
+    again = Counter((each.value or b"").decode() for each in workers.wait_for_records("again", LINES))
+    assert again == Counter(given), "so has the topic that was a directory of files in between"
     survivor = workers.wait_for_state("lines", "RUNNING")["connector"]["worker_id"]
     assert survivor != owner
 

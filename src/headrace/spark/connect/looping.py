@@ -20,6 +20,7 @@ from headrace.connect.runner import Condition, Report, Run
 from headrace.connect.settings import BadSetting
 from headrace.core.errors import HeadraceError
 from headrace.spark.connect.context import Context
+from headrace.spark.connect.task_failures import of_connector
 
 T = TypeVar("T")
 _FIRST_DELAY: Final = 1.0
@@ -106,7 +107,12 @@ class ConnectorLoop(ABC):
         future = self.context.job(self._tag, unless_ended)
         while not self._end.is_set():
             if wait([future], timeout=0.5).done:
-                return future.result()
+                try:
+                    return future.result()
+                except Exception as error:
+                    if (told := of_connector(error)) is not None:
+                        raise told from None
+                    raise
         if future.cancel():
             raise Ended
         timer = threading.Timer(_GRACE_SECONDS, self.cancel)

@@ -18,3 +18,8 @@ def sink_id(connector: str) -> str:
 def letters_id(connector: str) -> str:
     """Of the dead letters of a sink."""
     return sink_id(f"{connector}-dead-letters")
+
+
+def staged_id(connector: str) -> str:
+    """Of a sink that stages its batches."""
+    return sink_id(f"{connector}-staged")

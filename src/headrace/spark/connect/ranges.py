@@ -65,3 +65,24 @@ def next_ranges(
         ranges[partition] = (positions[partition], positions[partition] + taken)
         left, waiting = left - taken, waiting - 1
     return ranges
+
+
+class Linger:
+    """Whether a batch is taken now. One that is not full waits for more, for so long after its first record
+    was seen: for targets where many small batches are worse than late ones."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._since: float | None = None
+
+    def is_over(self, ranges: Mapping[TopicPartition, tuple[int, int]], most: int, now: float) -> bool:
+        """False where there is nothing. Once it is over it begins anew."""
+        if not ranges:
+            return False
+        if self._since is None:
+            self._since = now
+        is_full = sum(end - first for first, end in ranges.values()) >= most
+        if not is_full and now - self._since < self._seconds:
+            return False
+        self._since = None
+        return True

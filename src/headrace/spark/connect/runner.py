@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from headrace.connect.api import Sink
+from headrace.connect.api import Sink, StagedSink
 from headrace.connect.config import config_of
 from headrace.connect.plugins import all_settings
 from headrace.connect.position import Position, position_of
@@ -15,9 +15,10 @@ from headrace.connect.runner import Report, Run
 from headrace.core.ids import TopicPartition
 from headrace.spark.connect.context import Context
 from headrace.spark.connect.looping import ConnectorLoop
-from headrace.spark.connect.naming import sink_id
+from headrace.spark.connect.naming import sink_id, staged_id
 from headrace.spark.connect.sink_loop import SinkLoop
 from headrace.spark.connect.source_loop import SourceLoop
+from headrace.spark.connect.storing import StagedNote, note_of
 from headrace.spark.sink.job import last_note, put_note
 
 T = TypeVar("T")
@@ -62,10 +63,20 @@ class SparkRunner:
         await put_note(self._context.sink_options(sink_id(name)), "set by hand", position.text())
 
     async def sink_position(self, run: Run) -> Mapping[TopicPartition, int] | None:
+        if issubclass(run.described.connector, StagedSink):
+            return (await self._staged(run)).ends
         return await asyncio.to_thread(_with_sink, run, self._context, lambda sink: sink.position())
 
     async def set_sink_position(self, run: Run, ends: Mapping[TopicPartition, int | None]) -> None:
+        if issubclass(run.described.connector, StagedSink):
+            note = (await self._staged(run)).altered(ends)
+            await put_note(self._context.sink_options(staged_id(run.name)), "set by hand", note.text())
+            return
         await asyncio.to_thread(_with_sink, run, self._context, lambda sink: sink.alter_position(ends))
+
+    async def _staged(self, run: Run) -> StagedNote:
+        found = await last_note(self._context.sink_options(staged_id(run.name)))
+        return note_of(None if found is None else found.note)
 
     async def close(self) -> None:
         for name in list(self._loops):

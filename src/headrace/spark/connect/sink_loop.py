@@ -12,14 +12,17 @@ from headrace.client.group_offsets import commit_offsets, committed_offsets
 from headrace.client.offsets import EARLIEST, LATEST, list_offsets
 from headrace.client.transaction_ends import Identity, Patience, is_current, take
 from headrace.connect import common_settings
-from headrace.connect.api import Connector, ConnectorFailure, Sink
+from headrace.connect.api import Connector, ConnectorFailure, Sink, StagedSink
 from headrace.connect.config import Config
 from headrace.connect.offset_service import group_of
 from headrace.core.ids import TopicPartition
 from headrace.spark.connect.batches import SinkBatch
 from headrace.spark.connect.dead_letters import DeadLetters
 from headrace.spark.connect.looping import ConnectorLoop
-from headrace.spark.connect.ranges import Bounds, check_there, next_ranges, starts
+from headrace.spark.connect.naming import staged_id
+from headrace.spark.connect.ranges import Bounds, Linger, check_there, next_ranges, starts
+from headrace.spark.connect.storing import ByDecision, ByTarget, Storing
+from headrace.spark.sink.job import Jobs
 
 _TOPICS_SECONDS: Final = 10.0
 """So long a new topic or partition may need until it is noticed."""
@@ -35,30 +38,39 @@ class SinkLoop(ConnectorLoop):
         held = context.ask(take(context.cluster, f"headrace-connect/{self.name}", _HELD))
         positions: dict[TopicPartition, int] = {}
         letters = DeadLetters(context, config)
-        while True:
-            self.check()
-            bounds = context.ask(reading.bounds())
-            new = {partition: there for partition, there in bounds.items() if partition not in positions}
-            if new:
-                group = context.ask(reading.committed())
-                positions |= starts(new, connector.position() or {}, group)
-            for partition, there in bounds.items():
-                check_there(partition, positions[partition], there)
-            ranges = next_ranges(positions, bounds, config[common_settings.BATCH_RECORDS])
-            if not ranges:
-                self.alive()
-                self.wait(config[common_settings.POLL_INTERVAL] / 1000)
-                continue
-            topics = frozenset(partition.topic for partition in ranges)
-            self.begun(topics)
-            ends = {**positions, **{partition: end for partition, (_, end) in ranges.items()}}
-            batch = SinkBatch(context.spark, context.kafka, config, ranges, ends, letters.take)
-            self._must_be_current(held)
-            self.job(lambda batch=batch: connector.write(batch))  # type: ignore[misc]  # a lambda's default has no annotation
-            self._must_be_current(held)
-            context.ask(commit_offsets(context.cluster, group_of(self.name), ends))
-            positions = ends
-            self.alive(topics)
+        linger = Linger(config[common_settings.BATCH_LINGER] / 1000)
+        with self._storing(connector) as storing:
+            storing.begin()
+            while True:
+                self.check()
+                bounds = context.ask(reading.bounds())
+                new = {partition: there for partition, there in bounds.items() if partition not in positions}
+                if new:
+                    group = context.ask(reading.committed())
+                    positions |= starts(new, storing.known(), group)
+                for partition, there in bounds.items():
+                    check_there(partition, positions[partition], there)
+                most = config[common_settings.BATCH_RECORDS]
+                ranges = next_ranges(positions, bounds, most)
+                if not linger.is_over(ranges, most, time.monotonic()):
+                    self.alive()
+                    self.wait(config[common_settings.POLL_INTERVAL] / 1000)
+                    continue
+                topics = frozenset(partition.topic for partition in ranges)
+                self.begun(topics)
+                ends = {**positions, **{partition: end for partition, (_, end) in ranges.items()}}
+                batch = SinkBatch(context.spark, context.kafka, config, ranges, ends, letters.take)
+                self._must_be_current(held)
+                storing.store(batch, self.job)
+                self._must_be_current(held)
+                context.ask(commit_offsets(context.cluster, group_of(self.name), ends))
+                positions = ends
+                self.alive(topics)
+
+    def _storing(self, sink: Sink) -> Storing:
+        if isinstance(sink, StagedSink):
+            return ByDecision(sink, Jobs(self.context.sink_options(staged_id(self.name))))
+        return ByTarget(sink)
 
     def _must_be_current(self, held: Identity) -> None:
         if not self.context.ask(is_current(self.context.cluster, held)):

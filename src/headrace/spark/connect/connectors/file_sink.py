@@ -45,6 +45,9 @@ class FileSink(Sink):
         with self._locked():
             length, ends = self._read()
             self._must_continue(batch, ends)
+            if not self._memory.exists():
+                # Else what a first batch leaves behind when it dies would be taken for somebody else's lines.
+                self._keep(length, ends)
             rejected: list[Rejected] = []
             with open(path, "ab") as file:
                 file.truncate(length)

@@ -30,7 +30,7 @@ class NotTrusted(ClientFailure):
     def __init__(self, peer: str, reason: str) -> None:
         super().__init__(
             f"no secure connection to {peer}: {reason}",
-            "the properties for it stand in the file that --command-config names",
+            "the properties for it stand in the file that --command-config or HEADRACE_COMMAND_CONFIG names",
         )
 
 

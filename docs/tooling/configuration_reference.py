@@ -10,6 +10,7 @@ from pathlib import Path
 from headrace.config.broker import BROKER_PROPERTIES
 from headrace.config.broker_properties.authentication import AuthenticationProperties
 from headrace.config.broker_properties.authorization import AuthorizationProperties
+from headrace.config.broker_properties.balancing import BalancingProperties
 from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
@@ -19,6 +20,7 @@ from headrace.config.broker_properties.identity import IdentityProperties
 from headrace.config.broker_properties.internal_topics import InternalTopicProperties
 from headrace.config.broker_properties.kerberos import KerberosProperties
 from headrace.config.broker_properties.links import LinkProperties
+from headrace.config.broker_properties.memory import MemoryProperties
 from headrace.config.broker_properties.metrics import MetricsProperties
 from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.oauth import OAuthProperties
@@ -39,10 +41,12 @@ KAFKA_NAMES = HERE / "kafka-4.3.1-broker-properties.txt"
 SECTIONS: tuple[tuple[str, type], ...] = (
     ("Identity, cluster, shutdown", IdentityProperties),
     ("Listeners, sockets, requests", NetworkProperties),
+    ("Memory for peers", MemoryProperties),
     ("The log", StorageProperties),
     ("The cleaner", CleanerProperties),
     ("Creating topics", TopicCreationProperties),
     ("Replication", ReplicationProperties),
+    ("Self-balancing", BalancingProperties),
     ("Groups", GroupProperties),
     ("Groups of the server-side protocol", ConsumerGroupProperties),
     ("Offsets of groups", OffsetProperties),

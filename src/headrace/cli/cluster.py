@@ -19,6 +19,10 @@ _COMMANDS = {
         "headrace.cli.cluster_moves:rebalance",
         "Spread replicas and leaders evenly; --plan only shows how.",
     ),
+    "balance": (
+        "headrace.cli.cluster_balance:balance",
+        "Show how even the brokers are, and what self-balancing does.",
+    ),
     "roll": (
         "headrace.cli.cluster_roll:roll",
         "Restart one broker after the other; stops at the first doubt.",

@@ -12,6 +12,7 @@ from headrace.cli.render import print_json
 from headrace.cli.values import counted
 from headrace.cli.zookeeper_options import broker_file_option, ensemble_of
 from headrace.client import health, reassignments
+from headrace.client.balancing_exclusion import include_in_balancing
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.topics import list_topics
@@ -56,6 +57,7 @@ def unregister(broker: int, bootstrap: str, as_json: bool) -> None:
                 f"`headrace cluster drain {broker}` moves them to other brokers",
             )
         await reassignments.unregister_broker(cluster, broker)
+        await include_in_balancing(cluster, broker)
 
     with_cluster(bootstrap, operation)
     if as_json:

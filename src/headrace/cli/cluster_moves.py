@@ -11,6 +11,7 @@ from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.values import counted
 from headrace.client import health, reassignments
 from headrace.client.agreement import until_all_agree
+from headrace.client.balancing_exclusion import EXCLUDED, exclude_from_balancing
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.grouping import by_topic
@@ -62,6 +63,11 @@ def drain(
         except InvalidReplicationFactor as error:
             raise ClientFailure(str(error), "start another broker first") from None
 
+    if not plan and with_cluster(bootstrap, lambda cluster: exclude_from_balancing(cluster, broker)):
+        click.echo(
+            f"self-balancing leaves broker {broker} alone from now on ({EXCLUDED}), until it is unregistered",
+            err=True,
+        )
     todo, _ = _work_out(planner, plan, bootstrap)
     if plan or not todo:
         plan_moves(bootstrap, todo, throttle, as_json)
@@ -108,7 +114,8 @@ def _work_out(
         if not plan and await reassignments.list_reassignments(cluster):
             raise ClientFailure(
                 "replicas are being moved already, so a plan would not hold",
-                "wait for them: `headrace cluster status --watch`",
+                "wait for them: `headrace cluster status --watch`; if self-balancing moves them, turn it off"
+                " meanwhile: `headrace config set --broker-default headrace.balance.enable=false`",
             )
         topics = await list_topics(cluster, internal=True)
         states = {

@@ -14,6 +14,7 @@ from headrace.cli import scrub_column
 from headrace.cli.options import bootstrap_option, json_option, watch_options, with_cluster
 from headrace.cli.render import is_terminal, print_json, print_json_line, print_table
 from headrace.client import health
+from headrace.client.balancing_decisions import decisions
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.findings import Finding, findings, names
@@ -162,6 +163,10 @@ def document(seen: Health) -> dict[str, object]:
             for (partition, broker_id), lag in sorted(seen.lagging.items())
         ],
         "max_lag": seen.max_lag,
+        "balancing_decisions": [
+            {"time_ms": each.wall_ms, "what": each.what, "why": each.why}
+            for each in decisions(seen.brokers.values())
+        ],
     }
 
 
@@ -203,6 +208,11 @@ def sentences(seen: Health) -> list[str]:
     """What else is not as it should be, worst first."""
     rest = findings(seen)[0 if seen.verdict == "healthy" else 1 :]
     return [f"{_sentence(found)}{f'; {found.do}' if found.do else ''}" for found in rest]
+
+
+def balancing(seen: Health) -> list[str]:
+    """What self-balancing decided last, where it has ever been on."""
+    return [f"self-balancing: {each}" for each in decisions(seen.brokers.values())[-1:]]
 
 
 def _some(names: Sequence[str]) -> str:
@@ -250,7 +260,7 @@ def _print_plain(seen: Health) -> None:
     for line in (summary(seen), *reason(seen)):
         click.secho(line, fg=_colour(seen), bold=True)  # click takes colours away where no terminal is
     print_table(_columns(seen), _rows(seen))
-    for line in sentences(seen):
+    for line in (*sentences(seen), *balancing(seen)):
         click.echo(line)
 
 
@@ -270,4 +280,4 @@ def _drawing(seen: Health) -> RenderableType:
         style = "" if row[3] == "alive" else "red"
         table.add_row(*("-" if cell is None else str(cell) for cell in row), style=style)
     why = [Text(line, colour) for line in reason(seen)]
-    return Group(head, *why, table, *(Text(line) for line in sentences(seen)))
+    return Group(head, *why, table, *(Text(line) for line in (*sentences(seen), *balancing(seen))))

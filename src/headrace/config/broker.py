@@ -9,6 +9,7 @@ from typing import Any, Final, NoReturn, Self
 from headrace.config import listeners as addresses
 from headrace.config.broker_properties.authentication import AuthenticationProperties
 from headrace.config.broker_properties.authorization import AuthorizationProperties
+from headrace.config.broker_properties.balancing import BalancingProperties
 from headrace.config.broker_properties.cleaner import CleanerProperties
 from headrace.config.broker_properties.cluster import ReplicationProperties, TopicCreationProperties
 from headrace.config.broker_properties.consumer_groups import ConsumerGroupProperties
@@ -52,6 +53,7 @@ _GROUPS: tuple[type, ...] = (
     CleanerProperties,
     TopicCreationProperties,
     ReplicationProperties,
+    BalancingProperties,
     InternalTopicProperties,
     GroupProperties,
     ConsumerGroupProperties,
@@ -91,6 +93,7 @@ class BrokerConfig(
     CleanerProperties,
     TopicCreationProperties,
     ReplicationProperties,
+    BalancingProperties,
     InternalTopicProperties,
     GroupProperties,
     ConsumerGroupProperties,

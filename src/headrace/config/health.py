@@ -36,3 +36,8 @@ FENCED: Final = "brokers.fenced"
 def growth_of(directory: str) -> str:
     """The figure that says by how many bytes a day the logs in a directory grow."""
     return f"growth.{directory}"
+
+
+BALANCING: Final = "balancing.decisions"
+"""What self-balancing decided last, the newest at the end, as JSON lists: milliseconds since 1970, what was
+done, and why."""

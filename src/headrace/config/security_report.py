@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from headrace.config.load_report import LOAD
+
 ACCESS: Final = "headrace.access"
 MODE: Final = "mode"
 """enforce, shadow, or NO_AUTHORIZER."""
@@ -25,4 +27,4 @@ SECURITY: Final = "headrace.security"
 FINDING: Final = "finding."
 """Begins the names of figures that are one finding each, as a JSON list: level, subject, text, cure."""
 
-NEED_DESCRIBE: Final = frozenset((ACCESS, SECURITY))
+NEED_DESCRIBE: Final = frozenset((ACCESS, SECURITY, LOAD))

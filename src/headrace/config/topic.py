@@ -25,6 +25,7 @@ class TopicConfig:
     flush_messages: int
     flush_ms: int
     follower_replication_throttled_replicas: tuple[str, ...]
+    headrace_balance_moved_replicas: tuple[str, ...]
     index_interval_bytes: int
     leader_replication_throttled_replicas: tuple[str, ...]
     local_retention_bytes: int
@@ -68,6 +69,8 @@ def resolve_topic(
         for declared in TOPIC_PROPERTIES.values()
         if not declared.internal
     }
+    moved = TOPIC_PROPERTIES["headrace.balance.moved.replicas"]
+    values[moved.attribute] = _readable(moved, overrides) or ()
     values["cleanup_policy"] = frozenset(values["cleanup_policy"])
     tiny = _readable(TOPIC_PROPERTIES["internal.segment.bytes"], overrides)
     if tiny is not None:

@@ -23,6 +23,12 @@ def _gzip_level(level: int) -> str | None:
     return None if level == -1 or 1 <= level <= 9 else "use 1 to 9, or -1 for the library's own choice"
 
 
+def _moved_replicas(replicas: tuple[str, ...]) -> str | None:
+    if all(_REPLICA.fullmatch(item) for item in replicas):
+        return None
+    return "this is written by self-balancing alone, as partition:broker pairs"
+
+
 def _throttled_replicas(replicas: tuple[str, ...]) -> str | None:
     if replicas in ((), ("*",)) or all(_REPLICA.fullmatch(item) for item in replicas):
         return None
@@ -104,6 +110,13 @@ FOLLOWER_THROTTLED_REPLICAS = names(
     (),
     "Replicas whose catching up is throttled at the follower: partition:broker pairs, or * for all.",
     check=_throttled_replicas,
+)
+HEADRACE_BALANCE_MOVED_REPLICAS = names(
+    "headrace.balance.moved.replicas",
+    (),
+    "Replicas that self-balancing adds just now, as partition:broker pairs. The controller writes it.",
+    check=_moved_replicas,
+    internal=True,
 )
 INDEX_INTERVAL_BYTES = int32(
     "index.interval.bytes",

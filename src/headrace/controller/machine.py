@@ -6,7 +6,7 @@ An operation returns a Result and changes nothing. The shell commits its records
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from headrace.controller import (
@@ -66,9 +66,11 @@ from headrace.controller.security_operations import (
     ScramUpsertion,
     TokenLifetimes,
 )
+from headrace.controller.self_balancing import moving
+from headrace.controller.self_balancing.loads import Step
 from headrace.controller.token_image import DelegationToken
 from headrace.controller.topics import TopicDefaults
-from headrace.core.ids import BrokerEpoch, BrokerId
+from headrace.core.ids import BrokerEpoch, BrokerId, TopicPartition
 from headrace.core.ports import Random
 from headrace.protocol.message import Message
 from headrace.security.acl import AclRule
@@ -199,6 +201,15 @@ class ControllerMachine:
         self, asked: Sequence[tuple[str, Sequence[int]]] | None
     ) -> list[OngoingReassignment]:
         return reassignments.list_reassignments(self._policy, asked)
+
+    def begin_balancing(self, steps: Sequence[Step], excluded: Collection[int]) -> Result[moving.Begun]:
+        return moving.begin(self._policy, self.schema, steps, excluded)
+
+    def end_balancing(self) -> Result[dict[TopicPartition, bool]]:
+        return moving.end(self._policy, self.schema)
+
+    def cancel_balancing(self) -> Result[dict[TopicPartition, str]]:
+        return moving.cancel(self._policy, self.schema)
 
     # --- security -------------------------------------------------------------------------------------------
 

@@ -174,6 +174,11 @@ class TopicImage:
         numbers = {number for each in directories if (number := self._table.known(each))}
         return _rows_with_any(self._directories, numbers, self._stride)
 
+    @property
+    def is_in_sync(self) -> bool:
+        """Every replica of every partition is in its ISR, which never has others: so counting will do."""
+        return self._replicas.count(NO_BROKER) == self._isr.count(NO_BROKER)
+
     def leaderless_partitions(self) -> list[int]:
         return [i for i, leader in enumerate(self.leaders) if leader < 0] if NO_BROKER in self.leaders else []
 

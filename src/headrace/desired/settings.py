@@ -7,8 +7,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Final
 
 from headrace.client.throttles import REPLICAS
+from headrace.config.topic_properties import TOPIC_PROPERTIES
 
-OF_MOVES: Final = frozenset(REPLICAS)
+OF_MOVES: Final = frozenset((*REPLICAS, TOPIC_PROPERTIES["headrace.balance.moved.replicas"].name))
 """Of topics whose replicas move with a throttle: they belong to the move, not to a file."""
 _TRUTHS: Final = {
     "true": "true",

@@ -21,7 +21,7 @@ from headrace.broker.produce.produce_purgatory import ProducePurgatory
 from headrace.broker.produce.refused_batches import RefusedBatches
 from headrace.broker.quotas.client_quotas import UNLIMITED
 from headrace.broker.replicas.partitions import PartitionTable
-from headrace.broker.replicas.throttle import Throttle
+from headrace.broker.replicas.throttle import DirectionThrottles
 from headrace.broker.requests.context import RequestContext
 from headrace.broker.requests.in_flight import InFlightRequests
 from headrace.broker.runtime.turns import Turns
@@ -118,7 +118,7 @@ class Server:
         names = {name.replace("_", "."): value for name, value in settings.items()}
         self.image = Image(partitions)
         self._size = partitions
-        self.throttle = Throttle(LOCAL, for_leader=True)
+        self.throttle = DirectionThrottles(LOCAL, for_leader=True)
         self.cold_reads: Any = ColdReadsInPlace()
         self.runtime: Any = SimpleNamespace(
             clock=SimpleNamespace(wall_ms=lambda: NOW, monotonic=lambda: self.now),

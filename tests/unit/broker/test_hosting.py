@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from headrace.broker.replicas.partitions import PartitionTable
+from headrace.broker.replicas.throttle import ReplicationThrottles
 from headrace.broker.storage.hosting import Hosting
 from headrace.controller.delta import MetadataDelta
 from headrace.core.errors import CorruptLog, StorageError
@@ -28,13 +29,14 @@ def hosting_of(
 ) -> Hosting:
     """With the parts that a test needs."""
     unused: Any = None
+    replicas: Any = SimpleNamespace(throttles=ReplicationThrottles(1))
     return Hosting(
         runtime,
         metadata,
         node,
         logs,
         partitions,
-        unused,
+        replicas,
         unused,
         unused,
         unused,

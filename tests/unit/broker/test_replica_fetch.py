@@ -384,7 +384,7 @@ async def test_a_throttled_replica_keeps_its_turn() -> None:
             }
         )
     )
-    server.throttle.set_rate(1)
+    server.throttle.set_rates(1)
     server.append()
     server.append()
     follower = Follower(server, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from headrace.protocol.error_codes import ErrorCode
@@ -93,6 +94,8 @@ class ScriptedCluster(ScriptedBroker):
         self.questions = questions
         self.settings: dict[tuple[int, str], dict[str, str]] = {}
         self.history: list[str] = []
+        self.told: dict[str, dict[str, str]] = {}
+        """What DescribeConfigs says of a resource besides."""
 
     def fail(self, broker_id: int) -> None:
         self.down.add(broker_id)
@@ -153,12 +156,23 @@ class ScriptedCluster(ScriptedBroker):
                     resource_type=resource.resource_type,
                     resource_name=resource.resource_name,
                     configs=[
-                        DescribeConfigsResourceResult(name="min.insync.replicas", value="2", config_source=1)
+                        DescribeConfigsResourceResult(name="min.insync.replicas", value="2", config_source=1),
+                        *self._told(resource.resource_name, resource.configuration_keys or ()),
                     ],
                 )
                 for resource in request.resources
             ]
         )
+
+    def _told(self, name: str, asked: Sequence[str]) -> list[DescribeConfigsResourceResult]:
+        """A setting of a broker is what was set for all, and a report is what begins with its name."""
+        of_all = self.settings.get((4, ""), {}) if name.isdecimal() else {}
+        values = {**self.told.get(name, {}), **of_all}
+        return [
+            DescribeConfigsResourceResult(name=each, value=value, config_source=3)
+            for each, value in values.items()
+            if any(each == wanted or each.startswith(f"{wanted}.") for wanted in asked)
+        ]
 
     def _log_dirs(self, request: DescribeLogDirsRequest, _version: int) -> DescribeLogDirsResponse:
         topics = [

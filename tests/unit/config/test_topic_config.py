@@ -12,7 +12,13 @@ from headrace.config.validation import validate_broker_dynamic, validate_topic_o
 from headrace.config.values import ConfigType
 from headrace.core.errors import InvalidConfig, InvalidRequest
 
-LISTED = [declared for declared in TOPIC_PROPERTIES.values() if not declared.internal]
+MOVED_REPLICAS = "headrace.balance.moved.replicas"
+"""Internal, and of use to brokers all the same."""
+LISTED = [
+    declared
+    for declared in TOPIC_PROPERTIES.values()
+    if not declared.internal or declared.name == MOVED_REPLICAS
+]
 WITH_BROKER_DEFAULT = [declared for declared in LISTED if declared.synonyms]
 
 

@@ -14,10 +14,12 @@ from contextlib import contextmanager
 from typing import Final
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.balancing_decisions import BalancingDecisions
 from headrace.broker.cluster.controller_duty import Duty
 from headrace.broker.cluster.fencings import Fencings
 from headrace.broker.cluster.lifecycle import MetadataPosition
 from headrace.broker.cluster.metadata_cache import MetadataCache
+from headrace.broker.cluster.self_balancing import SelfBalancing
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.brokers import BrokerDescription
 from headrace.controller.image import DEFAULT_BROKER, BrokerRegistration
@@ -60,6 +62,7 @@ class ControllerDuties:
         own_epoch: Callable[[], BrokerEpoch],
         coordination: Coordination,
         fencings: Fencings,
+        decisions: BalancingDecisions,
     ) -> None:
         self._runtime = runtime
         self._fencings = fencings
@@ -83,6 +86,7 @@ class ControllerDuties:
         self._connections: dict[int, object] = {}
         self._next_balance = 0.0
         self._trimmed = 0
+        balancing = SelfBalancing(runtime, metadata, controller, decisions)
         self._duties = [
             Duty(name, act, runtime, controller, self._session / TICKS_PER_SESSION)
             for name, act in (
@@ -92,6 +96,7 @@ class ControllerDuties:
                 ("unfencing", self._unfence_ready),
                 ("leader balance", self._balance),
                 ("metadata trimming", self._trim),
+                ("self-balancing", balancing.act),
             )
         ]
 

@@ -12,6 +12,7 @@ import math
 from typing import Final
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.balancing_decisions import BalancingDecisions
 from headrace.broker.cluster.controller_duties import ControllerDuties
 from headrace.broker.cluster.fencings import Fencings
 from headrace.broker.cluster.following import Ended, MetadataFollower
@@ -77,6 +78,8 @@ class ClusterNode:
         self._duties: ControllerDuties | None = None
         self._fencings = Fencings()
         self._fencings.report_to(runtime.health)
+        self._decisions = BalancingDecisions(runtime.clock, runtime.log.info)
+        self._decisions.report_to(runtime.health)
         self._resigned = asyncio.Event()
         self._host: StartHosting | None = None
         """Until the first row that names this incarnation."""
@@ -323,6 +326,7 @@ class ClusterNode:
             lambda: self.broker_epoch,
             self._coordination,
             self._fencings,
+            self._decisions,
         )
         self._duties.start(deposed)
         moved = self._follower.moved

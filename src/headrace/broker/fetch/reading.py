@@ -24,7 +24,7 @@ from headrace.replication.following import IN_DOUBT
 from headrace.security.acl import Operation, ResourceType
 
 if TYPE_CHECKING:
-    from headrace.broker.replicas.throttle import Throttle
+    from headrace.broker.replicas.throttle import DirectionThrottles, Throttle
     from headrace.broker.requests.context import RequestContext
     from headrace.replication.partition import Partition
     from headrace.security.rights import Rights
@@ -50,7 +50,7 @@ class Reader:
         "read_committed",
         "replica_id",
         "rights",
-        "throttle",
+        "throttles",
     )
 
     def __init__(
@@ -63,7 +63,7 @@ class Reader:
         incremental: bool,
         rack: str,
         now: float,
-        throttle: Throttle | None,
+        throttles: DirectionThrottles | None,
         rights: Rights | None = None,
     ) -> None:
         self.rights = rights
@@ -81,7 +81,7 @@ class Reader:
         self.rack = rack
         """Of the consumer, if it is to be sent to a nearer replica; else empty."""
         self.now = now
-        self.throttle = throttle if throttle is not None and throttle.is_limited else None
+        self.throttles = throttles if throttles is not None and throttles.is_limited else None
         """While a reassignment is throttled: holds back replicas that are not in sync."""
         self.probes = True
         """Looks whether ranges are in memory. Not for ever: they may go again before they are sent."""
@@ -93,12 +93,10 @@ class Reader:
 
     def throttle_of(self, partition: Partition) -> Throttle | None:
         """What this replica's records of this partition count against; None if nothing limits them."""
-        throttle = self.throttle
-        if throttle is None or self.replica_id in partition.isr:
+        throttles = self.throttles
+        if throttles is None or self.replica_id in partition.isr:
             return None
-        if not throttle.covers(partition.log.config, partition.topic_partition.partition):
-            return None
-        return throttle
+        return throttles.throttle_of(partition.log.config, partition.topic_partition.partition)
 
     def must_hear(self, want: WatchedPartition) -> bool:
         """A replica that says how far it is, which counts whether it is given records or not."""

@@ -27,7 +27,7 @@ from headrace.protocol.replica_fetch_codec import (
 from headrace.replication.following import FetchOutcome
 
 if TYPE_CHECKING:
-    from headrace.broker.replicas.throttle import Throttle
+    from headrace.broker.replicas.throttle import DirectionThrottles, Throttle
 
 DIAL_SECONDS: Final = 3.0
 BYTES_PER_TURN: Final = 1 << 20
@@ -40,10 +40,10 @@ Member = Followed[FollowingPartition]
 
 
 class ReplicaFetcher:
-    def __init__(self, host: ReplicaHost, leader_id: int, throttle: Throttle) -> None:
+    def __init__(self, host: ReplicaHost, leader_id: int, throttles: DirectionThrottles) -> None:
         self.leader_id = leader_id
         self._host = host
-        self._throttle = throttle
+        self._throttles = throttles
         self._session: FetchSession[FollowingPartition] = FetchSession(
             host.runtime.config.replica_fetch_max_bytes
         )
@@ -216,7 +216,7 @@ class ReplicaFetcher:
         With None, `_followed_up` says who takes the answer: a list if this method has taken it, None if
         `_fetch` still has to.
         """
-        if len(frame) > BYTES_PER_TURN + MARGIN or self._throttle.is_limited:
+        if len(frame) > BYTES_PER_TURN + MARGIN or self._throttles.is_limited:
             return None
         try:
             answer = parse_replica_fetch(frame)
@@ -269,9 +269,10 @@ class ReplicaFetcher:
                 if self._take(one, data, now_ms):
                     if one.partition.must_sync_before_ack:
                         unsynced.append(one)
-                    if self._throttle.is_limited and self._is_throttled(one):
+                    throttle = self._throttle_of(one)
+                    if throttle is not None:
                         throttled = True
-                        self._throttle.record(len(data.records), clock.monotonic())
+                        throttle.record(len(data.records), clock.monotonic())
                 size += len(data.records)
                 count += 1
                 if size >= BYTES_PER_TURN or count >= PARTITIONS_PER_TURN:
@@ -329,15 +330,16 @@ class ReplicaFetcher:
             self._session.touch(one)
         self._wire.hurry()
 
-    def _is_throttled(self, one: Member) -> bool:
-        partition = one.partition
-        return self._host.runtime.broker_id not in partition.isr and self._throttle.covers(
-            partition.log.config, one.index
-        )
+    def _throttle_of(self, one: Member) -> Throttle | None:
+        partition, throttles = one.partition, self._throttles
+        if not throttles.is_limited or self._host.runtime.broker_id in partition.isr:
+            return None
+        return throttles.throttle_of(partition.log.config, one.index)
 
     def _hold_throttled(self) -> None:
-        seconds = self._throttle.seconds_over(self._host.runtime.clock.monotonic())
-        if seconds > 0:
-            for one in self._session.members:
-                if self._is_throttled(one):
-                    self._back_off(one, seconds)
+        now = self._host.runtime.clock.monotonic()
+        for one in list(self._session.members):
+            throttle = self._throttle_of(one)
+            seconds = 0.0 if throttle is None else throttle.seconds_over(now)
+            if seconds > 0:
+                self._back_off(one, seconds)

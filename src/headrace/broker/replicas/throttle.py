@@ -2,13 +2,14 @@
 
 A rate holds for one broker and one direction (`leader.replication.throttled.rate`, `follower. ...`), over the
 partitions that their topics name (`leader.replication.throttled.replicas`, `follower. ...`). A replica that
-is in sync is never held back: it would leave the ISR, and the throttle is for those on their way in.
+is in sync is never held back: it would leave the ISR, and the throttle is for those on their way in. What
+self-balancing moves has a rate of its own (`headrace.balance.bytes.per.second`) as long as that is enabled.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.config.values import LONG_MAX
@@ -58,13 +59,13 @@ class SlidingRate:
 
 
 class Throttle:
-    """One direction of one broker."""
+    """One rate, of one direction of one broker, and whom it holds for."""
 
-    __slots__ = ("_broker_id", "_for_leader", "_rate", "_recent")
+    __slots__ = ("_rate", "_recent", "covers")
 
-    def __init__(self, broker_id: int, *, for_leader: bool) -> None:
-        self._broker_id = broker_id
-        self._for_leader = for_leader
+    def __init__(self, covers: Callable[[TopicConfig, int], bool]) -> None:
+        self.covers = covers
+        """Whether it holds for this broker's replica of a partition of the topic."""
         self._rate = UNLIMITED
         self._recent = SlidingRate()
 
@@ -73,14 +74,7 @@ class Throttle:
 
     @property
     def is_limited(self) -> bool:
-        """False spares everybody every other question: it is, but for the hours of a reassignment."""
         return self._rate < UNLIMITED
-
-    def covers(self, config: TopicConfig, partition: int) -> bool:
-        """Whether the topic names this broker's replica of the partition, or all of them."""
-        if self._for_leader:
-            return _names(config.leader_replication_throttled_replicas, partition, self._broker_id)
-        return _names(config.follower_replication_throttled_replicas, partition, self._broker_id)
 
     def record(self, count: int, now: float) -> None:
         self._recent.record(count, now)
@@ -95,24 +89,76 @@ class Throttle:
         return min(self._recent.seconds_over(self._rate, now), SAMPLE_SECONDS)
 
 
+class DirectionThrottles:
+    """What limits one direction of one broker: the operator's throttle, and that of self-balancing."""
+
+    __slots__ = ("is_limited", "operator", "self_balancing")
+
+    def __init__(self, broker_id: int, *, for_leader: bool) -> None:
+        def named_by_operator(config: TopicConfig, partition: int) -> bool:
+            if for_leader:
+                return _names(config.leader_replication_throttled_replicas, partition, broker_id)
+            return _names(config.follower_replication_throttled_replicas, partition, broker_id)
+
+        def is_balanced(config: TopicConfig, partition: int) -> bool:
+            moved = config.headrace_balance_moved_replicas
+            if not moved or not for_leader:
+                return f"{partition}:{broker_id}" in moved
+            return any(pair.startswith(f"{partition}:") for pair in moved)  # whoever fetches is added to it
+
+        self.operator = Throttle(named_by_operator)
+        self.self_balancing = Throttle(is_balanced)
+        self.is_limited = False
+        """False spares everybody every other question: it is, but for the hours of a reassignment."""
+
+    def set_rates(self, operator: int, self_balancing: int = UNLIMITED) -> None:
+        self.operator.set_rate(operator)
+        self.self_balancing.set_rate(self_balancing)
+        self.is_limited = self.operator.is_limited or self.self_balancing.is_limited
+
+    def throttle_of(self, config: TopicConfig, partition: int) -> Throttle | None:
+        """What this broker's replica of a partition counts against; what an operator says goes first."""
+        for throttle in (self.operator, self.self_balancing):
+            if throttle.is_limited and throttle.covers(config, partition):
+                return throttle
+        return None
+
+
 class ReplicationThrottles:
     """Both directions of one broker."""
 
-    __slots__ = ("_seen", "follower", "leader")
+    __slots__ = ("_balanced", "_seen", "follower", "leader")
 
     def __init__(self, broker_id: int) -> None:
-        self.leader = Throttle(broker_id, for_leader=True)
+        self.leader = DirectionThrottles(broker_id, for_leader=True)
         """For fetches by replicas, which this broker answers."""
-        self.follower = Throttle(broker_id, for_leader=False)
+        self.follower = DirectionThrottles(broker_id, for_leader=False)
         """For the fetches that this broker sends."""
         self._seen: BrokerConfig | None = None
+        self._balanced: set[str] = set()
+        """Topics of which self-balancing moves something, as far as this broker hosts them."""
+
+    def watch(self, topic: str, config: TopicConfig | None) -> None:
+        """The configuration of a topic that this broker hosts has changed; None: it is gone."""
+        is_balanced = config is not None and bool(config.headrace_balance_moved_replicas)
+        if is_balanced != (topic in self._balanced):
+            (self._balanced.add if is_balanced else self._balanced.discard)(topic)
+            self._set_rates()
 
     def update(self, config: BrokerConfig) -> None:
         """Called often: costs nothing while the configuration is the same object."""
         if config is not self._seen:
             self._seen = config
-            self.leader.set_rate(config.leader_replication_throttled_rate)
-            self.follower.set_rate(config.follower_replication_throttled_rate)
+            self._set_rates()
+
+    def _set_rates(self) -> None:
+        config = self._seen
+        if config is None:
+            return
+        is_balancing = config.headrace_balance_enable and self._balanced
+        balancing = config.headrace_balance_bytes_per_second if is_balancing else UNLIMITED
+        self.leader.set_rates(config.leader_replication_throttled_rate, balancing)
+        self.follower.set_rates(config.follower_replication_throttled_rate, balancing)
 
 
 def _names(replicas: Sequence[str], partition: int, broker_id: int) -> bool:

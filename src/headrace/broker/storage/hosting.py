@@ -26,6 +26,7 @@ from headrace.broker.storage.quarantine import Quarantine
 from headrace.config.topic import TopicConfig
 from headrace.controller.delta import MetadataDelta
 from headrace.controller.image import ResourceType
+from headrace.controller.self_balancing.survey import topics_with_moves
 from headrace.controller.topic_image import TopicImage
 from headrace.core.errors import DiskFull, StorageError, TooManyOpenFiles
 from headrace.core.ids import NO_TOPIC_ID, TopicPartition
@@ -129,6 +130,8 @@ class Hosting:
                 self._unhost(partition)
         for topic in list(self._metadata.image.topics_by_name.values()):
             self.host(topic, topic.partitions_with_replica(self._runtime.broker_id))
+        for name in topics_with_moves(self._metadata.image):
+            self._replicas.throttles.watch(name, self._config(name))
 
     def _on_delta(self, delta: MetadataDelta) -> None:
         if not self._targets_this_incarnation():
@@ -295,6 +298,7 @@ class Hosting:
         self._leave(others)  # these belong to another topic of the same name: their logs stay
         self._removals.add([partition for partition in partitions if partition.topic_id == topic_id])
         self._make_room_for(name)
+        self._replicas.throttles.watch(name, None)
         self._runtime.metrics.forget_topic(name)
 
     def _remove_logs(self, partitions: Sequence[Partition]) -> None:
@@ -341,6 +345,7 @@ class Hosting:
             for partition in self._partitions.of_topic(name):
                 partition.log.update_config(config)
                 partition.on_reconfigured()
+            self._replicas.throttles.watch(name, config)
 
     def on_directory_failed(self, directory: LogDirectory) -> None:
         """Stop leading and following the replicas in it. `DeadDirectories` reports it to the controller."""

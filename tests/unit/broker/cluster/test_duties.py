@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from headrace.broker.cluster import description
+from headrace.broker.cluster.balancing_decisions import BalancingDecisions
 from headrace.broker.cluster.controller_duties import ControllerDuties
 from headrace.broker.cluster.fencings import Fencings
 from headrace.controller.policy import MIN_INSYNC_REPLICAS
@@ -39,12 +40,18 @@ class Cluster:
         runtime: Any = SimpleNamespace(
             broker_id=SELF,
             loop=asyncio.get_running_loop(),
-            config=SimpleNamespace(leader_imbalance_check_interval_seconds=300),
+            config=SimpleNamespace(
+                leader_imbalance_check_interval_seconds=300, headrace_balance_enable=False
+            ),
             log=SimpleNamespace(error=self._complain, warning=self._warn, info=self._tell),
             clock=SimpleNamespace(wall_ms=lambda: 1234),
         )
         metadata: Any = SimpleNamespace(
-            image=SimpleNamespace(brokers=self.registrations, configs=lambda _: {MIN_INSYNC_REPLICAS: "1"}),
+            image=SimpleNamespace(
+                brokers=self.registrations,
+                configs=lambda _: {MIN_INSYNC_REPLICAS: "1"},
+                configured_resources=list,
+            ),
             store=SimpleNamespace(end=10, checkpoint_end=0),
         )
         coordination: Any = SimpleNamespace(
@@ -53,8 +60,15 @@ class Cluster:
             watch_session=lambda _: lambda: None,
             members=self._members,
         )
+        decisions = BalancingDecisions(runtime.clock, self._tell)
         self.duties = ControllerDuties(
-            runtime, metadata, controller, lambda: BrokerEpoch(5), coordination, self.fencings
+            runtime,
+            metadata,
+            controller,
+            lambda: BrokerEpoch(5),
+            coordination,
+            self.fencings,
+            decisions,
         )
 
     def _warn(self, event: str, **fields: Any) -> None:

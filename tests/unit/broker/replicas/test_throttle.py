@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from headrace.broker.replicas.throttle import ReplicationThrottles, SlidingRate, Throttle
+from headrace.broker.replicas.throttle import DirectionThrottles, ReplicationThrottles, SlidingRate, Throttle
 from headrace.config.broker import BrokerConfig
 from headrace.config.topic import TopicConfig, resolve_topic
 
@@ -54,7 +54,7 @@ def test_the_rate_holds_over_a_long_time() -> None:
 
 
 def test_a_rate_of_zero_stops_everything_and_ends() -> None:
-    throttle = Throttle(BROKER, for_leader=True)
+    throttle = Throttle(lambda *_: True)
     throttle.set_rate(0)
     assert throttle.is_limited
     throttle.record(1, 0.0)
@@ -63,7 +63,7 @@ def test_a_rate_of_zero_stops_everything_and_ends() -> None:
 
 def test_a_low_rate_that_is_raised_counts_within_a_second() -> None:
     """A follower that had fetched 500 KB at a rate of 1 once waited for days, whatever the rate became."""
-    throttle = Throttle(BROKER, for_leader=False)
+    throttle = Throttle(lambda *_: True)
     throttle.set_rate(1)
     throttle.record(500_000, 0.0)
     assert 0 < throttle.seconds_over(0.0) <= 1.0
@@ -72,8 +72,8 @@ def test_a_low_rate_that_is_raised_counts_within_a_second() -> None:
 
 
 def test_who_is_throttled() -> None:
-    leader = Throttle(BROKER, for_leader=True)
-    follower = Throttle(BROKER, for_leader=False)
+    leader = DirectionThrottles(BROKER, for_leader=True).operator
+    follower = DirectionThrottles(BROKER, for_leader=False).operator
     everything = topic(leader_replication_throttled_replicas="*")
     listed = topic(follower_replication_throttled_replicas="0:101,1:102,11:101")
     assert leader.covers(everything, 7)
@@ -91,8 +91,41 @@ def test_rates_follow_the_configuration() -> None:
         return throttles.leader.is_limited, throttles.follower.is_limited
 
     assert limited(config_with()) == (False, False)
-    throttles.leader.record(10_000_000, 1.0)
-    assert throttles.leader.seconds_over(1.0) == 0.0
+    throttles.leader.operator.record(10_000_000, 1.0)
+    assert throttles.leader.operator.seconds_over(1.0) == 0.0
     assert limited(config_with(leader_replication_throttled_rate="1000")) == (True, False)
-    assert throttles.leader.seconds_over(1.0) > 0
+    assert throttles.leader.operator.seconds_over(1.0) > 0
     assert limited(config_with(follower_replication_throttled_rate="1000")) == (False, True)
+
+
+def test_self_balancing_has_a_rate_of_its_own() -> None:
+    throttles = ReplicationThrottles(BROKER)
+    moved = topic(headrace_balance_moved_replicas="0:101,3:102")
+    throttles.update(config_with(headrace_balance_bytes_per_second="1000"))
+    assert not throttles.follower.is_limited, "it is not enabled"
+    throttles.update(config_with(headrace_balance_enable="true", headrace_balance_bytes_per_second="1000"))
+    assert not throttles.follower.is_limited, "nothing is moved"
+    throttles.watch("orders", moved)
+    follower, leader = throttles.follower, throttles.leader
+    assert [follower.throttle_of(moved, index) is not None for index in (0, 1, 3)] == [True, False, False]
+    # At the leader's side any replica that is added to the partition.
+    assert [leader.throttle_of(moved, index) is not None for index in (0, 1, 3)] == [True, False, True]
+    assert leader.throttle_of(topic(), 0) is None
+    throttle = follower.throttle_of(moved, 0)
+    assert throttle is not None
+    throttle.record(10_000, 0.0)
+    assert throttle.seconds_over(0.0) == 1.0
+
+
+def test_what_an_operator_says_of_a_replica_goes_first() -> None:
+    throttles = ReplicationThrottles(BROKER)
+    both = topic(headrace_balance_moved_replicas="0:101", follower_replication_throttled_replicas="0:101")
+    enabled = {"headrace_balance_enable": "true"}
+    throttles.watch("orders", both)
+    throttles.update(config_with(**enabled))
+    assert throttles.follower.throttle_of(both, 0) is throttles.follower.self_balancing
+    throttles.update(config_with(**enabled, follower_replication_throttled_rate="5"))
+    assert throttles.follower.throttle_of(both, 0) is throttles.follower.operator
+    throttles.update(config_with(**enabled))
+    throttles.watch("orders", None)
+    assert not throttles.follower.is_limited

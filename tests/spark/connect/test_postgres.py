@@ -37,12 +37,12 @@ def test_the_topic_has_every_row_and_every_change_once(postgres: PostgresServer,
             "database.user": "owner",
             "database.dbname": "postgres",
             "table.include.list": "public.orders",
-            "topic.prefix": "shop",
+            "topic.prefix": "ledger",  # the tests of examples/shop use the same broker
             "snapshot.chunk.rows": "150",
             "tasks.max": "2",
             "poll.interval.ms": "100",
         }
-        topic = "shop.public.orders"
+        topic = "ledger.public.orders"
         with Writers(postgres, "postgres", seed=1, count=2, most=200):
             workers.put("orders", config)
             workers.wait_for_records(topic, 300)

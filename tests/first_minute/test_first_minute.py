@@ -89,6 +89,7 @@ def test_the_base_install_is_small(headrace: Path) -> None:
         "prometheus-client",
         "pycparser",
         "pygments",
+        "pyyaml",
         "rich",
         "structlog",
         "typing-extensions",

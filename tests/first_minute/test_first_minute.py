@@ -90,6 +90,7 @@ def test_the_base_install_is_small(headrace: Path) -> None:
         "pycparser",
         "pygments",
         "pyyaml",
+        "pyyaml",
         "rich",
         "structlog",
         "typing-extensions",

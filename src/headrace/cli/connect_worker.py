@@ -41,7 +41,8 @@ def run_worker(
         asyncio.run(serve(wanted, plugins, SparkRunner(context), lambda url: click.echo(f"ready url={url}")))
     finally:
         context.close()
-        spark.stop()
+        if context.spark_exit_code() is None:
+            spark.stop()
 
 
 def _session(master: str | None, settings: tuple[str, ...]) -> Any:

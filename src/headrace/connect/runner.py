@@ -63,4 +63,7 @@ class Runner(Protocol):
     async def set_sink_position(self, run: Run, ends: Mapping[TopicPartition, int | None]) -> None:
         """Tells a target that has positions of its own; the group's offsets are the worker's part."""
 
+    async def failed(self) -> None:
+        """Returns never, or raises where nothing can run here any more."""
+
     async def close(self) -> None: ...

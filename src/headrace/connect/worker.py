@@ -81,6 +81,7 @@ class Worker:
             spawn("the worker's group", self._take_part(), is_awaited=True),
             spawn("the worker's connectors", self._reconcile_for_ever(), is_awaited=True),
             spawn("the worker's configurations", self._follow_configs(), is_awaited=True),
+            spawn("what runs the worker's connectors", self._runner.failed(), is_awaited=True),
         ]
 
     async def failed(self) -> None:

@@ -27,6 +27,12 @@ def require_classic(spark: SparkSession, what: str) -> Any:
     return spark._jvm
 
 
+def exit_code(spark: SparkSession) -> int | None:
+    """Of the Java process that this session has started; None while it runs, and where it is another's."""
+    process = getattr(spark.sparkContext._gateway, "proc", None)
+    return None if process is None else process.poll()
+
+
 def java_class(spark: SparkSession, name: str, what: str) -> Any:
     """Raises JarsMissing: Py4J would say that a package cannot be called, and not why."""
     found = require_classic(spark, what)

@@ -82,6 +82,18 @@ class ConnectWorker:
             _kill(child)
         self.process.wait()
 
+    def kill_spark(self) -> None:
+        """Only its Java process, as the kernel does when memory is short. The worker ends by itself then."""
+        for child in _children(self.process.pid):
+            _kill(child)
+
+    def ended(self) -> int:
+        """The exit code of a worker that ends by itself."""
+        try:
+            return self.process.wait(WAIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise WorkerFailed(f"a worker did not end:\n{self.log()[-4000:]}") from None
+
     def stop(self) -> int:
         """In order, as SIGTERM asks for; the exit code."""
         self.process.send_signal(signal.SIGTERM)
@@ -146,6 +158,10 @@ class Workers:
 
     def stop(self, which: int = 0) -> int:
         return self._running.pop(which).stop()
+
+    def ended(self, which: int = 0) -> int:
+        """Of one that ends by itself."""
+        return self._running.pop(which).ended()
 
     # --- REST -----------------------------------------------------------------------------------------
 

@@ -205,5 +205,9 @@ def test_people_have_commands_for_it(workers: Workers, folder: Path) -> None:
     assert isinstance(refused.exception, ClientFailure)
 
 
-def test_it_ends_as_it_is_asked_to(workers: Workers) -> None:
+def test_it_ends_by_itself_when_its_spark_is_dead_and_as_it_is_asked_to(workers: Workers) -> None:
+    first, *_ = workers.workers
+    first.kill_spark()
+    assert workers.ended() == 1
+    assert "Spark's Java process has ended (-9)" in first.log()
     assert workers.stop() == 0

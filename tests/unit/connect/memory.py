@@ -105,6 +105,9 @@ class NotingRunner:
     async def set_sink_position(self, run: Run, ends: Mapping[TopicPartition, int | None]) -> None:
         pass
 
+    async def failed(self) -> None:
+        await asyncio.Event().wait()
+
     async def close(self) -> None:
         pass
 

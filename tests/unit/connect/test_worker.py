@@ -10,7 +10,7 @@ import pytest
 
 from headrace.client import state_topic
 from headrace.client.cluster import Cluster
-from headrace.client.errors import ConnectionLost, Refused
+from headrace.client.errors import ClientFailure, ConnectionLost, Refused
 from headrace.client.refusals import refusal
 from headrace.client.transactions import NewProducer
 from headrace.connect import operations
@@ -31,6 +31,7 @@ class Runner(NotingRunner):
         self.reports: dict[str, Callable[[Report], None]] = {}
         self.hold = asyncio.Event()
         self.hold.set()
+        self.dead = asyncio.Event()
 
     def start(self, run: Run, report: Callable[[Report], None]) -> None:
         self.events.append(f"start {run.name}")
@@ -43,6 +44,10 @@ class Runner(NotingRunner):
 
     async def abandon(self, name: str) -> None:
         self.events.append(f"abandon {name}")
+
+    async def failed(self) -> None:
+        await self.dead.wait()
+        raise ClientFailure("Spark has ended")
 
 
 class Group:
@@ -249,3 +254,9 @@ async def test_it_ends_in_order(bench: Bench) -> None:
     assert bench.runner.events == ["start w", "stop w"]
     assert bench.group.has_left
     await bench.state("UNASSIGNED")
+
+
+async def test_a_worker_that_can_run_nothing_any_more_says_so(bench: Bench) -> None:
+    bench.runner.dead.set()
+    with pytest.raises(ClientFailure, match="Spark has ended"):
+        await bench.worker.failed()

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from headrace.client.cluster import Cluster
 from headrace.connect.stores import Topics
+from headrace.spark.jvm import exit_code
 from headrace.spark.kafka_properties import KafkaProperties
 from headrace.spark.sink.options import Options, parse_options
 
@@ -61,7 +62,12 @@ class Context:
 
     def cancel(self, tag: str) -> None:
         """Ends the jobs that run under it, and nothing else."""
-        self.spark.interruptTag(tag)
+        if self.spark_exit_code() is None:
+            self.spark.interruptTag(tag)
+
+    def spark_exit_code(self) -> int | None:
+        """Of the Java process; None while it runs."""
+        return exit_code(self.spark)
 
     def close(self) -> None:
         self._jobs.shutdown(wait=True, cancel_futures=True)

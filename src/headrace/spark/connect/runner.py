@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
+from headrace.client.errors import ClientFailure
 from headrace.connect.api import Sink, StagedSink
 from headrace.connect.config import config_of
 from headrace.connect.plugins import all_settings
@@ -22,6 +23,7 @@ from headrace.spark.connect.storing import StagedNote, note_of
 from headrace.spark.sink.job import last_note, put_note
 
 T = TypeVar("T")
+_LOOK_SECONDS: Final = 1.0
 
 
 class SparkRunner:
@@ -77,6 +79,17 @@ class SparkRunner:
     async def _staged(self, run: Run) -> StagedNote:
         found = await last_note(self._context.sink_options(staged_id(run.name)))
         return note_of(None if found is None else found.note)
+
+    async def failed(self) -> None:
+        """A worker without Spark would keep its connectors, and others would not take them over."""
+        while (code := self._context.spark_exit_code()) is None:
+            await asyncio.sleep(_LOOK_SECONDS)
+        raise ClientFailure(
+            f"Spark's Java process has ended ({code}), and with it all connectors of this worker: other"
+            " workers take them over",
+            "start the worker again; if the kernel ended it (see dmesg), --spark spark.driver.memory=SIZE or"
+            " fewer --jobs leave more room",
+        )
 
     async def close(self) -> None:
         for name in list(self._loops):

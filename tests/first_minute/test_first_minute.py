@@ -90,7 +90,6 @@ def test_the_base_install_is_small(headrace: Path) -> None:
         "pycparser",
         "pygments",
         "pyyaml",
-        "pyyaml",
         "rich",
         "structlog",
         "typing-extensions",

@@ -156,21 +156,32 @@ def test_what_cannot_be_done_is_said_before_anything_is_changed(
     plain: Commands, written: Callable[[str], str]
 ) -> None:
     plain("topic", "create", "kept.a", "-p", "2")
+    address = written("owns: {quotas: ['10.*']}\nquotas:\n- {ip: 10.0.0.999, connection_creation_rate: 5}\n")
+    assert "'10.0.0.999' is no IP address" in plain("apply", "-f", address, "--dry-run", code=1).stderr
     file = written(
         "owns: {topics: [kept.*]}\n"
         "topics: {kept.a: {partitions: 1}, kept.b: {replicas: 3}, kept.c: ,"
-        " kept.d: {settings: {retention.ms: soon}}, kept.e: {settings: {retention.mss: 1}}}"
+        " kept.d: {settings: {retention.ms: soon, cleanup.policy: never}},"
+        " kept.e: {settings: {retention.mss: 1}}}"
     )
     refused = plain("apply", "-f", file, "--yes", code=1).stderr
     for said in (
         "topic kept.a has 2 partitions and cannot have 1",
         "topic kept.b: 3 replicas need",
-        "kept.d",
+        "retention.ms=soon",
+        "cleanup.policy=never",
         "kept.e",
     ):
         assert said in refused
     names = {each["name"] for each in json.loads(plain("topic", "list", "--json").stdout)}
     assert {each for each in names if each.startswith("kept.")} == {"kept.a"}
+
+
+def test_more_partitions_than_one_request_may_add_are_asked_for_in_several(
+    plain: Commands, written: Callable[[str], str]
+) -> None:
+    names = ", ".join(f"wide.{number}: {{partitions: 4000}}" for number in range(3))
+    plain("apply", "-f", written(f"owns: {{topics: [wide.*]}}\ntopics: {{{names}}}"), "--dry-run")
 
 
 def test_nothing_is_deleted_by_one_word(plain: Commands, written: Callable[[str], str]) -> None:

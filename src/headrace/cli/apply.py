@@ -14,6 +14,7 @@ from headrace.cli.completions import complete_topics
 from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import bootstrap_option, bundled, output_option, with_cluster
 from headrace.cli.progress import ProgressLine
+from headrace.cli.render import visible
 from headrace.cli.user import warn_of_plaintext
 from headrace.cli.values import byte_rate
 from headrace.client.cluster import Cluster
@@ -193,7 +194,7 @@ def _carry_out(planned: Plan, passwords: dict[str, Secret], words: _Words, boots
     async def operation(cluster: Cluster) -> None:
         with ProgressLine() as line:
             administration = WireAdministration(cluster, throttle=words.throttle, tell=line.tell)
-            await carry_out(planned, administration, passwords, line.tell)
+            await carry_out(planned, administration, passwords, lambda said: line.tell(visible(said)))
 
     try:
         with_cluster(bootstrap, operation)

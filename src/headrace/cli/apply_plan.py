@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from headrace.cli.render import print_json
+from headrace.cli.render import print_json, visible
 from headrace.cli.values import counted
 from headrace.desired.changes import UNSET, Change, Difference, RuleAddition, RuleRemoval
 from headrace.desired.plan import Plan
@@ -18,25 +18,26 @@ _SIGNS: Final = {"create": "+", "change": "~", "delete": "-"}
 
 
 def print_plan(plan: Plan, uses: Mapping[str, Use], *, as_json: bool, done: bool | None) -> None:
-    """`done` is None where nobody has decided yet, or nobody is to."""
+    """`done` is None where nobody has decided yet, or nobody is to. Names and values are others' words: none
+    of them may look like a line of the plan."""
     if as_json:
         print_json(_document(plan, uses, done))
         return
     for change in plan.changes:
-        click.echo(f"{_SIGNS[change.verb]} {_words(change)}")
+        click.echo(visible(f"{_SIGNS[change.verb]} {_words(change)}"))
         for difference in change.differences:
-            click.echo(f"    {difference.what}: {_values(change, difference)}")
+            click.echo(visible(f"    {difference.what}: {_values(change, difference)}"))
         use = uses.get(change.name) if change.kind == "topic" and change.verb == "delete" else None
         if use:
-            click.echo(f"    it {use}")
+            click.echo(visible(f"    it {use}"))
     for sentence in plan.refused:
-        click.echo(f"error: {sentence}", err=True)
+        click.echo(visible(f"error: {sentence}"), err=True)
     for name in plan.moving:
         click.echo(
             f"note: {name} is still being moved; `headrace topic reassign {name} --follow` waits", err=True
         )
     if plan.stays:
-        some = ", ".join(plan.stays[:3]) + (", and others" if len(plan.stays) > 3 else "")
+        some = visible(", ".join(plan.stays[:3]) + (", and others" if len(plan.stays) > 3 else ""))
         click.echo(
             f"note: {counted(len(plan.stays), 'thing')} that the file owns and does not name: {some}; kept",
             err=True,

@@ -38,6 +38,8 @@ from headrace.protocol.messages.incremental_alter_configs_response import Increm
 T = TypeVar("T")
 
 TOPICS_AT_ONCE: Final = 200
+PARTITIONS_AT_ONCE: Final = 10_000
+"""A broker makes no more by one request."""
 _DESCRIBED_AT_ONCE: Final = 50
 """A broker answers each request in one turn of its loop, and has every setting of every topic to tell."""
 _DESCRIBE_AT_MOST: Final = 4
@@ -104,7 +106,8 @@ async def create_topics(
         reply = await cluster.ask_controller(request, CreateTopicsResponse)
         return [(each.name, each.error_code, each.error_message) for each in reply.topics]
 
-    refused = await _each(cluster, list(wanted), ask, already=ErrorCode.TOPIC_ALREADY_EXISTS)
+    slices = _in_requests({name: max(1, topic.partitions) for name, topic in wanted.items()})
+    refused = await _each(cluster, slices, ask, already=ErrorCode.TOPIC_ALREADY_EXISTS)
     if not validate_only:
         await until_all_agree(cluster, [name for name in wanted if name not in refused], made=True)
     return refused
@@ -124,7 +127,7 @@ async def add_partitions(
         reply = await cluster.ask_controller(request, CreatePartitionsResponse)
         return [(each.name, each.error_code, each.error_message) for each in reply.results]
 
-    refused = await _each(cluster, list(totals), ask)
+    refused = await _each(cluster, _in_requests(totals), ask)
     if not validate_only:
         await until_all_agree(cluster, [name for name in totals if name not in refused])
     return refused
@@ -155,16 +158,16 @@ async def alter_settings(
         reply = await cluster.ask_controller(request, IncrementalAlterConfigsResponse)
         return [(each.resource_name, each.error_code, each.error_message) for each in reply.responses]
 
-    return await _each(cluster, list(changes), ask)
+    return await _each(cluster, _slices(list(changes), TOPICS_AT_ONCE), ask)
 
 
 async def _each(
-    cluster: Cluster, names: Sequence[str], ask: _Ask, *, already: ErrorCode | None = None
+    cluster: Cluster, slices: Iterable[Sequence[str]], ask: _Ask, *, already: ErrorCode | None = None
 ) -> dict[str, Refused]:
     """What passes is tried again for those that it happened to. If an answer was lost, `already` says that
     the first attempt has done it."""
     refused: dict[str, Refused] = {}
-    for some in _slices(names, TOPICS_AT_ONCE):
+    for some in slices:
         left = dict.fromkeys(some)
         attempts = 0
 
@@ -195,6 +198,20 @@ def _creatable(topic: NewTopic) -> CreatableTopic:
         replication_factor=topic.replicas,
         configs=[CreatableTopicConfig(name=name, value=value) for name, value in topic.settings.items()],
     )
+
+
+def _in_requests(partitions: Mapping[str, int]) -> Iterator[Sequence[str]]:
+    """A topic that is too large for any request is alone in one."""
+    some: list[str] = []
+    room = PARTITIONS_AT_ONCE
+    for name, count in partitions.items():
+        if some and (len(some) == TOPICS_AT_ONCE or count > room):
+            yield some
+            some, room = [], PARTITIONS_AT_ONCE
+        some.append(name)
+        room -= count
+    if some:
+        yield some
 
 
 def _slices(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

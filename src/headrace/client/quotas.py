@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from headrace.client.agreement import until_all_know
 from headrace.client.cluster import Cluster
+from headrace.client.errors import Refused
 from headrace.client.refusals import refusal
 from headrace.protocol.messages.alter_client_quotas_request import (
     AlterClientQuotasRequest,
@@ -48,17 +49,36 @@ async def describe_quotas(cluster: Cluster, parts: Entity = (), *, strict: bool 
     return await cluster.retried(lambda: _described(cluster, parts, strict))
 
 
-async def alter_quotas(cluster: Cluster, entity: Entity, changes: Mapping[str, float | None]) -> None:
-    """None removes a quota."""
-    entry = EntryData(
+async def refused_quotas(
+    cluster: Cluster, changes: Sequence[tuple[Entity, Mapping[str, float | None]]]
+) -> list[Refused]:
+    """Which of these changes would be refused, and why. Nothing is changed."""
+    if not changes:
+        return []
+    request = AlterClientQuotasRequest(
+        entries=[_entry(entity, values) for entity, values in changes], validate_only=True
+    )
+    reply = await cluster.retried(lambda: cluster.ask_controller(request, AlterClientQuotasResponse))
+    return [
+        refusal(result.error_code, f"quota of {words_of(entity)}", result.error_message)
+        for (entity, _), result in zip(changes, reply.entries, strict=True)
+        if result.error_code
+    ]
+
+
+def _entry(entity: Entity, changes: Mapping[str, float | None]) -> EntryData:
+    return EntryData(
         entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
         ops=[OpData(key=key, value=value or 0.0, remove=value is None) for key, value in changes.items()],
     )
 
+
+async def alter_quotas(cluster: Cluster, entity: Entity, changes: Mapping[str, float | None]) -> None:
+    """None removes a quota."""
+    request = AlterClientQuotasRequest(entries=[_entry(entity, changes)])
+
     async def attempt() -> None:
-        reply = await cluster.ask_controller(
-            AlterClientQuotasRequest(entries=[entry]), AlterClientQuotasResponse
-        )
+        reply = await cluster.ask_controller(request, AlterClientQuotasResponse)
         for result in reply.entries:
             if result.error_code:
                 raise refusal(result.error_code, f"quota of {words_of(entity)}", result.error_message)

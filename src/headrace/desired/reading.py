@@ -11,7 +11,7 @@ from headrace.core.errors import InvalidRequest
 from headrace.desired.document import DEFAULT_MECHANISMS, Document, PasswordSource, Topic, User
 from headrace.desired.fields import Fields, count_of, items_of, named, text_of
 from headrace.desired.ownership import Kind, Ownership
-from headrace.desired.settings import written
+from headrace.desired.settings import OF_MOVES, written
 from headrace.desired.yaml_tree import DocumentError, Items, Node, Text, read_tree
 from headrace.security.acl import AclRule
 from headrace.security.acl_document import GRANT_FIELDS, RULE_FIELDS, NotARule, rules_of_entry
@@ -97,6 +97,8 @@ def _topic(name: str, node: Node, line: int, owns: Ownership) -> Topic:
 
 
 def _setting(name: str, node: Node, line: int) -> str:
+    if name in OF_MOVES:
+        raise DocumentError(f"{name} belongs to replicas that move", line, "leave the line out")
     if isinstance(node, Items):
         return ",".join(text_of(each, name) for each in node.items)
     if not isinstance(node, Text):

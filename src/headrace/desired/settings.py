@@ -32,7 +32,7 @@ def written(text: str, *, is_plain: bool) -> str:
 
 
 def are_equal(one: str, other: str) -> bool:
-    """0.5 is 0.50, and a list may have spaces after its commas."""
+    """0.5 is 0.50, TRUE is true, and a list may have spaces after its commas."""
     return one == other or _plainly(one) == _plainly(other)
 
 
@@ -43,4 +43,6 @@ def _plainly(text: str) -> tuple[str, ...] | Decimal:
             return number
     except InvalidOperation:
         pass
+    if text.lower() in ("true", "false"):
+        return (text.lower(),)
     return tuple(part.strip() for part in text.split(","))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from headrace.client import acls, admin, many_topics, moves, quotas, users
 from headrace.client.cluster import Cluster
@@ -17,16 +18,58 @@ from headrace.desired.plan import Plan
 from headrace.protocol.error_codes import ErrorCode
 from headrace.security.acl import AclRule
 
+V = TypeVar("V")
+W = TypeVar("W")
+
 
 async def objections(cluster: Cluster, plan: Plan) -> list[str]:
-    """What the brokers would refuse of a plan's topics. Nothing is changed."""
+    """What the brokers would refuse of a plan's topics and quotas. Nothing is changed."""
     changed = [each for each in plan.changes if isinstance(each, TopicChange)]
-    refused = await many_topics.create_topics(cluster, map(_new_topic, _creations(plan)), validate_only=True)
-    settings = {each.name: each.new_settings for each in changed if each.settings}
-    refused |= await many_topics.alter_settings(cluster, settings, validate_only=True)
+    created = {each.name: _new_topic(each) for each in _creations(plan)}
+    settings: dict[str, Mapping[str, str | None]] = {
+        each.name: each.new_settings for each in changed if each.settings
+    }
+
+    async def create(topics: Mapping[str, NewTopic]) -> dict[str, Refused]:
+        return await many_topics.create_topics(cluster, topics.values(), validate_only=True)
+
+    async def alter(topics: Mapping[str, Mapping[str, str | None]]) -> dict[str, Refused]:
+        return await many_topics.alter_settings(cluster, topics, validate_only=True)
+
+    said = await _by_setting(
+        created, create, lambda topic: [topic._replace(settings=each) for each in _singly(topic.settings)]
+    )
+    said += await _by_setting(settings, alter, _singly)
     totals = {each.name: each.partitions[1] for each in changed if each.partitions is not None}
-    refused |= await many_topics.add_partitions(cluster, totals, validate_only=True)
-    return [str(error) for _, error in sorted(refused.items())]
+    grown = await many_topics.add_partitions(cluster, totals, validate_only=True)
+    said += [(name, error) for name, error in grown.items()]
+    quota = [(each.entity, each.new_values) for each in plan.changes if isinstance(each, QuotaChange)]
+    refused = await quotas.refused_quotas(cluster, quota)
+    return [str(error) for _, error in sorted(said, key=lambda each: each[0])] + [str(e) for e in refused]
+
+
+async def _by_setting(
+    wanted: Mapping[str, W],
+    ask: Callable[[Mapping[str, W]], Awaitable[dict[str, Refused]]],
+    singly: Callable[[W], Sequence[W]],
+) -> list[tuple[str, Refused]]:
+    """A broker names one setting of a topic that it refuses: each one alone tells of all of them."""
+    refused = await ask(wanted)
+    left = {
+        name: list(singly(wanted[name]))
+        for name, error in refused.items()
+        if error.code == ErrorCode.INVALID_CONFIG
+    }
+    alone: list[tuple[str, Refused]] = []
+    while left:
+        alone += (await ask({name: each.pop(0) for name, each in left.items()})).items()
+        left = {name: each for name, each in left.items() if each}
+    explained = {name for name, _ in alone}
+    return alone + [(name, error) for name, error in refused.items() if name not in explained]
+
+
+def _singly(settings: Mapping[str, V]) -> list[Mapping[str, V]]:
+    return [{name: value} for name, value in settings.items()]
 
 
 class WireAdministration:

@@ -93,6 +93,10 @@ def test_a_topic_may_be_called_no() -> None:
         (OWNS + "topics: {__consumer_offsets: {partitions: 3}}", "belongs to the brokers"),
         (OWNS + "topics: [t]", "topics is written as names with values"),
         (OWNS + "topics: {t: {settings: {retention.ms: }}}", "retention.ms has no value"),
+        (
+            OWNS + "topics: {t: {settings: {leader.replication.throttled.replicas: '*'}}}",
+            "belongs to replicas that move",
+        ),
         (OWNS + "topics: {t: {settings: {retention.ms: {a: 1}}}}", "retention.ms is one value"),
         ("owns: {topics: [a.*]}\ntopics: {b: }", "line 2: topic b is not among what the file owns"),
         ("owns: {topics: [a]}\nusers: {b: }", "line 2: there are users, and owns does not list them"),

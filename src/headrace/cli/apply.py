@@ -15,6 +15,7 @@ from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import bootstrap_option, bundled, output_option, with_cluster
 from headrace.cli.progress import ProgressLine
 from headrace.cli.render import visible
+from headrace.cli.service_options import ServiceAddresses, service_options
 from headrace.cli.user import warn_of_plaintext
 from headrace.cli.values import byte_rate
 from headrace.client.cluster import Cluster
@@ -28,6 +29,8 @@ from headrace.desired.passwords import read_passwords
 from headrace.desired.plan import Plan, plan
 from headrace.desired.present import Use
 from headrace.desired.reading import read_document
+from headrace.desired.schema_files import with_schema_files
+from headrace.desired.services import Services, service_objections, with_services
 from headrace.desired.wire import WireAdministration, objections
 from headrace.desired.yaml_tree import MOST_BYTES, DocumentError
 
@@ -93,10 +96,11 @@ _word_options = bundled(
     help="What the cluster shall have; - for standard input.",
 )
 @_word_options
+@service_options
 @bootstrap_option
 @output_option
-def apply(source: str, words: _Words, bootstrap: str, as_json: bool) -> int:
-    """Make a cluster what a file says: topics, users, ACLs and quotas.
+def apply(source: str, words: _Words, addresses: ServiceAddresses, bootstrap: str, as_json: bool) -> int:
+    """Make a cluster what a file says: topics, users, ACLs, quotas, schemas and connectors.
 
     \b
     headrace export > cluster.yaml                what there is, as a file
@@ -104,7 +108,8 @@ def apply(source: str, words: _Words, bootstrap: str, as_json: bool) -> int:
     headrace apply -f cluster.yaml --yes          without the question
     headrace apply -f cluster.yaml --check        exit with 2 if the cluster differs
 
-    Only what the file owns is touched, and nothing is deleted without `prune: true` in the file and --prune.
+    Schemas need --registry, connectors --connect. Only what the file owns is touched, and nothing is deleted
+    without `prune: true` in the file and --prune.
     If it is interrupted, run it again.
     """
     if words.check and words.dry_run:
@@ -117,10 +122,11 @@ def apply(source: str, words: _Words, bootstrap: str, as_json: bool) -> int:
     if words.check:
         # The file says that the rest shall go, and a check deletes nothing: one word is enough to compare.
         words = words._replace(prune=document.prune)
-        planned, uses = with_cluster(bootstrap, lambda cluster: _plan(cluster, document, words))
+        services = addresses.services
+        planned, uses = with_cluster(bootstrap, lambda cluster: _plan(cluster, document, words, services))
         print_plan(planned, uses, as_json=as_json, done=None)
         return 0 if planned.changes_nothing else DIFFERS
-    return _decide(document, words, source, bootstrap, as_json)
+    return _decide(document, words, addresses.services, source, bootstrap, as_json)
 
 
 def _read(source: str) -> Document:
@@ -128,27 +134,35 @@ def _read(source: str) -> Document:
     with click.open_file(source, "rb") as file:
         content: bytes = file.read(MOST_BYTES + 1)
     try:
-        return read_document(content)
+        return with_schema_files(read_document(content), Path() if source == "-" else Path(source).parent)
     except DocumentError as error:
         raise ClientFailure(f"{name}, {error}", error.hint) from None
+    except (ValueError, OSError) as error:
+        raise ClientFailure(f"{name}: {error}") from None
 
 
-async def _plan(cluster: Cluster, document: Document, words: _Words) -> tuple[Plan, dict[str, Use]]:
+async def _plan(
+    cluster: Cluster, document: Document, words: _Words, services: Services
+) -> tuple[Plan, dict[str, Use]]:
+    services.require(document.owns)
     present = await ask_present(cluster, document.owns)
+    present = await with_services(present, services, document.owns, document)
     found = plan(document, present, prune=words.prune, new_passwords=words.set_password)
     if words.check:
         return found, {}
     return found, await ask_uses(cluster, found.deleted_topics)
 
 
-def _decide(document: Document, words: _Words, source: str, bootstrap: str, as_json: bool) -> int:
+def _decide(
+    document: Document, words: _Words, services: Services, source: str, bootstrap: str, as_json: bool
+) -> int:
     """Show the plan, ask, and carry it out."""
-    planned, uses = with_cluster(bootstrap, lambda cluster: _plan(cluster, document, words))
+    planned, uses = with_cluster(bootstrap, lambda cluster: _plan(cluster, document, words, services))
     directory = Path() if source == "-" else Path(source).parent
     passwords, lacking = read_passwords(planned, os.environ, directory)
     refused = [*planned.refused, *lacking]
     if planned.changes:
-        refused += with_cluster(bootstrap, lambda cluster: objections(cluster, planned))
+        refused += with_cluster(bootstrap, lambda cluster: _objections(cluster, services, planned))
     can_ask = source != "-" and sys.stdin.isatty() and not words.dry_run and not as_json
     held = {name: use for name, use in uses.items() if use and name not in words.yes_delete}
     if words.yes or not can_ask:
@@ -164,17 +178,21 @@ def _decide(document: Document, words: _Words, source: str, bootstrap: str, as_j
         print_plan(planned, uses, as_json=False, done=None)
     if not words.yes:
         _ask(planned, held)
-        again, _ = with_cluster(bootstrap, lambda cluster: _plan(cluster, document, words))
+        again, _ = with_cluster(bootstrap, lambda cluster: _plan(cluster, document, words, services))
         if again != planned:
             raise ClientFailure(
                 "nothing was changed: the cluster has changed since the plan was made", "look at the new plan"
             )
-    _carry_out(planned, passwords, words, bootstrap)
+    _carry_out(planned, passwords, words, services, bootstrap)
     if as_json:
         print_plan(planned, uses, as_json=True, done=True)
     else:
         click.echo("applied", err=True)
     return 0
+
+
+async def _objections(cluster: Cluster, services: Services, planned: Plan) -> list[str]:
+    return [*await objections(cluster, planned), *await service_objections(services, planned)]
 
 
 def _ask(planned: Plan, held: dict[str, Use]) -> None:
@@ -187,13 +205,17 @@ def _ask(planned: Plan, held: dict[str, Use]) -> None:
     click.confirm(question(planned), abort=True, err=True)
 
 
-def _carry_out(planned: Plan, passwords: dict[str, Secret], words: _Words, bootstrap: str) -> None:
+def _carry_out(
+    planned: Plan, passwords: dict[str, Secret], words: _Words, services: Services, bootstrap: str
+) -> None:
     if any(isinstance(each, UserChange) and each.password for each in planned.changes):
         warn_of_plaintext()
 
     async def operation(cluster: Cluster) -> None:
         with ProgressLine() as line:
-            administration = WireAdministration(cluster, throttle=words.throttle, tell=line.tell)
+            administration = WireAdministration(
+                cluster, throttle=words.throttle, tell=line.tell, services=services
+            )
             await carry_out(planned, administration, passwords, lambda said: line.tell(visible(said)))
 
     try:

@@ -2,58 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import ssl
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Final, TypeVar
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote
-from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
+from typing import Any, TypeVar
 
 import click
 
 from headrace.cli.options import bundled
-from headrace.client.errors import ClientFailure
+from headrace.client import rest
+from headrace.client.rest import in_path
 
 F = TypeVar("F", bound=Callable[..., Any])
-_SECONDS: Final = 90.0
 
 
-class Rest:
-    def __init__(self, url: str, ca: str | None, authorization: str | None) -> None:
-        self.url = url.rstrip("/")
-        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if authorization is not None:
-            self._headers["Authorization"] = Path(authorization).read_text(encoding="utf-8").strip()
-        # No proxy: a worker is near, and what is sent to it can be secret.
-        self._opener = build_opener(
-            ProxyHandler({}), HTTPSHandler(context=ssl.create_default_context(cafile=ca))
-        )
-
-    def get(self, path: str) -> Any:
-        return self.ask("GET", path)
-
-    def ask(self, method: str, path: str, document: object = None) -> Any:
-        """The answer, or None if it is empty. Raises ClientFailure with what the worker says."""
-        body = None if document is None else json.dumps(document).encode()
-        request = Request(f"{self.url}{path}", body, self._headers, method=method)
-        try:
-            with self._opener.open(request, timeout=_SECONDS) as answer:
-                return _parsed(answer.read())
-        except HTTPError as error:
-            said = _parsed(error.read())
-            text = said.get("message") if isinstance(said, dict) else None
-            raise ClientFailure(str(text or f"HTTP {error.code} {error.reason}")) from None
-        except (URLError, OSError) as error:
-            why = getattr(error, "reason", error)
-            raise ClientFailure(
-                f"no worker answers at {self.url}: {why}", "start one with `headrace connect`, or say --url"
-            ) from None
+class Rest(rest.Rest):
+    who = "worker"
+    hint = "start one with `headrace connect`, or say --url"
 
 
-def path_of(name: str, *rest: str) -> str:
-    return "/".join(("/connectors", quote(name, safe=""), *rest))
+def path_of(name: str, *more: str) -> str:
+    return "/".join(("/connectors", in_path(name), *more))
 
 
 def rest_options(command: F) -> F:
@@ -88,10 +55,3 @@ def rest_options(command: F) -> F:
             ),
         ],
     )(command)
-
-
-def _parsed(data: bytes) -> Any:
-    try:
-        return json.loads(data) if data.strip() else None
-    except ValueError:
-        return None

@@ -35,12 +35,15 @@ def is_secret(name: str, settings: Settings | None) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
+def is_reference(value: str) -> bool:
+    """It says where a secret is, and is none."""
+    return _ANY_REFERENCE.fullmatch(value.strip()) is not None
+
+
 def shown(properties: Mapping[str, str], settings: Settings | None) -> dict[str, str]:
     """For answers."""
     return {
-        name: HIDDEN
-        if is_secret(name, settings) and value and not _ANY_REFERENCE.fullmatch(value.strip())
-        else value
+        name: HIDDEN if is_secret(name, settings) and value and not is_reference(value) else value
         for name, value in properties.items()
     }
 

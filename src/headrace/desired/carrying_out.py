@@ -14,15 +14,18 @@ from headrace.client.throttles import Move
 from headrace.config.secret import Secret
 from headrace.core.ids import TopicPartition
 from headrace.desired.changes import (
+    ConnectorChange,
     QuotaChange,
     RuleAddition,
     RuleRemoval,
+    SubjectChange,
     TopicChange,
     TopicCreation,
     TopicDeletion,
     UserChange,
 )
 from headrace.desired.plan import Plan
+from headrace.desired.schemas import in_order_of_references
 from headrace.security.acl import AclRule
 
 T = TypeVar("T")
@@ -51,6 +54,14 @@ class Administration(Protocol):
     async def remove_rules(self, rules: Sequence[AclRule]) -> None: ...
 
     async def change_quota(self, change: QuotaChange) -> None: ...
+
+    async def change_subject(self, change: SubjectChange) -> None: ...
+
+    async def delete_subject(self, name: str) -> None: ...
+
+    async def put_connector(self, change: ConnectorChange) -> None: ...
+
+    async def delete_connector(self, name: str) -> None: ...
 
 
 class Step(NamedTuple):
@@ -89,6 +100,7 @@ def steps(plan: Plan, administration: Administration, passwords: Mapping[str, Se
         todo.append(Step("move replicas", partial(administration.move_replicas, moves)))
     if totals:
         todo.append(Step("add partitions", partial(administration.add_partitions, totals)))
+    todo += _services(plan, administration)
     todo += _slices(
         "remove rules", administration.remove_rules, [each.rule for each in _of(plan, RuleRemoval)]
     )
@@ -97,6 +109,35 @@ def steps(plan: Plan, administration: Administration, passwords: Mapping[str, Se
         "delete topics", administration.delete_topics, [each.name for each in _of(plan, TopicDeletion)]
     )
     return todo
+
+
+def _services(plan: Plan, administration: Administration) -> list[Step]:
+    """Schemas before connectors, which use them; what is deleted the other way round, and all of it before
+    the topics that it reads and writes."""
+    subjects, connectors = _of(plan, SubjectChange), _of(plan, ConnectorChange)
+    kept = [each for each in subjects if each.verb != "delete"]
+    schemas = {each.name: None if each.schema is None else each.schema[1] for each in kept}
+    ordered = in_order_of_references(schemas, [(each.name, each) for each in kept])
+    gone = [each for each in subjects if each.verb == "delete"]
+    former = {each.name: None if each.schema is None else each.schema[0] for each in gone}
+    going = in_order_of_references(former, [(each.name, each) for each in gone])
+    return [
+        *(Step(f"schema {each.name}", partial(administration.change_subject, each)) for each in ordered),
+        *(
+            Step(f"connector {each.name}", partial(administration.put_connector, each))
+            for each in connectors
+            if each.verb != "delete"
+        ),
+        *(
+            Step(f"delete connector {each.name}", partial(administration.delete_connector, each.name))
+            for each in connectors
+            if each.verb == "delete"
+        ),
+        *(
+            Step(f"delete schema {each.name}", partial(administration.delete_subject, each.name))
+            for each in reversed(going)
+        ),
+    ]
 
 
 def _of(plan: Plan, kind: type[T]) -> list[T]:

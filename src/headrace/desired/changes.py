@@ -11,6 +11,7 @@ from headrace.client.quotas import Entity, words_of
 from headrace.client.throttles import Move
 from headrace.core.ids import TopicPartition
 from headrace.desired.document import PasswordSource
+from headrace.desired.schemas import Schema
 from headrace.security.acl import AclRule
 from headrace.security.scram_credential import ScramMechanism
 
@@ -148,7 +149,52 @@ class QuotaChange:
         return {name: new for name, (_, new) in self.values.items()}
 
 
-Change = TopicCreation | TopicChange | TopicDeletion | UserChange | RuleAddition | RuleRemoval | QuotaChange
+@dataclass(frozen=True, slots=True)
+class SubjectChange:
+    name: str
+    verb: str
+    schema: tuple[Schema | None, Schema | None] | None = None
+    """Of the latest version, before and after."""
+    level: tuple[str | None, str | None] | None = None
+
+    kind = "schema"
+
+    @property
+    def differences(self) -> list[Difference]:
+        said = []
+        if self.schema is not None:
+            said.append(Difference("schema", *(None if each is None else str(each) for each in self.schema)))
+        if self.level is not None:
+            said.append(Difference("compatibility", *self.level))
+        return said
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorChange:
+    name: str
+    verb: str
+    settings: Mapping[str, str]
+    """All of them, as they shall be."""
+    changed: Mapping[str, tuple[str | None, str | None]]
+
+    kind = "connector"
+
+    @property
+    def differences(self) -> list[Difference]:
+        return [Difference(name, *pair) for name, pair in sorted(self.changed.items())]
+
+
+Change = (
+    TopicCreation
+    | TopicChange
+    | TopicDeletion
+    | UserChange
+    | RuleAddition
+    | RuleRemoval
+    | QuotaChange
+    | SubjectChange
+    | ConnectorChange
+)
 
 
 def _iterations(count: int | None) -> str | None:

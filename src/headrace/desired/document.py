@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from headrace.client.quotas import Entity
 from headrace.desired.ownership import Ownership
+from headrace.desired.schemas import Schema
 from headrace.security.acl import AclRule
 from headrace.security.scram_credential import DEFAULT_ITERATIONS, ScramMechanism
 
@@ -39,6 +40,15 @@ class User(NamedTuple):
     password: PasswordSource | None
 
 
+class Subject(NamedTuple):
+    level: str | None
+    """Its own compatibility level; None: the registry's."""
+    schema: Schema | None
+    """What its latest version shall be; None leaves that as it is."""
+    file: str | None = None
+    """Where the text of the schema is, until `schema_files.py` has read it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     owns: Ownership
@@ -47,3 +57,7 @@ class Document:
     users: Mapping[str, User] = field(default_factory=dict)
     acls: frozenset[AclRule] = frozenset()
     quotas: Mapping[Entity, Mapping[str, float]] = field(default_factory=dict)
+    schemas: Mapping[str, Subject] = field(default_factory=dict)
+    """By their subjects."""
+    connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The settings of each, without its name."""

@@ -20,6 +20,8 @@ class Kind(Enum):
     USERS = "users"
     ACLS = "acls"
     QUOTAS = "quotas"
+    SCHEMAS = "schemas"
+    CONNECTORS = "connectors"
 
 
 class Ownership:
@@ -36,6 +38,12 @@ class Ownership:
 
     def user(self, name: str) -> bool:
         return self._matches(Kind.USERS, name)
+
+    def subject(self, name: str) -> bool:
+        return self._matches(Kind.SCHEMAS, name)
+
+    def connector(self, name: str) -> bool:
+        return self._matches(Kind.CONNECTORS, name)
 
     def principal(self, principal: str) -> bool:
         """Rules belong to whom they are for: `shop-*` is `User:shop-*`."""

@@ -25,6 +25,12 @@ from headrace.desired.changes import (
 )
 from headrace.desired.document import Document, Topic
 from headrace.desired.present import Present, PresentTopic
+from headrace.desired.service_plan import (
+    connector_changes,
+    subject_changes,
+    unnamed_connectors,
+    unnamed_subjects,
+)
 from headrace.desired.settings import are_equal
 
 K = TypeVar("K")
@@ -69,6 +75,7 @@ def plan(
     _users(document, present, deletes, new_passwords, draft)
     _rules(document, present, deletes, draft)
     _quotas(document, present, deletes, draft)
+    _services(document, present, deletes, draft)
     moving = [
         name for name in sorted(document.topics) if name in present.topics and present.topics[name].is_moving
     ]
@@ -225,6 +232,19 @@ def _quotas(document: Document, present: Present, deletes: bool, draft: _Draft) 
                 draft.changes.append(change)
             else:
                 draft.stays.append(f"quota {change.name}")
+
+
+def _services(document: Document, present: Present, deletes: bool, draft: _Draft) -> None:
+    subjects, refused = subject_changes(document, present)
+    connectors, refused_connectors = connector_changes(document, present)
+    draft.changes += [*subjects, *connectors]
+    draft.refused += [*refused, *refused_connectors]
+    unnamed = unnamed_subjects(document, present), unnamed_connectors(document, present)
+    for gone in unnamed:
+        if deletes:
+            draft.changes.extend(gone)
+        else:
+            draft.stays.extend(f"{each.kind} {each.name}" for each in gone)
 
 
 V = TypeVar("V")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headrace.client.quotas import Entity
+from headrace.desired.schemas import Schema
 from headrace.security.acl import AclRule
 from headrace.security.scram_credential import ScramMechanism
 
@@ -24,6 +25,15 @@ class PresentTopic(NamedTuple):
         return sorted({len(each) for each in self.replicas.values()})
 
 
+class PresentSubject(NamedTuple):
+    schema: Schema
+    """Of the latest version. Where the file's means the same in another spelling, it is the file's."""
+    level: str | None = None
+    """Its own."""
+    earlier: int | None = None
+    """The version that has the file's schema already, if that is not the latest."""
+
+
 @dataclass(frozen=True, slots=True)
 class Present:
     racks: Mapping[int, str | None] = field(default_factory=dict)
@@ -32,6 +42,9 @@ class Present:
     users: Mapping[str, Mapping[ScramMechanism, int]] = field(default_factory=dict)
     acls: frozenset[AclRule] = frozenset()
     quotas: Mapping[Entity, Mapping[str, float]] = field(default_factory=dict)
+    subjects: Mapping[str, PresentSubject] = field(default_factory=dict)
+    connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """The settings of each, without its name."""
 
 
 class Use(NamedTuple):

@@ -8,9 +8,10 @@ from headrace.client.quota_values import QUOTAS, quota_value
 from headrace.client.quotas import CLIENT_ID, IP, USER, Entity, words_of
 from headrace.controller.topic_names import INTERNAL_TOPICS
 from headrace.core.errors import InvalidRequest
-from headrace.desired.document import DEFAULT_MECHANISMS, Document, PasswordSource, Topic, User
+from headrace.desired.document import DEFAULT_MECHANISMS, Document, PasswordSource, Subject, Topic, User
 from headrace.desired.fields import Fields, count_of, items_of, named, text_of
 from headrace.desired.ownership import Kind, Ownership
+from headrace.desired.service_reading import connector_of, subject_of
 from headrace.desired.settings import OF_MOVES, written
 from headrace.desired.yaml_tree import DocumentError, Items, Node, Text, read_tree
 from headrace.security.acl import AclRule
@@ -52,6 +53,14 @@ def read_document(content: bytes) -> Document:
         {name: _user(name, node, line, owns) for name, node, line in named(top.node("users"), "users")},
         frozenset(_rules(top.node("acls"), owns)),
         _quotas(top.node("quotas"), owns),
+        {
+            name: _owned_subject(name, node, line, owns)
+            for name, node, line in named(top.node("schemas"), "schemas")
+        },
+        {
+            name: _owned_connector(name, node, line, owns)
+            for name, node, line in named(top.node("connectors"), "connectors")
+        },
     )
 
 
@@ -197,6 +206,16 @@ def _quota(name: str, node: Node) -> float:
         return quota_value(name, text_of(node, name))
     except ValueError as error:
         raise DocumentError(str(error), node.line) from None
+
+
+def _owned_subject(name: str, node: Node, line: int, owns: Ownership) -> Subject:
+    _require_owned(owns.subject(name), f"schema {name}", Kind.SCHEMAS, line)
+    return subject_of(name, node)
+
+
+def _owned_connector(name: str, node: Node, line: int, owns: Ownership) -> dict[str, str]:
+    _require_owned(owns.connector(name), f"connector {name}", Kind.CONNECTORS, line)
+    return connector_of(name, node)
 
 
 def _require_owned(is_owned: bool, what: str, kind: Kind, line: int) -> None:

@@ -15,6 +15,7 @@ from headrace.config.secret import Secret
 from headrace.core.ids import TopicPartition
 from headrace.desired.changes import QuotaChange, TopicChange, TopicCreation, UserChange
 from headrace.desired.plan import Plan
+from headrace.desired.services import NO_SERVICES, ServiceAdministration, Services
 from headrace.protocol.error_codes import ErrorCode
 from headrace.security.acl import AclRule
 
@@ -72,7 +73,7 @@ def _singly(settings: Mapping[str, V]) -> list[Mapping[str, V]]:
     return [{name: value} for name, value in settings.items()]
 
 
-class WireAdministration:
+class WireAdministration(ServiceAdministration):
     """Raises ClientFailure for the first that is refused; what was done before stays."""
 
     def __init__(
@@ -81,7 +82,9 @@ class WireAdministration:
         *,
         throttle: int | None = None,
         tell: Callable[[object], None] = lambda _: None,
+        services: Services = NO_SERVICES,
     ) -> None:
+        super().__init__(services)
         self._cluster = cluster
         self._throttle = throttle
         self._tell = tell

@@ -12,7 +12,8 @@ from headrace.client.quota_values import number_of
 from headrace.client.quotas import CLIENT_ID, IP, USER, Entity
 from headrace.desired.document import DEFAULT_MECHANISMS
 from headrace.desired.ownership import Kind, Ownership
-from headrace.desired.present import Present, PresentTopic
+from headrace.desired.present import Present, PresentSubject, PresentTopic
+from headrace.registry.content import SchemaType
 from headrace.security.acl import AclRule
 from headrace.security.acl_document import RULE_FIELDS, document_of
 from headrace.security.scram_credential import ScramMechanism
@@ -42,6 +43,14 @@ def write_document(present: Present, owns: Ownership) -> str:
     if Kind.QUOTAS in owns:
         quotas = sorted(present.quotas.items(), key=lambda each: str(each[0]))
         document["quotas"] = [_quota(entity, values) for entity, values in quotas]
+    if Kind.SCHEMAS in owns:
+        subjects = sorted(present.subjects.items())
+        document["schemas"] = {name: _subject(subject) for name, subject in subjects}
+    if Kind.CONNECTORS in owns:
+        document["connectors"] = {
+            name: {key: _value(text) for key, text in sorted(settings.items())}
+            for name, settings in sorted(present.connectors.items())
+        }
     body = yaml.dump(document, Dumper=_DUMPER, sort_keys=False, allow_unicode=True, width=110)
     return f"{_HEAD}{body}"
 
@@ -53,6 +62,17 @@ def _topic(topic: PresentTopic) -> dict[str, Any]:
     if topic.settings:
         found["settings"] = {name: _value(text) for name, text in sorted(topic.settings.items())}
     return found
+
+
+def _subject(subject: PresentSubject) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if subject.schema.type is not SchemaType.AVRO:
+        found["type"] = subject.schema.type.value
+    if subject.level is not None:
+        found["compatibility"] = subject.level
+    if subject.schema.references:
+        found["references"] = [each.document() for each in subject.schema.references]
+    return {**found, "schema": subject.schema.text}
 
 
 def _value(text: str) -> str | int | bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from headrace.client.quotas import Entity
-from headrace.desired.document import Document, PasswordSource, Topic, User
+from headrace.desired.document import Document, PasswordSource, Subject, Topic, User
 from headrace.desired.ownership import Kind, Ownership
-from headrace.desired.present import Present, PresentTopic
+from headrace.desired.present import Present, PresentSubject, PresentTopic
+from headrace.desired.schemas import Schema
+from headrace.registry.content import Reference, SchemaType
 from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType
 from headrace.security.scram_credential import ScramMechanism
 
@@ -45,6 +47,22 @@ OWNED = st.builds(
 EVERYTHING = Ownership(dict.fromkeys(Kind, ("*",)))
 
 
+LEVELS = st.sampled_from([None, "BACKWARD", "NONE"])
+SCHEMAS = st.builds(
+    Schema,
+    st.sampled_from([SchemaType.AVRO, SchemaType.JSON]),
+    st.sampled_from(['"string"', '{"type": "record"}', '{"type": ["null", "long"]}']),
+    st.lists(st.builds(Reference, NAMES, NAMES, st.integers(1, 2)), max_size=1).map(tuple),
+)
+CONNECTORS = st.dictionaries(
+    NAMES,
+    st.dictionaries(st.sampled_from(["topic", "file"]), st.sampled_from(["1.10", "no", "7"])).map(
+        lambda drawn: {"connector.class": "files", **drawn}
+    ),
+    max_size=3,
+)
+
+
 @st.composite
 def _placed(draw: st.DrawFn) -> PresentTopic:
     brokers = st.lists(st.sampled_from(sorted(RACKS)), min_size=1, max_size=3, unique=True).map(tuple)
@@ -59,6 +77,8 @@ CLUSTERS = st.builds(
     users=st.dictionaries(NAMES, MECHANISMS, max_size=3),
     acls=st.frozensets(RULES, max_size=4),
     quotas=st.dictionaries(ENTITIES, QUOTAS, max_size=3),
+    subjects=st.dictionaries(NAMES, st.builds(PresentSubject, SCHEMAS, LEVELS, st.none()), max_size=3),
+    connectors=CONNECTORS,
 )
 
 
@@ -80,4 +100,12 @@ def documents(draw: st.DrawFn) -> Document:
         {name: user for name, user in draw(users).items() if owns.user(name)},
         frozenset(rule for rule in draw(st.frozensets(RULES, max_size=4)) if owns.principal(rule.principal)),
         {entity: values for entity, values in quotas.items() if owns.quota(entity)},
+        {
+            name: subject
+            for name, subject in draw(
+                st.dictionaries(NAMES, st.builds(Subject, LEVELS, SCHEMAS, st.none()), max_size=3)
+            ).items()
+            if owns.subject(name)
+        },
+        {name: settings for name, settings in draw(CONNECTORS).items() if owns.connector(name)},
     )

@@ -11,10 +11,17 @@ from headrace.client.throttles import Move
 from headrace.config.secret import Secret
 from headrace.core.ids import TopicPartition
 from headrace.desired.carrying_out import carry_out
-from headrace.desired.changes import QuotaChange, TopicChange, TopicCreation, UserChange
+from headrace.desired.changes import (
+    ConnectorChange,
+    QuotaChange,
+    SubjectChange,
+    TopicChange,
+    TopicCreation,
+    UserChange,
+)
 from headrace.desired.ownership import Ownership
 from headrace.desired.plan import Plan
-from headrace.desired.present import Present, PresentTopic
+from headrace.desired.present import Present, PresentSubject, PresentTopic
 from headrace.security.acl import AclRule
 from headrace.security.scram_credential import ScramMechanism
 
@@ -38,6 +45,8 @@ class ModelCluster:
         self.quotas: dict[Entity, dict[str, float]] = {
             entity: dict(values) for entity, values in present.quotas.items()
         }
+        self.subjects = dict(present.subjects)
+        self.connectors = {name: dict(each) for name, each in present.connectors.items()}
         self.left: int | None = None
         """So many changes are made before it is interrupted."""
 
@@ -52,6 +61,8 @@ class ModelCluster:
             {name: dict(each) for name, each in self.users.items() if owns.user(name)},
             frozenset(rule for rule in self.acls if owns.principal(rule.principal)),
             {entity: dict(values) for entity, values in self.quotas.items() if owns.quota(entity)},
+            {name: each for name, each in self.subjects.items() if owns.subject(name)},
+            {name: dict(each) for name, each in self.connectors.items() if owns.connector(name)},
         )
 
     def apply(self, plan: Plan, interrupt_after: int | None = None) -> None:
@@ -80,6 +91,12 @@ class ModelCluster:
         for entity, values in self.quotas.items():
             for key, value in values.items():
                 found["quota", words_of(entity), key] = str(int(value))
+        for name, subject in self.subjects.items():
+            found["schema", name, "schema"] = str(subject.schema)
+            if subject.level is not None:
+                found["schema", name, "compatibility"] = subject.level
+        for name, settings in self.connectors.items():
+            found.update({("connector", name, key): value for key, value in settings.items()})
         return found
 
     def _tick(self) -> None:
@@ -152,6 +169,30 @@ class ModelCluster:
         _change(self.quotas.setdefault(change.entity, {}), change.new_values)
         if not self.quotas[change.entity]:
             del self.quotas[change.entity]
+
+    async def change_subject(self, change: SubjectChange) -> None:
+        """In two requests, as a registry is asked."""
+        there = self.subjects.get(change.name)
+        if change.level is not None and there is not None:
+            self._tick()
+            there = self.subjects[change.name] = there._replace(level=change.level[1])
+        if change.schema is not None and change.schema[1] is not None:
+            self._tick()
+            level = change.level[1] if there is None and change.level is not None else None
+            there = PresentSubject(change.schema[1], level if there is None else there.level)
+            self.subjects[change.name] = there
+
+    async def delete_subject(self, name: str) -> None:
+        self._tick()
+        del self.subjects[name]
+
+    async def put_connector(self, change: ConnectorChange) -> None:
+        self._tick()
+        self.connectors[change.name] = dict(change.settings)
+
+    async def delete_connector(self, name: str) -> None:
+        self._tick()
+        del self.connectors[name]
 
 
 def _change(values: dict[Any, Any], changes: Mapping[Any, Any]) -> None:

@@ -33,7 +33,7 @@ def feasible(document: Document, present: Present) -> Document:
 
 def planned_for(document: Document, cluster: ModelCluster, prune: bool) -> Plan:
     found = plan(document, cluster.present(document.owns), prune=prune)
-    assert not found.refused
+    assert not found.refused, found.refused
     return found
 
 
@@ -61,6 +61,8 @@ def test_an_export_says_the_same_whatever_the_order(present: Present) -> None:
         dict(reversed(list(present.users.items()))),
         present.acls,
         dict(reversed(list(present.quotas.items()))),
+        dict(reversed(list(present.subjects.items()))),
+        dict(reversed(list(present.connectors.items()))),
     )
     assert write_document(present, EVERYTHING) == write_document(turned, EVERYTHING)
 
@@ -124,6 +126,8 @@ def test_nothing_is_deleted_without_both_words(case: Case, prune: bool) -> None:
     assert set(present.topics) <= set(cluster.replicas)
     assert present.acls <= cluster.acls
     assert set(present.quotas) <= set(cluster.quotas)
+    assert set(present.subjects) <= set(cluster.subjects)
+    assert set(present.connectors) <= set(cluster.connectors)
     assert all(set(mechanisms) <= set(cluster.users[name]) for name, mechanisms in present.users.items())
 
 
@@ -140,6 +144,8 @@ def test_with_both_words_what_is_owned_is_what_the_file_names(case: Case) -> Non
     assert set(there.users) == set(document.users)
     assert there.acls == document.acls
     assert there.quotas == document.quotas
+    assert set(there.subjects) == set(document.schemas)
+    assert there.connectors == document.connectors
     assert not found.stays
 
 
@@ -155,6 +161,12 @@ def test_what_is_not_owned_is_not_touched(case: Case, prune: bool) -> None:
     assert all(cluster.users[name] == each for name, each in present.users.items() if not owns.user(name))
     assert {rule for rule in present.acls if not owns.principal(rule.principal)} <= cluster.acls
     assert all(cluster.quotas[key] == each for key, each in present.quotas.items() if not owns.quota(key))
+    assert all(
+        cluster.subjects[key] == each for key, each in present.subjects.items() if not owns.subject(key)
+    )
+    assert all(
+        cluster.connectors[key] == each for key, each in present.connectors.items() if not owns.connector(key)
+    )
 
 
 @_FEW

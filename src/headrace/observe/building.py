@@ -62,6 +62,7 @@ def build(look: Look, before: Look | None, history: History, number: int) -> Sna
         _totals(topics.values(), outflow.rate),
         look.all_ends.silent,
         _audit(look.verdicts),
+        next((each for each in (look.groups, look.committed) if isinstance(each, Unknown)), None),
         0 if isinstance(look.files, Unknown) else look.files.at_ms,
     )
     _remember(snapshot, history)

@@ -175,6 +175,8 @@ class Snapshot(NamedTuple):
     """Brokers that could not be asked for the ends of what they lead, and why."""
     audit: Mapping[str, Sequence[Verdict]] | Unknown | None = None
     """By topic, in the order of windows; None: there is no audit."""
+    commits: Unknown | None = None
+    """Why nobody knows who reads what; None where it is known."""
     files_at_ms: int = 0
     """When the log directories were asked: less often than everything else."""
 

@@ -103,7 +103,13 @@ class Rules:
         await self._cluster.close()
 
     async def access(self, principal: Principal, host: str) -> Access:
-        """By rules that are some seconds old at most. Raises ClientFailure where nobody tells them."""
+        """As `rights`, for subjects."""
+        found = await self.rights(principal, host)
+        return NO_LIMITS if found is None else Access(found)
+
+    async def rights(self, principal: Principal, host: str) -> Rights | None:
+        """By rules that are some seconds old at most; None where no authorizer is on. Raises ClientFailure
+        where nobody tells them."""
         async with self._lock:
             if asyncio.get_running_loop().time() >= self._until:
                 try:
@@ -114,8 +120,8 @@ class Rules:
         if self._failure is not None:
             raise self._failure
         if self._authorizer is None:
-            return NO_LIMITS
-        return Access(self._authorizer.rights_of(str(principal), _as_java_writes(host)))
+            return None
+        return self._authorizer.rights_of(str(principal), _as_java_writes(host))
 
     async def _renew(self) -> None:
         asked_at = asyncio.get_running_loop().time()

@@ -126,11 +126,12 @@ def committed(offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, Com
 
 
 def verdict(name: str, window: int, state: State = State.CERTIFIED) -> Verdict:
-    tiers = {"producers": Tally(100, 7), "log": Tally(100, 7), "lake": Tally(100, 7)}
+    count = 3600 if name == "orders" else 1800
+    tiers = {tier: Tally(count, 7) for tier in ("producers", "log", "lake")}
     differences: tuple[Difference, ...] = ()
     if state is State.DIFFERENT:
-        tiers["lake"] = Tally(97, 6)
-        differences = (Difference("lake", "log", 0, Kind.LOST, 97, 100),)
+        tiers["lake"] = Tally(count - 3, 6)
+        differences = (Difference("lake", "log", 0, Kind.LOST, count - 3, count),)
     reasons = ("the lake has not loaded it yet",) if state in (State.OPEN, State.INCOMPLETE) else ()
     begin = NOW_MS // MINUTE_MS * MINUTE_MS - (240 - window) * MINUTE_MS
     return Verdict(name, begin, MINUTE_MS, state, tiers, differences, reasons, NOW_MS, 1)

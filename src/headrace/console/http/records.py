@@ -1,0 +1,149 @@
+"""/topics/NAME/records: what is in a topic. Only these pages ask brokers for more than the snapshot has."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, NamedTuple
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
+from headrace.console.http.answers import Watch, answer
+from headrace.console.http.sights import sight_of
+from headrace.console.pages.page import NotThere, Page
+from headrace.console.pages.topic import topic_in
+from headrace.console.records.reading import Found, one, read
+from headrace.console.records.search import Wanted, wanted
+from headrace.console.records.texts import Row, pretty
+from headrace.console.records.timeline import Timeline, timeline
+from headrace.core.ids import TopicPartition
+from headrace.observe.snapshot import Snapshot, TopicSeen
+
+AT_ONCE: Final = 4
+"""Steps of searches. Whoever comes next waits: brokers must not pay for viewers."""
+KEPT_SECONDS: Final = 20.0
+MOST_KEPT: Final = 64
+
+
+class RecordsView(NamedTuple):
+    name: str
+    asked: Wanted
+    found: Found | None
+    timeline: Timeline | None
+    partitions: int
+    hidden: str
+    """Why no record is shown; empty where they are."""
+
+
+class RecordView(NamedTuple):
+    name: str
+    partition: int
+    offset: int
+    row: Row | None
+    pretty: str
+
+
+class Source:
+    """Where records come from, with a limit for all viewers together."""
+
+    def __init__(self, connect: Callable[[], Cluster], *, shows_records: bool = True) -> None:
+        self.connect = connect
+        self.shows_records = shows_records
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._lines: dict[tuple[str, int], tuple[float, Timeline | None]] = {}
+
+    async def read(self, topic: str, asked: Wanted) -> Found:
+        async with self._turns, self.connect() as cluster:
+            return await read(cluster, topic, asked)
+
+    async def one(self, place: TopicPartition, offset: int) -> Row | None:
+        async with self._turns, self.connect() as cluster:
+            return await one(cluster, place, offset)
+
+    async def timeline(self, seen: TopicSeen, partition: int | None) -> Timeline | None:
+        """Some seconds old at most. None also where a leader is away: it is only a picture."""
+        now = asyncio.get_running_loop().time()
+        key = seen.name, -1 if partition is None else partition
+        until, kept = self._lines.get(key, (0.0, None))
+        if now < until:
+            return kept
+        places = [
+            TopicPartition(seen.name, each.state.partition)
+            for each in seen.partitions
+            if each.ends is not None and partition in (None, each.state.partition)
+        ]
+        try:
+            async with self._turns, self.connect() as cluster:
+                found = await timeline(cluster, places)
+        except ClientFailure:
+            found = None
+        if len(self._lines) >= MOST_KEPT:
+            self._lines.clear()
+        self._lines[key] = now + KEPT_SECONDS, found
+        return found
+
+
+def named(request: Request, name: str) -> str:
+    return unquote(request.path_params[name])
+
+
+async def list_records(request: Request) -> Response:
+    seen, topic = _topic(request)
+    source: Source = request.app.state.source
+    asked = wanted(request.query_params)
+    hidden = _hidden(request, topic.name)
+    found = line = None
+    if not hidden:
+        found = await source.read(topic.name, asked)
+        line = await source.timeline(topic, asked.partition)
+    view = RecordsView(topic.name, asked, found, line, len(topic.partitions), hidden)
+    page = Page("records.html", f"Records of {topic.name}", "topics", view)
+    return answer(request, page, seen, request.app.state.watch.failing, refreshes=_is_tail(asked))
+
+
+def _is_tail(asked: Wanted) -> bool:
+    return asked.begin == "newest" and not asked.is_search
+
+
+async def show_record(request: Request) -> Response:
+    seen, topic = _topic(request)
+    hidden = _hidden(request, topic.name)
+    if hidden:
+        raise NotThere(hidden)
+    partition, offset = request.path_params["partition"], request.path_params["offset"]
+    if partition >= len(topic.partitions) or offset >= 2**62:
+        raise NotThere(f"Topic {topic.name} has no such place.")
+    found = await request.app.state.source.one(TopicPartition(topic.name, partition), offset)
+    view = RecordView(topic.name, partition, offset, found, "" if found is None else pretty(found.value))
+    page = Page("record.html", f"{topic.name}-{partition} {offset}", "topics", view)
+    return answer(
+        request, page, seen, request.app.state.watch.failing, status=200 if found else 404, refreshes=False
+    )
+
+
+def _topic(request: Request) -> tuple[Snapshot, TopicSeen]:
+    watch: Watch = request.app.state.watch
+    seen = watch.snapshot
+    if seen is None:
+        raise NotThere("The first look at the cluster is under way.")
+    mine = sight_of(request).of(seen)
+    return mine, topic_in(mine, named(request, "name"))
+
+
+def _hidden(request: Request, topic: str) -> str:
+    if not request.app.state.source.shows_records:
+        return "This console was started with --no-records."
+    if not sight_of(request).may_read(topic):
+        return f"You may see that topic {topic} is there, and not read it: that takes READ on it."
+    return ""
+
+
+ROUTES: Final = [
+    Route("/topics/{name}/records", list_records),
+    Route("/topics/{name}/records/{partition:int}/{offset:int}", show_record),
+]

@@ -1,0 +1,157 @@
+"""What a viewer may see of a snapshot: topics and groups by the brokers' own rules.
+
+A page gets a snapshot from which the rest was taken away, so that no page can forget to ask.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from starlette.requests import Request
+
+from headrace.client.health import Health
+from headrace.core.ids import TopicPartition
+from headrace.doctor.model import Unknown
+from headrace.observe.building import total
+from headrace.observe.snapshot import GroupSeen, Snapshot, TopicSeen, Totals
+from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
+from headrace.security.rights import Rights
+
+SCOPE: Final = "headrace.console.sight"
+
+
+class Sight:
+    """Of one viewer. Without rights, where no authorizer is on, everything is seen."""
+
+    def __init__(self, rights: Rights | None, tag: str = "") -> None:
+        self._rights = rights
+        self.tag = tag
+        """Differs between viewers that see different things."""
+
+    @classmethod
+    def unlimited(cls) -> Sight:
+        return cls(None)
+
+    def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
+        return self._rights is None or self._rights.allows_silently(operation, kind, name)
+
+    def may_read(self, topic: str) -> bool:
+        return self.may(Operation.READ, ResourceType.TOPIC, topic)
+
+    def of(self, seen: Snapshot) -> Snapshot:
+        if self._rights is None:
+            return seen
+        kept = _LIMITED.get(self.tag)
+        # Newer rules make other rights: what was made by the old ones does not count.
+        if kept is not None and kept.seen is seen and kept.rights is self._rights:
+            return kept.limited
+        limited = self._limited(seen)
+        _LIMITED[self.tag] = _Kept(seen, self._rights, limited)
+        _LIMITED.move_to_end(self.tag)
+        while len(_LIMITED) > MOST_KEPT:
+            _LIMITED.popitem(last=False)
+        return limited
+
+    def _limited(self, seen: Snapshot) -> Snapshot:
+        topics = {
+            name: topic
+            for name, topic in seen.topics.items()
+            if self.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
+        }
+        groups = self._groups(seen, topics)
+        names = groups if not isinstance(groups, Unknown) else {}
+        theirs = {
+            name: topic._replace(groups=[each for each in topic.groups if each in names])
+            for name, topic in topics.items()
+        }
+        sees_cluster = self.may(Operation.DESCRIBE, ResourceType.CLUSTER, CLUSTER_NAME)
+        return seen._replace(
+            topics=theirs,
+            groups=groups,
+            brokers=seen.brokers if sees_cluster else {},
+            health=_health(seen.health, theirs, sees_cluster=sees_cluster),
+            totals=_totals(theirs),
+            silent=seen.silent if sees_cluster else {},
+            audit={name: each for name, each in seen.audit.items() if name in theirs}
+            if isinstance(seen.audit, Mapping)
+            else seen.audit,
+        )
+
+    def _groups(self, seen: Snapshot, topics: Mapping[str, TopicSeen]) -> Mapping[str, GroupSeen] | Unknown:
+        if isinstance(seen.groups, Unknown):
+            return seen.groups
+        return {
+            name: _group(group, topics)
+            for name, group in seen.groups.items()
+            if self.may(Operation.DESCRIBE, ResourceType.GROUP, name)
+        }
+
+
+MOST_KEPT: Final = 64
+"""Viewers whose last snapshot is kept."""
+
+
+class _Kept(NamedTuple):
+    seen: Snapshot
+    rights: Rights
+    limited: Snapshot
+
+
+_LIMITED: OrderedDict[str, _Kept] = OrderedDict()
+
+
+def _group(group: GroupSeen, topics: Mapping[str, TopicSeen]) -> GroupSeen:
+    """Without the partitions of topics that the viewer may not see."""
+    if isinstance(group.rails, Unknown):
+        return group
+    rails = [rail for rail in group.rails if rail.partition.topic in topics]
+    if len(rails) == len(group.rails):
+        return group
+    lates = [rail.late_ms for rail in rails]
+    late = None if None in lates else max((each for each in lates if each is not None), default=0)
+    return group._replace(rails=rails, lag=total(rail.lag for rail in rails), late_ms=late)
+
+
+def _health(
+    health: Health | Unknown, topics: Mapping[str, TopicSeen], *, sees_cluster: bool
+) -> Health | Unknown:
+    if isinstance(health, Unknown):
+        return health
+
+    def theirs(places: list[TopicPartition]) -> list[TopicPartition]:
+        return [place for place in places if place.topic in topics]
+
+    found = health._replace(
+        partitions=sum(len(topic.partitions) for topic in topics.values()),
+        offline=theirs(health.offline),
+        under_min_isr=theirs(health.under_min_isr),
+        at_min_isr=theirs(health.at_min_isr),
+        under_replicated=theirs(health.under_replicated),
+        not_preferred=theirs(health.not_preferred),
+        moving={place: move for place, move in health.moving.items() if place.topic in topics},
+        lagging={key: lag for key, lag in health.lagging.items() if key[0].topic in topics},
+        thin={name: each for name, each in health.thin.items() if name in topics},
+        holders={place: each for place, each in health.holders.items() if place.topic in topics},
+    )
+    return found if sees_cluster else found._replace(brokers={}, directories={}, leaders={}, replicas={})
+
+
+def _totals(topics: Mapping[str, TopicSeen]) -> Totals:
+    users = [topic for topic in topics.values() if not topic.internal]
+    return Totals(
+        len(users),
+        sum(len(topic.partitions) for topic in users),
+        total(topic.records for topic in users),
+        total(topic.size_bytes for topic in users),
+        total(topic.rate_in for topic in users),
+        total(topic.rate_out for topic in users),
+    )
+
+
+def sight_of(request: Request) -> Sight:
+    """Of this request. There is none that a guard has not let in, unless there is no guard."""
+    found: Sight | None = request.scope.get(SCOPE) or request.app.state.sight
+    assert found is not None, "a request came past the guard"
+    return found

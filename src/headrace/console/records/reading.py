@@ -1,0 +1,212 @@
+"""Reads records for one page: as much as a step may cost, and not more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+from headrace.client.cluster import Cluster
+from headrace.client.consumer import Consumer
+from headrace.client.offsets import ends_of, list_offsets, partitions_of
+from headrace.client.partitioner import partition_for_key
+from headrace.console.records.filters import Filter, TooLarge
+from headrace.console.records.search import (
+    Refused,
+    Wanted,
+    moment_in,
+    newest_positions,
+    offset_in,
+    to_read,
+    written,
+)
+from headrace.console.records.texts import ALONE, Row, row
+from headrace.core.ids import TopicPartition
+from headrace.protocol.records import Record
+
+ROWS: Final = 25
+HITS: Final = 50
+STEP_SECONDS: Final = 2.0
+STEP_BYTES: Final = 32 * 1024 * 1024
+MOST_PARTITIONS: Final = 500
+"""That one page reads. Of a wider topic one partition is chosen."""
+_PARTITION_BYTES: Final = 1024 * 1024
+_FETCH_BYTES: Final = 8 * 1024 * 1024
+_WAIT_MS: Final = 200
+
+
+class Found(NamedTuple):
+    rows: list[Row]
+    partitions: list[int]
+    """Those that were read."""
+    scanned: int
+    """Offsets that were looked at, with earlier steps."""
+    whole: int
+    bytes: int
+    seconds: float
+    after: str
+    """Where to go on; empty at the end."""
+    too_large: int
+    """Records that a filter did not look into."""
+    held: int
+    """Offsets that an open transaction hides."""
+
+    @property
+    def share(self) -> float:
+        return 1.0 if not self.whole else min(1.0, self.scanned / self.whole)
+
+
+async def read(
+    cluster: Cluster, topic: str, asked: Wanted, now: Callable[[], float] = time.monotonic
+) -> Found:
+    """Raises Refused and ClientFailure."""
+    condition = asked.compiled()
+    places = await _places(cluster, topic, asked)
+    ends = await ends_of(cluster, places)
+    stable = await list_offsets(cluster, dict.fromkeys(places, -1), read_committed=True)
+    begin = await _positions(cluster, asked, ends)
+    until = {place: stable[place].offset for place in places}
+    whole = asked.whole or to_read(begin, until)
+    reading = _Step(topic, asked, condition, until)
+    began = now()
+    await reading.run(cluster, begin, now)
+    rows = reading.rows
+    if asked.begin == "newest" and not asked.is_search:
+        rows = sorted(rows, key=lambda each: (-each.timestamp_ms, each.partition, -each.offset))[:ROWS]
+    left = {place: at for place, at in reading.positions.items() if at < until[place]}
+    is_over = not left or (asked.begin == "newest" and not asked.is_search)
+    return Found(
+        rows,
+        [place.partition for place in places],
+        min(whole, asked.done + reading.scanned),
+        whole,
+        reading.bytes,
+        now() - began,
+        "" if is_over else written(left),
+        reading.too_large,
+        sum(max(0, ends[place][1] - until[place]) for place in places),
+    )
+
+
+class _Step:
+    def __init__(
+        self, topic: str, asked: Wanted, condition: Filter | None, until: Mapping[TopicPartition, int]
+    ) -> None:
+        self.rows: list[Row] = []
+        self.positions: dict[TopicPartition, int] = {}
+        self.scanned = self.bytes = self.too_large = 0
+        self._topic = topic
+        self._key = asked.key.encode() if asked.key else None
+        self._condition = condition
+        self._until = until
+        self._most = HITS if asked.is_search else ROWS
+        self._is_newest = asked.begin == "newest" and not asked.is_search
+
+    async def run(
+        self, cluster: Cluster, begin: Mapping[TopicPartition, int], now: Callable[[], float]
+    ) -> None:
+        self.positions = {place: at for place, at in begin.items() if at < self._until[place]}
+        deadline = now() + STEP_SECONDS
+        consumer = Consumer(
+            cluster,
+            self.positions,
+            max_wait_ms=_WAIT_MS,
+            max_bytes=_FETCH_BYTES,
+            partition_max_bytes=_PARTITION_BYTES,
+            patience=STEP_SECONDS,
+        )
+        try:
+            while consumer.positions and now() < deadline and self.bytes < STEP_BYTES:
+                for fetched in await consumer.poll():
+                    place = fetched.partition
+                    is_full = await asyncio.to_thread(self._take, place, fetched.records, fetched.next_offset)
+                    if is_full:
+                        return
+                    if self.positions[place] >= self._until[place]:
+                        consumer.drop(place)
+        finally:
+            await consumer.close()
+
+    def _take(self, place: TopicPartition, records: list[Record], next_offset: int) -> bool:
+        """Whether there are rows enough. The position is behind the last record that was looked at."""
+        for record in records:
+            if record.offset >= self._until[place]:
+                break
+            self.bytes += len(record.key or b"") + len(record.value or b"")
+            self._move(place, record.offset + 1)
+            if self._is_wanted(place, record):
+                self.rows.append(row(place.partition, record))
+                if len(self.rows) >= self._most and not self._is_newest:
+                    return True
+        self._move(place, min(next_offset, self._until[place]))
+        return False
+
+    def _move(self, place: TopicPartition, offset: int) -> None:
+        if offset > self.positions[place]:
+            self.scanned += offset - self.positions[place]
+            self.positions[place] = offset
+
+    def _is_wanted(self, place: TopicPartition, record: Record) -> bool:
+        if self._key is not None and record.key != self._key:
+            return False
+        if self._condition is None:
+            return True
+        try:
+            return self._condition.takes(self._topic, place.partition, record)
+        except TooLarge:
+            self.too_large += 1
+            return False
+
+
+async def _places(cluster: Cluster, topic: str, asked: Wanted) -> list[TopicPartition]:
+    every = await partitions_of(cluster, topic)
+    if asked.partition is not None:
+        if asked.partition >= len(every):
+            raise Refused(f"Topic {topic} has no partition {asked.partition}; it has {len(every)}.")
+        return [TopicPartition(topic, asked.partition)]
+    if asked.key and not asked.everywhere:
+        return [TopicPartition(topic, partition_for_key(asked.key.encode(), len(every)))]
+    if len(every) > MOST_PARTITIONS:
+        raise Refused(f"Topic {topic} has {len(every):,} partitions. Choose one of them.")
+    return every
+
+
+async def _positions(
+    cluster: Cluster, asked: Wanted, ends: Mapping[TopicPartition, tuple[int, int]]
+) -> dict[TopicPartition, int]:
+    if asked.after:
+        given = {place: asked.after[place.partition] for place in ends if place.partition in asked.after}
+        return {place: max(offset, ends[place][0]) for place, offset in given.items()}
+    if asked.begin == "newest" and not asked.is_search:
+        return newest_positions(ends, ROWS)
+    if asked.begin == "offset":
+        offset = offset_in(asked.value)
+        return {place: min(max(offset, first), end) for place, (first, end) in ends.items()}
+    if asked.begin == "time":
+        found = await list_offsets(cluster, dict.fromkeys(ends, moment_in(asked.value)))
+        return {
+            place: found[place].offset if found[place].offset >= 0 else end
+            for place, (_, end) in ends.items()
+        }
+    return {place: first for place, (first, _) in ends.items()}
+
+
+async def one(cluster: Cluster, place: TopicPartition, offset: int) -> Row | None:
+    """The record at an offset, with much of its value; None where there is none."""
+    consumer = Consumer(
+        cluster,
+        {place: offset},
+        max_wait_ms=_WAIT_MS,
+        partition_max_bytes=_PARTITION_BYTES,
+        read_committed=False,
+        patience=STEP_SECONDS,
+    )
+    try:
+        for fetched in await consumer.poll():
+            for record in fetched.records:
+                if record.offset == offset:
+                    return row(place.partition, record, ALONE)
+    finally:
+        await consumer.close()
+    return None

@@ -1,0 +1,124 @@
+"""Bytes of strangers as text that can be shown: never markup, never whole where they are long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from headrace.protocol.records import Record
+
+IN_A_LIST: Final = 1200
+ALONE: Final = 64 * 1024
+HEADERS: Final = 20
+DEEPEST: Final = 64
+"""Of JSON that is taken apart. What others nest deeper stays text: their parsers and ours have a stack."""
+_REGISTERED: Final = 5
+
+
+class Text(NamedTuple):
+    kind: str
+    """null, empty, json, text or bytes."""
+    text: str
+    whole_bytes: int
+    shown_bytes: int
+    schema_id: int | None = None
+    """Where the bytes begin as a registry's serialiser writes them."""
+
+    @property
+    def is_cut(self) -> bool:
+        return self.shown_bytes < self.whole_bytes
+
+
+class Header(NamedTuple):
+    name: str
+    value: Text
+
+
+class Row(NamedTuple):
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: Text
+    value: Text
+    headers: Sequence[Header]
+    more_headers: int = 0
+
+
+def row(partition: int, record: Record, most: int = IN_A_LIST) -> Row:
+    return Row(
+        partition,
+        record.offset,
+        record.timestamp,
+        text_of(record.key, min(most, 4 * IN_A_LIST)),
+        text_of(record.value, most),
+        [Header(name[:IN_A_LIST], text_of(value, IN_A_LIST)) for name, value in record.headers[:HEADERS]],
+        max(0, len(record.headers) - HEADERS),
+    )
+
+
+def text_of(data: bytes | None, most: int) -> Text:
+    if data is None:
+        return Text("null", "", 0, 0)
+    if not data:
+        return Text("empty", "", 0, 0)
+    shown = bytes(data[:most])
+    schema_id = _schema_id(shown)
+    try:
+        decoded = shown.decode()
+    except UnicodeDecodeError as error:
+        if len(shown) < len(data) and error.start >= len(shown) - 4:
+            # The cut went through a character.
+            shown = shown[: error.start]
+            decoded = shown.decode()
+        else:
+            return Text("bytes", escaped(shown), len(data), len(shown), schema_id)
+    if schema_id is not None:
+        return Text("bytes", escaped(shown), len(data), len(shown), schema_id)
+    kind = "json" if decoded.lstrip()[:1] in ("{", "[") else "text"
+    return Text(kind, decoded, len(data), len(shown))
+
+
+def escaped(data: bytes) -> str:
+    """What is UTF-8 stays, what is not becomes \\xNN."""
+    return data.decode("utf-8", "backslashreplace").replace("\x00", "\\x00")
+
+
+def _schema_id(data: bytes) -> int | None:
+    if len(data) <= _REGISTERED or data[0]:
+        return None
+    found = int.from_bytes(data[1:_REGISTERED], "big")
+    return found if 0 < found < 2**24 else None
+
+
+def pretty(text: Text) -> str:
+    """Whole JSON with a line for each member; everything else as it is."""
+    if text.kind != "json" or text.is_cut:
+        return text.text
+    parsed = parsed_json(text.text)
+    return text.text if parsed is None else json.dumps(parsed, indent=2, ensure_ascii=False)
+
+
+def parsed_json(text: str) -> Any:
+    """None where it is no JSON, or nested too deeply to be taken apart."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if _is_shallow(value, text) else None
+
+
+def _is_shallow(value: Any, text: str) -> bool:
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return True
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for each in level
+            if isinstance(each, dict | list)
+            for child in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return True
+    return not any(isinstance(each, dict | list) for each in level)

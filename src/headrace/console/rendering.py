@@ -1,0 +1,80 @@
+"""Templates. Nothing that is put into one is markup unless the template says so, and nothing hidden stays so:
+each value passes `visible` on its way, whatever page forgets to ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from headrace.console import words
+from headrace.console.pictures import charts, ribbons, squares
+
+FILTERS: Final = {
+    "count": words.count,
+    "short": words.short,
+    "rate": words.rate,
+    "size": words.size,
+    "duration": words.duration,
+    "late": words.late,
+    "days": words.days,
+    "clock": words.clock,
+    "moment": words.moment,
+    "precise": words.precise,
+    "parts": words.parts_of,
+}
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("headrace.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalised,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(FILTERS)
+    made.filters.update(segment=segment, lines=lines)
+    made.globals.update(
+        counted=words.counted,
+        link=link,
+        sparkline=charts.sparkline,
+        area=charts.area,
+        ribbon=ribbons.ribbon,
+        squarified=squares.squarified,
+    )
+    return made
+
+
+def _finalised(value: Any) -> Any:
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return words.visible(value)
+
+
+def lines(text: str) -> Markup:
+    """For what may have line breaks: records, in an element that keeps them."""
+    return escape(words.visible(text, keep="\n\t"))
+
+
+def segment(text: str) -> str:
+    """One part of a path: a topic cannot have a slash in its name, a group can."""
+    return quote(text, safe="")
+
+
+def link(path: str, parameters: Mapping[str, object] | None = None, **more: object) -> str:
+    """The path with a query; what is None or empty is left out."""
+    every = {**(parameters or {}), **more}
+    given = {name: value for name, value in every.items() if value not in (None, "")}
+    return f"{path}?{urlencode(given, doseq=True)}" if given else path
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    return environment().get_template(template).render(values)

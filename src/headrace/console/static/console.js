@@ -1,0 +1,73 @@
+// Brings the page up to date while it is looked at. Everything works without it.
+"use strict";
+(() => {
+  const seconds = Number(document.body.dataset.refresh || 0);
+  const live = document.getElementById("live");
+  let tag = "";
+  let waiting = false;
+
+  const isBusy = () => {
+    const at = document.activeElement;
+    const selection = document.getSelection();
+    return document.hidden
+      || (at && live.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName))
+      || (selection && !selection.isCollapsed && live.contains(selection.anchorNode));
+  };
+
+  // The nth link or region with the focus has it again afterwards: rows may have moved, people have not.
+  const focusPath = () => {
+    const at = document.activeElement;
+    if (!at || at === live || !live.contains(at)) return null;
+    const every = [...live.querySelectorAll("a, button, [tabindex]")];
+    return { href: at.getAttribute("href"), place: every.indexOf(at) };
+  };
+  const focusAgain = (was) => {
+    if (!was) return;
+    const every = [...live.querySelectorAll("a, button, [tabindex]")];
+    const same = was.href && every.find((each) => each.getAttribute("href") === was.href);
+    const found = same || every[was.place];
+    if (found) found.focus({ preventScroll: true });
+  };
+
+  const swap = (text) => {
+    const fresh = new DOMParser().parseFromString(text, "text/html").getElementById("live");
+    if (!fresh || isBusy()) return false;
+    const was = focusPath();
+    const scrolled = [...live.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+    live.replaceChildren(...fresh.childNodes);
+    live.querySelectorAll(".scroll").forEach((each, at) => { each.scrollLeft = scrolled[at] || 0; });
+    focusAgain(was);
+    return true;
+  };
+
+  const refresh = async (address) => {
+    if (waiting || isBusy()) return;
+    waiting = true;
+    try {
+      const answer = await fetch(address, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
+      if (answer.status !== 304 && swap(await answer.text())) tag = answer.headers.get("ETag") || "";
+    } catch { /* the console has stopped; what is shown says of when it is */ } finally { waiting = false; }
+  };
+
+  // A search that is not at its end goes on by itself, until somebody stops it.
+  const goOn = async () => {
+    const next = document.querySelector("a[data-go-on]");
+    if (!next || document.body.dataset.stopped) return;
+    try {
+      const answer = await fetch(next.href, { cache: "no-store" });
+      if (document.body.dataset.stopped) return;
+      const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
+      if (!fresh) return;
+      live.replaceChildren(...fresh.childNodes);
+      history.replaceState(null, "", next.href);
+      goOn();
+    } catch { /* the link is still there */ }
+  };
+  document.addEventListener("click", (event) => {
+    const stop = event.target.closest && event.target.closest("a[data-stop]");
+    if (stop) { event.preventDefault(); document.body.dataset.stopped = "1"; stop.textContent = "Stopped"; }
+  });
+
+  if (document.querySelector("a[data-go-on]")) goOn();
+  else if (seconds > 0) setInterval(() => refresh(location.href), seconds * 1000);
+})();

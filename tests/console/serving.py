@@ -1,0 +1,78 @@
+"""A console over a cluster that does not exist, on a port of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import uvicorn
+
+from headrace.client.cluster import Cluster
+from headrace.console.http.app import application
+from headrace.console.http.records import Source
+from headrace.observe.history import BUCKET_MS, BUCKETS, History, Track
+from headrace.observe.look import Look
+from headrace.observe.poller import Failing
+from headrace.observe.snapshot import Snapshot
+from tests.unit.observe.made_up import NOW_MS, broken_look, empty_look, huge_look, small_look, snapshot_of
+
+
+class Still:
+    """Looks at nothing: what it has seen was made up."""
+
+    def __init__(self, snapshot: Snapshot | None, history: History, failing: Failing | None = None) -> None:
+        self.snapshot = snapshot
+        self.history = history
+        self.failing = failing
+
+
+def still(*looks: Look, waves: bool = False) -> Still:
+    history = History()
+    if waves:
+        _make_waves(history, looks[-1])
+    return Still(snapshot_of(*looks, history=history), history)
+
+
+def _make_waves(history: History, look: Look) -> None:
+    """Six hours of a day's rhythm, so that pictures are as they would be."""
+    names = ["", *(topic.name for topic in look.topics[:200])]
+    groups = [] if not isinstance(look.groups, dict) else list(look.groups)[:200]
+    for at in range(BUCKETS):
+        moment = NOW_MS - (BUCKETS - at) * BUCKET_MS
+        for number, name in enumerate(names):
+            wave = 60 + 30 * math.sin(at / 17 + number) + 6 * math.sin(at * 1.7 + number)
+            history.add(Track.IN, name, moment, wave)
+            history.add(Track.OUT, name, moment, wave * (0.9 if at % 50 > 10 else 0.6))
+        for number, name in enumerate(groups):
+            lag = max(0.0, 900 * math.sin(at / 23 + number))
+            history.add(Track.LAG, name, moment, lag)
+            history.add(Track.LATE, name, moment, lag * 40)
+
+
+CLUSTERS: dict[str, Callable[[], Still]] = {
+    "empty": lambda: still(empty_look(0), empty_look(1)),
+    "small": lambda: still(small_look(0), small_look(1), waves=True),
+    "huge": lambda: still(huge_look(0), huge_look(1), waves=True),
+    "broken": lambda: still(broken_look(0), broken_look(1)),
+}
+
+
+@contextmanager
+def served(watch: Still, *, connect: Callable[[], Cluster] | None = None) -> Iterator[str]:
+    """The address."""
+    source = Source(connect or (lambda: Cluster("127.0.0.1:1", connect_timeout=0.5, request_timeout=0.5)))
+    config = uvicorn.Config(application(watch, source), log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
+    listening = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()

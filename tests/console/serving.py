@@ -14,10 +14,16 @@ import uvicorn
 from headrace.client.cluster import Cluster
 from headrace.console.http.app import application
 from headrace.console.http.records import Source
+from headrace.console.records.reading import Found
+from headrace.console.records.search import Wanted
+from headrace.console.records.texts import ALONE, Row, row
+from headrace.console.records.timeline import Bucket, Timeline
+from headrace.core.ids import TopicPartition
 from headrace.observe.history import BUCKET_MS, BUCKETS, History, Track
 from headrace.observe.look import Look
 from headrace.observe.poller import Failing
-from headrace.observe.snapshot import Snapshot
+from headrace.observe.snapshot import Snapshot, TopicSeen
+from headrace.protocol.records import Record
 from tests.unit.observe.made_up import NOW_MS, broken_look, empty_look, huge_look, small_look, snapshot_of
 
 
@@ -62,10 +68,9 @@ CLUSTERS: dict[str, Callable[[], Still]] = {
 
 
 @contextmanager
-def served(watch: Still, *, connect: Callable[[], Cluster] | None = None) -> Iterator[str]:
+def served(watch: Still) -> Iterator[str]:
     """The address."""
-    source = Source(connect or (lambda: Cluster("127.0.0.1:1", connect_timeout=0.5, request_timeout=0.5)))
-    config = uvicorn.Config(application(watch, source), log_config=None, lifespan="off")
+    config = uvicorn.Config(application(watch, MadeUpSource()), log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)
@@ -76,3 +81,43 @@ def served(watch: Still, *, connect: Callable[[], Cluster] | None = None) -> Ite
         server.should_exit = True
         thread.join()
         listening.close()
+
+
+HOSTILE: list[bytes | None] = [
+    b"<script>document.title='taken'</script><img src=x onerror=\"document.title='taken'\">",
+    "right to left \u202egnp.exe\u2066 and back".encode(),
+    b"\xff\xfe\x00broken",
+    b"x" * 1_000_000,
+    b'{"amount": 12, "note": "</pre><h1>not ours</h1>"}',
+    "e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301 \U0001f600 \u200b\u2028".encode(),
+    b"",
+    None,
+]
+
+
+class MadeUpSource(Source):
+    """Has the worst records that we can think of, and a search that needs three steps."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: Cluster("127.0.0.1:1"))
+
+    async def read(self, topic: str, asked: Wanted) -> Found:
+        rows = [
+            row(0, Record(offset, NOW_MS + offset, b"<b>\x00", value, (("<i>", b"\xff"),)))
+            for offset, value in enumerate(HOSTILE)
+        ]
+        if not asked.is_search:
+            return Found(rows, [0, 1], len(rows), len(rows), 1000, 0.1, "", 0, 0)
+        done = asked.done + 400_000
+        after = f"0:{done}" if done < 1_000_000 else ""
+        found = [] if after else rows[:2]
+        return Found(found, [0, 1], min(done, 1_000_000), 1_000_000, 32_000_000, 2.0, after, 1, 3)
+
+    async def one(self, place: TopicPartition, offset: int) -> Row | None:
+        if offset >= len(HOSTILE):
+            return None
+        return row(0, Record(offset, NOW_MS, b"key", HOSTILE[offset], (("<i>", b"\xff"),)), ALONE)
+
+    async def timeline(self, seen: TopicSeen, partition: int | None) -> Timeline | None:
+        buckets = [Bucket(NOW_MS + at * 60_000, at * at % 37) for at in range(40)]
+        return Timeline(buckets, NOW_MS + 40 * 60_000, 2)

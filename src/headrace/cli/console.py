@@ -85,9 +85,11 @@ def console(
             f"the console needs {' and '.join(missing)}",
             "install it with `pip install 'headrace[console]'`",
         )
+    from headrace.broker.process.supervisor import die_with_parent
     from headrace.broker.runtime.logging import configure
     from headrace.console.server import Settings, run
 
+    die_with_parent()
     configure()
     if listener.is_open:
         click.echo(f"warning: {listener.address} is served to everybody", err=True)

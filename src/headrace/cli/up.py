@@ -12,6 +12,7 @@ import click
 
 from headrace.cli.broker import say_ready, serve
 from headrace.cli.options import pairs
+from headrace.cli.up_console import ConsoleProcess, console_process
 from headrace.cli.up_secure import Protected, protection
 from headrace.client.errors import ClientFailure
 
@@ -46,6 +47,14 @@ if TYPE_CHECKING:
     help="Serve /metrics and /healthz on this port; the brokers after the first count up. 0 picks free ones.",
 )
 @click.option(
+    "--console",
+    is_flag=False,
+    flag_value=9600,
+    type=click.IntRange(0, 65535),
+    metavar="[PORT]",
+    help="Serve the web console too, on port 9600 or this one. 0 picks a free one.",
+)
+@click.option(
     "--override",
     multiple=True,
     callback=pairs,
@@ -64,6 +73,7 @@ def up(
     zookeeper: str | None,
     racks: str | None,
     metrics: int | None,
+    console: int | None,
     override: dict[str, str],
     secure: bool,
 ) -> int:
@@ -89,9 +99,10 @@ def up(
         if brokers == 1 and zookeeper is None:
             if racks:
                 raise click.UsageError("--racks is for more than one broker")
-            return _one(Path(directory), port, _more(1, metrics, override), secure)
+            beside = stack.enter_context(console_process(console))
+            return _one(Path(directory), port, _more(1, metrics, override), secure, beside)
         more = _more(brokers, metrics, override)
-        return _cluster(Path(directory), port, more, zookeeper, racks, secure, stack)
+        return _cluster(Path(directory), port, more, zookeeper, racks, secure, console, stack)
 
 
 def _more(brokers: int, metrics: int | None, override: dict[str, str]) -> list[dict[str, str]]:
@@ -104,13 +115,15 @@ def _more(brokers: int, metrics: int | None, override: dict[str, str]) -> list[d
     return every
 
 
-def _one(directory: Path, port: int, more: list[dict[str, str]], secure: bool) -> int:
+def _one(
+    directory: Path, port: int, more: list[dict[str, str]], secure: bool, console: ConsoleProcess | None
+) -> int:
     properties = _properties(str(directory), port)
     security = protection(directory, [1], port, secure)
     if security is None:
-        return serve({**properties, **more[0]}, _ready_with_next_steps)
+        return serve({**properties, **more[0]}, lambda bootstrap: _ready_with_next_steps(bootstrap, console))
     protected = {**properties, **security.properties[0], **more[0]}
-    return security.serve(lambda on_ready: serve(protected, on_ready))
+    return security.serve(lambda on_ready: serve(protected, on_ready), console)
 
 
 def _properties(directory: str, port: int) -> dict[str, str]:
@@ -131,6 +144,7 @@ def _cluster(
     zookeeper: str | None,
     racks: str | None,
     secure: bool,
+    console: int | None,
     stack: contextlib.ExitStack,
 ) -> int:
     from headrace.broker.process.local_cluster import local_ports, local_properties
@@ -169,12 +183,18 @@ def _cluster(
             specs, on_ready=on_ready, say=lambda text: click.echo(text, err=True), companion=companion
         )
 
-    return run(_ready_with_next_steps) if security is None else security.serve(run)
+    # Entered last, so that it is the first to end: its pages would tell of brokers that stop.
+    beside = stack.enter_context(console_process(console))
+    if security is not None:
+        return security.serve(run, beside)
+    return run(lambda bootstrap: _ready_with_next_steps(bootstrap, beside))
 
 
-def _ready_with_next_steps(bootstrap: str) -> None:
+def _ready_with_next_steps(bootstrap: str, console: ConsoleProcess | None = None) -> None:
     """Beside the line for programs, what a person may do next; not for a file that collects the output."""
     say_ready(bootstrap)
+    if console is not None:
+        console.start(bootstrap)
     if not sys.stderr.isatty():
         return
     first = bootstrap.partition(",")[0]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from headrace.cli.broker import say_ready
+from headrace.cli.up_console import ConsoleProcess
 from headrace.client.errors import ClientFailure
 
 if TYPE_CHECKING:
@@ -63,17 +64,21 @@ class Protected:
         self.prepare_zookeeper = security.prepare_zookeeper
         self._has_failed = False
 
-    def serve(self, run: Callable[[Callable[[str], None]], int]) -> int:
+    def serve(
+        self, run: Callable[[Callable[[str], None]], int], console: ConsoleProcess | None = None
+    ) -> int:
         """`run` calls its argument on its event loop, which must go on: the administrator is created over
         the wire. So that happens in a thread, and `ready` is printed after it."""
 
         def on_ready(bootstrap: str) -> None:
-            threading.Thread(target=self._finish, args=(bootstrap,), name="admin", daemon=True).start()
+            threading.Thread(
+                target=self._finish, args=(bootstrap, console), name="admin", daemon=True
+            ).start()
 
         code = run(on_ready)
         return 1 if self._has_failed else code
 
-    def _finish(self, bootstrap: str) -> None:
+    def _finish(self, bootstrap: str, console: ConsoleProcess | None) -> None:
         try:
             has_password = self._security.ensure_admin(bootstrap)
         except Exception as error:  # whatever it is, nobody could log in
@@ -83,6 +88,8 @@ class Protected:
             return
         say_ready(bootstrap)
         if has_password:
+            if console is not None:
+                console.start(bootstrap, self._security.files.java)
             self._say_next()
         else:
             self._say_lost(bootstrap)

@@ -147,14 +147,18 @@ async def log_ends(cluster: Cluster, partitions: Iterable[TopicPartition]) -> di
     }
     there = [partition for partition in wanted if partition in led]
     latest = dict.fromkeys(there, LATEST)
-    # In this order an end is never below the high watermark, nor that below the stable offset.
+    # In this order an end is never below the high watermark. A stable offset that is below one that was told
+    # before is held by a transaction; asked first it would be below whenever a record comes between.
     first = await list_offsets(cluster, dict.fromkeys(there, EARLIEST))
-    stable = await list_offsets(cluster, latest, read_committed=True)
     high = await list_offsets(cluster, latest)
+    stable = await list_offsets(cluster, latest, read_committed=True)
     end = await list_offsets(cluster, latest, log_end=True)
     return {
         partition: LogEnds(
-            first[partition].offset, stable[partition].offset, high[partition].offset, end[partition].offset
+            first[partition].offset,
+            min(stable[partition].offset, high[partition].offset),
+            high[partition].offset,
+            end[partition].offset,
         )
         for partition in there
     }

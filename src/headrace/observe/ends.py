@@ -63,12 +63,13 @@ async def ask_ends(cluster: Cluster, led: Mapping[int, Sequence[TopicPartition]]
 async def _ends_of(
     cluster: Cluster, broker_id: int, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, Ends]:
-    # In this order an end is never below the stable offset, nor that below the first.
+    # The stable offset last: if it is below an end that was told before, a transaction holds it. Asked the
+    # other way round it would be below whenever a record comes between the two questions.
     first = await _offsets(cluster, broker_id, partitions, EARLIEST, committed=False)
-    stable = await _offsets(cluster, broker_id, partitions, LATEST, committed=True)
     end = await _offsets(cluster, broker_id, partitions, LATEST, committed=False)
+    stable = await _offsets(cluster, broker_id, partitions, LATEST, committed=True)
     return {
-        each: Ends(first[each], stable[each], end[each])
+        each: Ends(first[each], min(stable[each], end[each]), end[each])
         for each in partitions
         if each in first and each in stable and each in end
     }

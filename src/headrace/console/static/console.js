@@ -3,6 +3,7 @@
 (() => {
   const seconds = Number(document.body.dataset.refresh || 0);
   const live = document.getElementById("live");
+  const STOPS = "a:not([tabindex='-1']), button, [tabindex='0']";
   let tag = "";
   let waiting = false;
 
@@ -18,12 +19,12 @@
   const focusPath = () => {
     const at = document.activeElement;
     if (!at || at === live || !live.contains(at)) return null;
-    const every = [...live.querySelectorAll("a, button, [tabindex]")];
+    const every = [...live.querySelectorAll(STOPS)];
     return { href: at.getAttribute("href"), place: every.indexOf(at) };
   };
   const focusAgain = (was) => {
     if (!was) return;
-    const every = [...live.querySelectorAll("a, button, [tabindex]")];
+    const every = [...live.querySelectorAll(STOPS)];
     const same = was.href && every.find((each) => each.getAttribute("href") === was.href);
     const found = same || every[was.place];
     if (found) found.focus({ preventScroll: true });

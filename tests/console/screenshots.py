@@ -1,0 +1,210 @@
+"""The pictures of the console in the documents: a cluster of three brokers with producers and groups, and its
+pages in a real chromium.
+
+    uv run --group browser python -m tests.console.screenshots
+
+This module writes the verdicts of the audit, as `headrace audit run` does: that job needs Spark.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from playwright.sync_api import Browser, sync_playwright
+
+from headrace.audit.tally import Tally
+from headrace.audit.verdict import DEFAULT_TOPIC, Difference, Kind, State, Verdict
+from headrace.audit.verdict_topic import publish
+from headrace.client.cluster import Cluster as Client
+from headrace.testing.cluster import Cluster
+from tests.console.test_browser import CHROMIUM
+
+FOLDER: Final = Path(__file__).parents[2] / "docs/img/console"
+SECONDS: Final = 150.0
+RATES: Final = {
+    "orders": 120,
+    "payments": 80,
+    "clicks": 300,
+    "shipments": 25,
+    "eu.returns": 5,
+    "eu.invoices": 12,
+}
+WIDTH: Final = 1200
+PAGES: Final = {
+    "now": "/",
+    "topics": "/topics?sort=-in",
+    "topic": "/topics/orders",
+    "records": "/topics/orders/records",
+    "groups": "/groups",
+    "group": "/groups/reports",
+    "brokers": "/brokers",
+    "audit": "/audit",
+    "windows": "/audit/payments",
+    "pipeline": "/pipeline",
+}
+DARK: Final = ("now", "topic")
+NARROW: Final = ("now",)
+
+
+def main() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with Cluster(brokers=3) as cluster:
+        prepare(cluster.bootstrap)
+        over = threading.Event()
+        threads = [threading.Thread(target=produce, args=(cluster.bootstrap, over))]
+        for group, share in (
+            ("billing", 1.0),
+            ("fraud-checks", 1.0),
+            ("connect-warehouse", 0.9),
+            ("reports", 0.2),
+        ):
+            threads.append(threading.Thread(target=read, args=(cluster.bootstrap, group, share, over)))
+        for thread in threads:
+            thread.start()
+        try:
+            with console(cluster.bootstrap) as url:
+                time.sleep(SECONDS)
+                asyncio.run(certify(cluster.bootstrap))
+                wait_for_verdicts(url)
+                take(url)
+        finally:
+            over.set()
+            for thread in threads:
+                thread.join()
+
+
+def prepare(bootstrap: str) -> None:
+    client = AdminClient({"bootstrap.servers": bootstrap})
+    for made in client.create_topics([NewTopic(name, 6, 3) for name in RATES]).values():
+        made.result(60)
+
+
+def produce(bootstrap: str, over: threading.Event) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 50})
+    chance = random.Random(7)
+    number = 0
+    while not over.wait(0.1):
+        for topic, rate in RATES.items():
+            for _ in range(rate // 10 + (chance.random() < rate % 10 / 10)):
+                number += 1
+                producer.produce(topic, record(number, chance), f"customer-{chance.randrange(400)}")
+        producer.poll(0)
+    producer.flush(60)
+
+
+def record(number: int, chance: random.Random) -> bytes:
+    document = {
+        "id": number,
+        "amount": round(chance.lognormvariate(3, 1), 2),
+        "currency": chance.choice(["EUR", "EUR", "SEK", "USD"]),
+        "items": [{"sku": f"A{chance.randrange(90)}", "pieces": chance.randrange(1, 4)}],
+    }
+    return json.dumps(document).encode()
+
+
+def read(bootstrap: str, group: str, share: float, over: threading.Event) -> None:
+    """A group that keeps up, or takes only a share of what comes."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "client.id": f"{group}-1",
+        }
+    )
+    consumer.subscribe(["orders", "payments"] if group != "fraud-checks" else ["payments", "clicks"])
+    while not over.is_set():
+        consumer.consume(200, 0.5)
+        if share < 1:
+            over.wait(0.4 / share)
+    consumer.close()
+
+
+async def certify(bootstrap: str) -> None:
+    minute = 60_000
+    now = time.time_ns() // 1_000_000 // minute * minute
+    verdicts = []
+    for topic in ("orders", "payments", "clicks"):
+        for back in range(20 * 60, 0, -1):
+            count = RATES[topic] * 60
+            state = State.OPEN if back <= 2 else State.CERTIFIED
+            lake = count
+            differences: tuple[Difference, ...] = ()
+            reasons: tuple[str, ...] = ()
+            if topic == "payments" and back == 95:
+                state, lake = State.DIFFERENT, count - 3
+                differences = (Difference("lake", "log", 2, Kind.LOST, lake, count),)
+            if state is State.OPEN:
+                reasons = ("the lake has not loaded it yet",)
+            tiers = {"producers": Tally(count, 1), "log": Tally(count, 1), "lake": Tally(lake, 1)}
+            begin = now - back * minute
+            verdicts.append(
+                Verdict(topic, begin, minute, state, tiers, differences, reasons, begin + 2 * minute, 1)
+            )
+    await publish(Client(bootstrap), DEFAULT_TOPIC, verdicts)
+
+
+@contextmanager
+def console(bootstrap: str) -> Iterator[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "headrace", "console", "-b", bootstrap, "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip().removeprefix("ready url=")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def wait_for_verdicts(url: str) -> None:
+    while True:
+        with urllib.request.urlopen(f"{url}/audit?format=json") as answer:
+            if json.load(answer)["listing"]["whole"] == 3:
+                return
+        time.sleep(1)
+
+
+def take(url: str) -> None:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
+        )
+        for name, path in PAGES.items():
+            shoot(browser, url + path, f"{name}-light", WIDTH, dark=False)
+            if name in DARK:
+                shoot(browser, url + path, f"{name}-dark", WIDTH, dark=True)
+            if name in NARROW:
+                shoot(browser, url + path, f"{name}-narrow", 320, dark=False)
+        browser.close()
+
+
+def shoot(browser: Browser, address: str, name: str, width: int, *, dark: bool) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 640}, color_scheme="dark" if dark else "light"
+    )
+    page = context.new_page()
+    page.goto(address)
+    height = min(page.evaluate("document.documentElement.scrollHeight"), 1100 if width > 400 else 1700)
+    page.set_viewport_size({"width": width, "height": height})
+    page.screenshot(path=FOLDER / f"{name}.png")
+    context.close()
+
+
+if __name__ == "__main__":
+    main()

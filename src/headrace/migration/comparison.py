@@ -31,6 +31,8 @@ class Tally:
     only_at_source: int = 0
     """Records that compaction took here, or not yet over there."""
     only_here: int = 0
+    reached: int = 0
+    """Behind the last batch that was compared whole."""
     difference: str | None = None
     """The first one. Nothing is compared behind it."""
     _digest: hashlib._Hash = field(default_factory=hashlib.sha256, repr=False)
@@ -43,6 +45,7 @@ class Tally:
     def count(self, batch: memoryview, header: BatchHeader) -> None:
         self.batches += 1
         self.records += header.record_count
+        self.reached = header.next_offset
         self.bytes += len(batch)
         self._digest.update(batch[:_EPOCH_FROM])
         self._digest.update(batch[_EPOCH_TO:])

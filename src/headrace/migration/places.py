@@ -15,6 +15,11 @@ class Place(NamedTuple):
     at_most: int | None
     """Bytes after which there is enough; None for all up to the end."""
 
+    def behind(self, offset: int) -> Place | None:
+        """Without what lies before `offset`; None if nothing is left."""
+        start = max(self.start, offset)
+        return self._replace(start=start) if start < self.end else None
+
 
 def common_range(source: tuple[int, int], target: tuple[int, int]) -> tuple[int, int]:
     """What both have, of (first offset, next offset) each; empty where they share nothing."""

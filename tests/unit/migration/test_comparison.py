@@ -98,4 +98,6 @@ def test_samples_have_both_ends_and_are_the_same_for_a_seed() -> None:
     assert drawn != samples(100, 1000, 8, "1 orders-1", 50)
     assert (drawn[0].start, drawn[-1].start, len(drawn)) == (100, 999, 10)
     assert samples(0, 0, 8, "", 50) == []
+    assert drawn[0].behind(300) == Place(300, 1000, 50)
+    assert drawn[0].behind(1000) is None, "compared already"
     assert {place.start for place in samples(7, 8, 8, "", 50)} == {7}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -85,9 +86,17 @@ def must_be_valid(connector: type[Connector], given: Mapping[str, str]) -> None:
 def _parsed(setting: Setting, text: str | None) -> Any:
     if setting.name == common_settings.NAME and text is not None and not text.strip():
         raise BadSetting("Invalid value  for configuration name: String may not be empty")
+    if setting.name == common_settings.NAME and text is not None and any(map(_is_control, text)):
+        raise BadSetting(
+            f"Invalid value {text!r} for configuration name: String may not have control characters"
+        )
     if text is not None and text.startswith("${") and setting.kind is not Kind.LIST:
         return text  # what it stands for is known on the worker only
     return setting.parse(text)
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) == "Cc"
 
 
 def _check_topics(given: Mapping[str, str], found: dict[str, list[str]]) -> None:

@@ -67,6 +67,8 @@ async def test_a_connector_is_made_once(rest: Interface) -> None:
         ({"name": "w", "config": {**WELL, "tasks.max": "x"}}, 400, "Not a number of type INT"),
         ({"name": "w", "config": {**WELL, "name": "v"}}, 400, "doesn't match connector name in the URL"),
         ({"config": WELL}, 400, "String may not be empty"),
+        ({"name": "w\nv", "config": WELL}, 400, "String may not have control characters"),
+        ({"name": "\ud800", "config": WELL}, 500, "surrogates not allowed"),
         ({"name": "w", "config": WELL, "initial_state": "ODD"}, 500, "initial_state is one of"),
         ({"name": "w", "konfig": {}}, 500, "konfig"),
         ({"name": "t", "config": {"connector.class": "TankSink"}}, 400, "one of topics or topics.regex"),

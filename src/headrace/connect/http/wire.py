@@ -61,7 +61,9 @@ async def body(request: Request) -> Any:
     if not received.strip():
         return None
     try:
-        return json.loads(received)
+        found = json.loads(received)
+        json.dumps(found, ensure_ascii=False).encode()  # half a surrogate pair is no text
+        return found
     except (ValueError, RecursionError) as error:
         # Kafka Connect answers 500 to this too, and its clients know it so.
         raise ConnectError(500, f"the request is not JSON: {error}") from None

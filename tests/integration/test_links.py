@@ -279,11 +279,15 @@ def test_follows_partitions_deletions_and_groups(
     send(producer_of(source), topic, 7, partition=2)
     eventually(lambda: copied(run, copy, [100, 0, 7]))
     run("link", "pause", copy)
+    assert "paused" in run("link", "describe", copy).output
     send(producer_of(source), topic, 7, partition=2)
     there("topic", "trim", topic, "-p", "0", "--to", "100")
     assert described(run, copy)["state"] == "PAUSED"
     run("link", "resume", copy)
     eventually(lambda: copied(run, copy, [100, 0, 14]))
+    there("topic", "delete", topic)
+    eventually(lambda: "does not have it" in run("link", "describe", copy).output)
+    assert described(run, copy)["lag"] is None, "nobody says how far a deleted topic would be"
     run("link", "delete", copy, "--yes")
     assert json.loads(run("link", "list", "--json").stdout) is not None
     assert copy not in run("link", "list").output

@@ -9,6 +9,7 @@ import click
 
 from headrace.cli.completions import complete_topics
 from headrace.cli.options import bootstrap_option, output_option, pairs, with_cluster
+from headrace.cli.other_cluster import reached_by
 from headrace.cli.render import print_json, print_table
 from headrace.cli.values import counted
 from headrace.client import links
@@ -18,6 +19,10 @@ from headrace.client.links import LinkView
 
 PROMOTION_SECONDS = 60.0
 LOOK_SECONDS = 0.1
+_ABSENT = {
+    "UNKNOWN_TOPIC_OR_PARTITION": "the source does not have it",
+    "UNKNOWN_TOPIC_ID": "the source does not have it any more",
+}
 
 _topic = click.argument("topic", metavar="TOPIC", shell_complete=complete_topics)
 
@@ -92,8 +97,9 @@ def create(
     how = _security(source_config)
 
     async def work(cluster: Cluster) -> links.SourceTopic:
-        async with Cluster(source, client_id="headrace-cli", security=how) as other:
-            found = await links.look_at_source(other, source_topic)
+        with reached_by("--source", "--source-config"):
+            async with Cluster(source, client_id="headrace-cli", security=how) as other:
+                found = await links.look_at_source(other, source_topic)
         await links.create(
             cluster,
             found,
@@ -104,6 +110,11 @@ def create(
             replication_factor=replication_factor,
             settings=settings,
         )
+        if (await links.values_of(cluster, topic)).get(links.STATE) == links.PROMOTED:
+            raise ClientFailure(
+                f"topic {topic} was a copy of {source_topic} and is promoted: it copies no more",
+                "--as NAME makes another copy",
+            )
         return found
 
     found = with_cluster(bootstrap, work)
@@ -169,18 +180,20 @@ def describe(topic: str, bootstrap: str, as_json: bool) -> None:
     print_table(
         ("PARTITION", "END", "SOURCE END", "LAG", "LOST", "STATE"),
         [
-            (each.partition, each.end, each.source_end, each.lag, each.lost, _words(each))
+            (each.partition, each.end, each.source_end, each.lag, each.lost, _words(each, view.state))
             for each in view.partitions
         ],
     )
 
 
-def _words(partition: links.LinkedPartition) -> str:
+def _words(partition: links.LinkedPartition, state: str) -> str:
     if partition.stopped is not None:
         return f"stopped: {partition.stopped}"
     if partition.opened is not None:
         return f"open from offset {partition.opened}"
-    return partition.error or "copying"
+    if state == links.PAUSED:
+        return "paused"
+    return _ABSENT.get(partition.error or "", partition.error or "copying")
 
 
 def _lag(view: LinkView) -> str:
@@ -205,7 +218,7 @@ def _document(view: LinkView) -> dict[str, Any]:
 @bootstrap_option
 def pause(topic: str, bootstrap: str) -> None:
     """Copy no more until `resume`."""
-    with_cluster(bootstrap, lambda cluster: links.alter(cluster, topic, {links.STATE: links.PAUSED}))
+    with_cluster(bootstrap, lambda cluster: links.change(cluster, topic, {links.STATE: links.PAUSED}))
     click.echo(f"{topic} is paused")
 
 
@@ -214,8 +227,8 @@ def pause(topic: str, bootstrap: str) -> None:
 @bootstrap_option
 def resume(topic: str, bootstrap: str) -> None:
     """Copy again: after a pause, or after a partition was stopped and its cause is gone."""
-    with_cluster(bootstrap, lambda cluster: links.alter(cluster, topic, {links.STATE: links.ACTIVE}))
-    click.echo(f"{topic} is copied")
+    with_cluster(bootstrap, lambda cluster: links.change(cluster, topic, {links.STATE: links.ACTIVE}))
+    click.echo(f"{topic} copies again; `headrace link describe {topic}` shows how far it is")
 
 
 @link.command()
@@ -237,7 +250,7 @@ def alter(
         values[links.GROUPS] = ",".join(groups) or None
     if not values:
         raise click.UsageError("name what to change: --source, --client-config, --groups")
-    with_cluster(bootstrap, lambda cluster: links.alter(cluster, topic, values))
+    with_cluster(bootstrap, lambda cluster: links.change(cluster, topic, values))
     click.echo(f"the link of {topic} is changed")
 
 

@@ -10,6 +10,7 @@ import click
 
 from headrace.cli.migrate_options import say_next, source_security, state_option
 from headrace.cli.options import bootstrap_of, bootstrap_option, json_option, with_cluster
+from headrace.cli.other_cluster import reached_by
 from headrace.cli.render import print_json, print_table
 from headrace.cli.values import counted
 from headrace.client.cluster import Cluster
@@ -125,6 +126,8 @@ def _survey(
 
     async def look(target: Cluster) -> Survey:
         async with Cluster(source, client_id="headrace-migrate", security=how) as other:
+            with reached_by("--from", "--source-config"):
+                await other.metadata([])
             return await survey(other, target, patterns, groups, replication_factor)
 
     return with_cluster(bootstrap, look)

@@ -193,6 +193,23 @@ async def alter(cluster: Cluster, topic: str, values: Mapping[str, str | None]) 
     await alter_configs(cluster, _resource(topic), values)
 
 
+async def change(cluster: Cluster, topic: str, values: Mapping[str, str | None]) -> None:
+    """Of a link that is there and not promoted."""
+    known = await values_of(cluster, topic)
+    if not known:
+        raise no_link(topic)
+    if known.get(STATE) in (PROMOTING, PROMOTED):
+        raise ClientFailure(
+            f"topic {topic} is promoted: it copies no more, and cannot again",
+            "to copy the source anew, `headrace link create` under another name",
+        )
+    await alter(cluster, topic, values)
+
+
+def no_link(topic: str) -> ClientFailure:
+    return ClientFailure(f"topic {topic} has no link", "`headrace link list` shows those that there are")
+
+
 async def values_of(cluster: Cluster, topic: str) -> dict[str, str]:
     """What the metadata says of a link; nothing if there is none."""
     connection = await cluster.any_broker()
@@ -240,7 +257,7 @@ async def describe(cluster: Cluster, topic: str) -> LinkView:
         if answer is not None:
             told.append(answer)
     if not told:
-        raise ClientFailure(f"topic {topic} has no link", "`headrace link list` shows those that there are")
+        raise no_link(topic)
     (state,) = await describe_topics(cluster, [topic])
     return view_of(topic, told, [each.partition for each in state.partitions])
 
@@ -280,7 +297,7 @@ async def delete(cluster: Cluster, topic: str) -> None:
     """The link with its topic. One that is promoted is an ordinary topic, and stays."""
     values = await values_of(cluster, topic)
     if not values:
-        raise ClientFailure(f"topic {topic} has no link", "`headrace link list` shows those that there are")
+        raise no_link(topic)
     if values.get(STATE) in (PROMOTING, PROMOTED):
         raise ClientFailure(
             f"topic {topic} is promoted: it is an ordinary topic now",

@@ -137,6 +137,11 @@ class LinkedPartition:
         self.source_leader = leader
         self.source_epoch = epoch
 
+    def on_source_lost(self, error_code: int = _NONE) -> None:
+        """Nobody over there says how far it is, so its lag is not known."""
+        self.source_end = -1
+        self.error_code = error_code
+
     def on_fetched(self, sent: FetchPosition, data: FetchedPartitionData, now_ms: int) -> LinkOutcome:
         if sent != self.fetch_position():
             return LinkOutcome.STALE

@@ -121,6 +121,8 @@ class Source:
                         "source of links not reached", source=self.key.bootstrap, error=str(error)
                     )
                 self.error = str(error)
+                for linked in self._members:
+                    linked.on_source_lost()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
                 continue
@@ -179,6 +181,7 @@ class Source:
         for linked in list(self._members):
             found_topic = topics.get(linked.source_topic)
             if found_topic is None or found_topic.error_code:
+                linked.on_source_lost(0 if found_topic is None else found_topic.error_code)
                 continue
             if found_topic.topic_id != linked.topic_id:
                 linked.stop_for(
@@ -189,7 +192,9 @@ class Source:
                 self._on_stopped(linked)
                 continue
             found = leaders.get((linked.source_topic, linked.topic_partition.partition))
-            if found is not None and found[0] >= 0:
+            if found is None:
+                linked.on_source_lost(int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            elif found[0] >= 0:
                 self._place(linked, *found)
         for broker_id in [each for each, fetcher in self._fetchers.items() if fetcher.is_idle]:
             self._end(broker_id)

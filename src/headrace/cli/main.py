@@ -33,6 +33,7 @@ _COMMANDS = {
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
     "console": ("headrace.cli.console:console", "Serve pages that show a cluster in a browser."),
+    "exporter": ("headrace.cli.exporter:exporter", "Serve lags of groups and the audit to Prometheus."),
     "registry": ("headrace.cli.registry:registry", "Run a schema registry over a topic."),
     "connect": ("headrace.cli.connect:connect", "Run a worker for connectors on Spark, and talk to it."),
     "log": ("headrace.cli.log:log", "Look into files of a log, verify them; adopt those of Apache Kafka."),

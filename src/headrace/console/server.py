@@ -20,12 +20,12 @@ from headrace.config.http_listener import BASIC, BEARER, HttpListener
 from headrace.console.http.app import application
 from headrace.console.http.guard import Guard
 from headrace.console.http.records import Source
-from headrace.console.watching import Watching
 from headrace.core.tasks import spawn
 from headrace.http.gate import Gate
 from headrace.http.passwords import Passwords
 from headrace.http.tokens import Tokens
 from headrace.observe.poller import INTERVAL_SECONDS, REQUEST_SECONDS
+from headrace.observe.watching import Watching
 from headrace.registry.log_ins import log_in_check
 from headrace.registry.rights import Rules
 from headrace.registry.server import Server, certificates_of, server_config

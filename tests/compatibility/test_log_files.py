@@ -33,7 +33,7 @@ def fill(broker: BrokerProcess) -> None:
             ]
             client.produce(f"dump-{codec}", records, compression=codec, idempotent=part % 2 == 0)
     client.create_topic("dump-rolled", configs=SMALL)
-    for _ in range(3):
+    for _ in range(8):  # a roll may wait for a flush, and a segment then has a batch or two more
         client.produce("dump-rolled", [NewRecord(b"x" * 9000) for _ in range(80)], idempotent=True)
     client.delete_records("dump-rolled", 0, 130)
     client.create_topic("dump-empty", partitions=3)

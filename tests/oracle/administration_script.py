@@ -23,7 +23,7 @@ from headrace.protocol.messages.incremental_alter_configs_request import (
 )
 from headrace.protocol.messages.list_config_resources_request import ListConfigResourcesRequest
 from headrace.protocol.messages.update_features_request import FeatureUpdateKey, UpdateFeaturesRequest
-from tests.oracle.consumer_groups_script import Consumer, wait_for_coordinator
+from tests.oracle.consumer_groups_script import Consumer, wait_for_coordinator, wait_for_topic
 from tests.oracle.conversation import Conversation, versions
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -103,6 +103,7 @@ def _effect(talk: Conversation) -> None:
     wait_for_coordinator(talk)
     talk.topic("of-configured-groups")
     for group in (NAME, "group-without-configs"):
+        wait_for_topic(talk, "of-configured-groups", group)
         member = Consumer(talk, group, "m")
         member.beat("joins", subscribed_topic_names=["of-configured-groups"])
         member.leave("leaves")

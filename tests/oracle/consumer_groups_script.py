@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 from uuid import UUID
 
+from headrace.coordinators.partitioning import partition_for
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.consumer_group_describe_request import ConsumerGroupDescribeRequest
 from headrace.protocol.messages.consumer_group_heartbeat_request import (
@@ -31,6 +33,8 @@ from tests.oracle.classic_groups_script import JOIN, Member, keep, subscription
 from tests.oracle.conversation import Conversation, versions
 
 BEAT = 1
+OFFSETS_PARTITIONS = 50
+"""Of both brokers, by default."""
 TOPIC = "of-consumers"
 Owned = Sequence[tuple[UUID, Sequence[int]]]
 CLASSIC = (("range", subscription(TOPIC)),)
@@ -109,6 +113,23 @@ def wait_for_coordinator(talk: Conversation) -> None:
         return bool(beat.error_code == ErrorCode.GROUP_ID_NOT_FOUND)
 
     talk.wait_until(known, 60)
+
+
+def wait_for_topic(talk: Conversation, topic: str, group: str) -> None:
+    """Until the group's coordinator has heard of the topic: of Kafka's, each partition's hears for itself.
+    Another group of the same coordinator asks."""
+    place = partition_for(group, OFFSETS_PARTITIONS)
+    others = (f"{group}-{number}" for number in count())
+    other = next(each for each in others if partition_for(each, OFFSETS_PARTITIONS) == place)
+
+    def known() -> bool:
+        asking = Consumer(talk, other, "m")
+        answer = talk.quietly(asking.request(subscribed_topic_names=[topic]), BEAT)
+        asking.epoch = -1
+        talk.quietly(asking.request(), BEAT)
+        return answer.assignment is not None and bool(answer.assignment.topic_partitions)
+
+    talk.wait_until(known)
 
 
 def _refused(talk: Conversation) -> None:

@@ -6,13 +6,16 @@ import time
 from pathlib import Path
 from typing import Self
 
+from headrace.spark import jars
 from tests.apache_connect import call
-from tests.broker_process import HEADRACE, BrokerProcess
+from tests.apache_kafka import CACHE
+from tests.broker_process import HEADRACE, BrokerProcess, Place
 
 
 class HeadraceConnect(BrokerProcess):
     def __init__(self, directory: Path, bootstrap: str) -> None:
-        super().__init__(directory)
+        brought = {jars.DIRECTORY_VARIABLE: str(CACHE / "spark-jars")}
+        super().__init__(directory, place=Place(environment=brought))
         self.brokers = bootstrap
 
     def command(self) -> list[str]:

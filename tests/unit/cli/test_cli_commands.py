@@ -182,7 +182,7 @@ def test_completion_completes() -> None:
     environment = {
         **os.environ,
         "_HEADRACE_COMPLETE": "bash_complete",
-        "COMP_WORDS": "headrace to",
+        "COMP_WORDS": "headrace topi",
         "COMP_CWORD": "1",
     }
     code = "from headrace.cli.main import main; main()"

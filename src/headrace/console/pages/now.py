@@ -17,6 +17,8 @@ STREAMS: Final = 8
 PLACES: Final = 4
 LATE_MS: Final = 600_000
 MOST_NOTICED: Final = 5
+BUT: Final = "Well, with something to look at"
+"""Every copy is there, and a broker tells of something that wants a person."""
 
 SENTENCES: Final = {
     "healthy": ("All is well", "Every partition has a leader and all of its copies.", "good"),
@@ -127,7 +129,8 @@ def word_of(seen: Snapshot) -> Word:
     if isinstance(seen.health, Unknown):
         return Word("unknown", "Nobody can tell", seen.health.reason, "warn")
     verdict = seen.health.verdict
-    return Word(verdict, *SENTENCES[verdict])
+    word = Word(verdict, *SENTENCES[verdict])
+    return word._replace(headline=BUT, mood="warn") if word.mood == "good" and told(seen) else word
 
 
 def told(seen: Snapshot) -> list[Told]:

@@ -27,4 +27,5 @@ def init(folder: Path) -> None:
         written = text.replace("@PACKAGE@", package).replace("@PROJECT@", package.replace("_", "-"))
         (folder / name.replace("@PACKAGE@", package)).write_text(written, encoding="utf-8")
     click.echo(f"wrote {folder}; try it: cd {folder} && pytest")
+    click.echo("pytest is yours to install, and `headrace spark jars` has to have run once")
     click.echo("install it beside every worker: pip install .")

@@ -253,6 +253,7 @@ def test_stops_with_a_word_where_the_topic_is_made_anew(
     send(producer_of(source), topic, 50, text="another")
     eventually(lambda: described(run, topic)["state"] == "STOPPED")
     assert "made anew" in run("link", "describe", topic).output
+    assert f"the link of {topic} has stopped" in run("doctor", "links", code=3).output
     assert without_epochs(target.log_dir / f"{topic}-0") == before
     run("link", "promote", topic, "--yes")
     send(producer_of(target), topic, 1)

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from headrace.client.broker_health import BrokerHealth
 from headrace.client.health import ClusterView, Health
+from headrace.client.links import LinkView
 from headrace.client.log_dirs import LogDirectory
 from headrace.client.open_transactions import OpenTransaction
 from headrace.client.topics import TopicState
@@ -105,6 +106,7 @@ class Facts(NamedTuple):
     """The last that can be read, where the last offsets decide of a finding; -1: none after the commit."""
     hanging: Sequence[OpenTransaction] | Unknown = ()
     protection: Sequence[Placed] | Unknown = ()
+    links: Sequence[LinkView] | Unknown = ()
     audit: Audit | Unknown | None = None
     """None: there is none."""
 

@@ -13,12 +13,13 @@ from typing import Final, TypeVar
 
 from headrace.audit.event import DEFAULT_TOPIC as EVENTS
 from headrace.audit.verdict import DEFAULT_TOPIC as VERDICTS
-from headrace.client import configs, health, log_dirs
+from headrace.client import configs, health, links, log_dirs
 from headrace.client.broker_health import BrokerHealth, ask_brokers
 from headrace.client.cluster import Cluster
 from headrace.client.configs import ConfigEntry, ConfigSource, Resource, ResourceType
 from headrace.client.errors import ApiMissing, ClientFailure, Refused
 from headrace.client.health import ClusterView
+from headrace.client.links import LinkView
 from headrace.client.log_dirs import LogDirectory
 from headrace.client.offsets import EARLIEST, LATEST, MAX_TIMESTAMP, list_offsets
 from headrace.client.open_transactions import LONGEST_TRANSACTION_MS, OpenTransaction, open_transactions
@@ -95,8 +96,16 @@ async def _gather_most(
     return facts._replace(
         hanging=await attempt("DescribeProducers", _hanging(cluster, led, now_ms)),
         protection=await attempt("headrace.security", in_cluster(cluster)),
+        links=await attempt("ListConfigResources", _links(cluster, facts)),
         audit=await attempt("ListOffsets", _audit(cluster, topics)),
     )
+
+
+async def _links(cluster: Cluster, facts: Facts) -> list[LinkView]:
+    """Of Headrace's own brokers, which tell figures; others have none."""
+    if not any(each.figures for each in facts.brokers.values()):
+        return []
+    return [await links.describe(cluster, topic) for topic in await links.names(cluster)]
 
 
 async def attempt(what: str, question: Awaitable[T]) -> T | Unknown:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from headrace.client.broker_health import BrokerHealth
+from headrace.client.links import ACTIVE, PAUSED, PROMOTED, LinkedPartition, LinkView
 from headrace.client.open_transactions import ActiveProducer, OpenTransaction
 from headrace.config.health import BUILD, DAMAGE, growth_of
 from headrace.config.security_findings import Finding as Protection
@@ -37,6 +38,11 @@ from tests.unit.doctor.made_up import (
 )
 
 HOUR_MS = 3_600_000
+
+
+def link(lag: int, *, stopped: str | None = None, error: str | None = None, state: str = ACTIVE) -> LinkView:
+    partition = LinkedPartition(0, 100, 100 + lag, lag, 0, stopped, None, None)
+    return LinkView("orders", state, {}, [partition], [] if error is None else [error])
 
 
 def look(name: str, seen: Facts) -> list[Finding]:
@@ -381,6 +387,20 @@ BROKEN = (
         "headrace acl remove --topic t",
     ),
     Broken(
+        "links-stopped",
+        lambda: facts(links=[link(0, stopped="the topic was made anew")]),
+        Level.SERIOUS,
+        "the link of orders has stopped: the topic was made anew",
+        "headrace link describe orders",
+    ),
+    Broken(
+        "links-silent",
+        lambda: facts(links=[link(-1, error="nothing listens at there:9092")]),
+        Level.WARNING,
+        "how far the link of orders is behind: nothing listens at there:9092",
+        "headrace link describe orders",
+    ),
+    Broken(
         "protection",
         lambda: facts(protection=[Placed("broker 1", Protection(Danger.ADVICE, "x", "y", "z"))]),
         Level.NOTICE,
@@ -398,6 +418,14 @@ def test_what_is_wrong_is_found_and_has_its_mend(broken: Broken) -> None:
     if broken.command:
         assert broken.command in told_of.commands
     assert told_of.commands or told_of.advice
+
+
+@pytest.mark.parametrize(
+    "quiet", [link(5), link(-1, state=PAUSED), link(-1, state=PROMOTED), link(0, stopped="x", state=PROMOTED)]
+)
+def test_a_link_that_copies_or_is_not_to_is_quiet(quiet: LinkView) -> None:
+    seen = facts(links=[quiet])
+    assert [look(name, seen) for name in ("links-stopped", "links-silent")] == [[], []]
 
 
 def test_each_check_is_seen_to_find_something() -> None:
@@ -450,6 +478,7 @@ def test_one_broker_alone_is_said_once_and_softly() -> None:
         ("last_records", ("groups-losing-records", "jobs-standing-still", "groups-abandoned")),
         ("hanging", ("transactions-hanging",)),
         ("protection", ("certificates-ending", "protection")),
+        ("links", ("links-stopped", "links-silent")),
         ("audit", ("audit-stale",)),
     ],
 )

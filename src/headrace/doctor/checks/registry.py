@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from headrace.client.errors import ClientFailure
-from headrace.doctor.checks import balance, brokers, disks, groups, health, security, topics, zookeeper
+from headrace.doctor.checks import balance, brokers, disks, groups, health, links, security, topics, zookeeper
 from headrace.doctor.model import Check
 
 CHECKS: Final[tuple[Check, ...]] = (
@@ -15,6 +15,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     *disks.CHECKS,
     *brokers.CHECKS,
     *topics.CHECKS,
+    *links.CHECKS,
     *balance.CHECKS,
     *groups.CHECKS,
     *security.CHECKS,

@@ -108,12 +108,22 @@ def cutover(
             ),
         )
         clocks = Clocks(time.monotonic, lambda: time.time_ns() // 1_000_000)
-        done = with_both(
-            bootstrap,
-            migration,
-            lambda both: last_step.cut_over(both, migration, how, save, line.tell, clocks),
-        )
+        try:
+            done = with_both(
+                bootstrap,
+                migration,
+                lambda both: last_step.cut_over(both, migration, how, save, line.tell, clocks),
+            )
+        except KeyboardInterrupt:
+            click.echo(_ended(migration), err=True)
+            raise
     show(done, as_json)
+
+
+def _ended(migration: Migration) -> str:
+    """What whoever has pressed Ctrl-C leaves behind: producers may be shut out by now."""
+    again = "ended: `headrace migrate cutover` goes on with it"
+    return again if migration.is_beyond_return else f"{again}; --undo takes back what was begun"
 
 
 def show(done: dict[str, Any], as_json: bool) -> None:

@@ -74,6 +74,7 @@ class Drain:
         self._both, self._migration, self._save, self._tell = both, migration, save, tell
         self._patience, self._clock, self._wall_ms = patience, clock, wall_ms
         self._standing = Standing()
+        self._has_moved = False
         self._aborted_at: float | None = None
         self._next_views = 0.0
 
@@ -101,6 +102,7 @@ class Drain:
         """Without a fence the last record that is seen tells since when nobody is acknowledged."""
         cutover, seen_before = self._migration.cutover, self._standing.ends is not None
         moved = self._standing.look(source, now)
+        self._has_moved = self._has_moved or (moved and seen_before)
         if moved and not cutover.fence and (seen_before or cutover.silent_from_ms is None):
             cutover.silent_from_ms = self._wall_ms()
 
@@ -109,7 +111,9 @@ class Drain:
         if stood < self._patience.still:
             if self._migration.cutover.fence:
                 return "the last records arrive at the source"
-            return "producers still write at the source: stop them"
+            if self._has_moved:
+                return "producers still write at the source: stop them"
+            return f"looking for {self._patience.still:g} s whether anybody still writes at the source"
         still_open = await open_transactions(self._both.source, source)
         ending = [each for each in still_open if not each.hangs]
         if ending:

@@ -51,6 +51,8 @@ PAGES: Final = {
     "groups": "/groups",
     "group": "/groups/reports",
     "brokers": "/brokers",
+    "moves": "/moves",
+    "transactions": "/transactions",
     "audit": "/audit",
     "windows": "/audit/payments",
     "pipeline": "/pipeline",

@@ -18,7 +18,7 @@ RECORDS: Final = "/topics/orders/records"
 PAGES: Final = {
     "small": (
         *("/", "/topics", "/topics/orders", RECORDS, f"{RECORDS}/0/0", "/groups", "/groups/reports"),
-        *("/brokers", "/audit", "/audit/orders", "/pipeline", "/nope"),
+        *("/brokers", "/audit", "/audit/orders", "/pipeline", "/moves", "/transactions", "/nope"),
     ),
     "empty": ("/", "/topics", "/groups", "/audit", "/pipeline"),
     "broken": ("/", "/topics", "/topics/orders", "/groups", "/groups/billing", "/brokers", "/audit"),

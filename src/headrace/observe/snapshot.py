@@ -180,8 +180,8 @@ class Snapshot(NamedTuple):
     files_at_ms: int = 0
     """When the log directories were asked: less often than everything else."""
 
-    def group_names(self) -> list[str]:
-        return [] if isinstance(self.groups, Unknown) else list(self.groups)
+    is_partial: bool = False
+    """Only what somebody may see of it: that all is well with that says nothing of the rest."""
 
 
 def certified_until(verdicts: Sequence[Verdict]) -> int | None:

@@ -11,14 +11,20 @@ from starlette.types import ASGIApp
 
 from headrace.client.cluster import Cluster
 from headrace.client.errors import Unreachable
+from headrace.client.group_offsets import Committed
+from headrace.client.reassignments import Reassignment
 from headrace.console.http.app import application
 from headrace.console.http.records import Source
 from headrace.console.http.shield import POLICY
 from headrace.console.pages.page import PER_PAGE
+from headrace.core.ids import TopicPartition
+from headrace.doctor.model import Unknown
+from headrace.observe.ends import AllEnds, Ends
 from headrace.observe.history import History
 from headrace.observe.poller import Failing
 from tests.console.serving import CLUSTERS, Still
 from tests.unit.console.asking import Answered, ask
+from tests.unit.observe.made_up import small_look, snapshot_of
 
 PAGES: Final = {
     "empty": ("/", "/topics", "/topics?internal=1", "/groups", "/brokers", "/audit", "/pipeline"),
@@ -203,6 +209,56 @@ def test_a_window_of_the_audit() -> None:
     assert audit["counts"] == {"certified": 475, "different": 1, "incomplete": 0, "open": 4}
     row = next(row for row in audit["listing"]["rows"] if row["topic"] == "orders")
     assert [hour["state"] for hour in row["hours"] if hour["state"]][-1] == "different"
+
+
+def test_moves_before_and_after() -> None:
+    made = small_look(1)
+    assert not isinstance(made.health, Unknown)
+    one, two = TopicPartition("empty", 0), TopicPartition("clicks", 0)
+    health = made.health._replace(
+        moving={one: Reassignment([3, 1, 2], [1, 2], [3]), two: Reassignment([2, 3, 1], [], [1])},
+        lagging={(one, 1): 40, (one, 2): None},
+    )
+    seen = snapshot_of(small_look(0), made._replace(health=health))
+    watch = CLUSTERS["small"]()
+    watch.snapshot = seen
+    app = application(watch, Source(nobody))
+    rows = {row["partition"]["topic"]: row for row in ask(app, "/moves?format=json").json["rows"]}
+    assert (rows["empty"]["before"], rows["empty"]["after"]) == ([3], [1, 2])
+    assert [each["lag"] for each in rows["empty"]["arriving"]] == [40, None]
+    assert (rows["clicks"]["after"], rows["clicks"]["arriving"]) == ([2, 3], [])
+    text = words(checked(ask(app, "/moves")))
+    assert "2 partitions are being moved; 0 of 2 new copies are in sync." in text
+    assert "broker 1 40 records behind" in text
+    assert "broker 2 not known" in text
+    assert "Nothing is being moved." in words(ask(app_of("small"), "/moves").text)
+
+
+def test_who_waits_for_an_open_transaction() -> None:
+    made = small_look(1)
+    assert not isinstance(made.committed, Unknown)
+    place = TopicPartition("orders", 2)
+    ends = {**made.all_ends.ends, place: Ends(0, 1040, 1050)}
+    offsets = {**made.committed["billing"], place: Committed(1040, 3, "", False)}
+    seen = snapshot_of(
+        small_look(0),
+        made._replace(
+            all_ends=AllEnds(ends, {}),
+            committed={**made.committed, "billing": offsets},
+        ),
+    )
+    watch = CLUSTERS["small"]()
+    watch.snapshot = seen
+    app = application(watch, Source(nobody))
+    view = ask(app, "/transactions?format=json").json
+    assert [(row["stable"], row["end"], row["waiting"]) for row in view["rows"]] == [
+        (1040, 1050, ["billing"])
+    ]
+    assert "orders 2 1,040 1,050 10 billing" in words(checked(ask(app, "/transactions")))
+    assert "No open transaction holds anybody." in words(ask(app_of("small"), "/transactions").text)
+    broken = words(checked(ask(app_of("broken"), "/transactions")))
+    assert "2 partitions could not be asked." in broken
+    assert "No open transaction" not in broken
 
 
 def test_an_answer_that_has_not_changed_is_not_sent_again() -> None:

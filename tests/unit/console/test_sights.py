@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.console.http.sights import Sight
+from headrace.console.pages.now import word_of
 from headrace.doctor.model import Unknown
 from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType
 from headrace.security.acl_index import AclIndex
@@ -34,6 +35,8 @@ def test_who_may_nothing_sees_nothing() -> None:
     assert found.totals.records == 0
     assert not isinstance(found.health, Unknown)
     assert found.health.partitions == 0
+    assert word_of(found).sentence.startswith("Of what you may see.")
+    assert word_of(SEEN).sentence.startswith("Every partition")
 
 
 def test_one_topic_and_no_group() -> None:

@@ -23,6 +23,8 @@ MENU: Final = (
     ("topics", "Topics", "/topics"),
     ("groups", "Groups", "/groups"),
     ("brokers", "Brokers", "/brokers"),
+    ("moves", "Moves", "/moves"),
+    ("transactions", "Transactions", "/transactions"),
     ("audit", "Audit", "/audit"),
     ("pipeline", "Pipeline", "/pipeline"),
 )

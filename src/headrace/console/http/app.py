@@ -22,11 +22,13 @@ from headrace.console.http.sights import Sight, sight_of
 from headrace.console.pages.audit import audit, windows
 from headrace.console.pages.brokers import brokers
 from headrace.console.pages.groups import group, groups
+from headrace.console.pages.moves import moves
 from headrace.console.pages.now import now
 from headrace.console.pages.page import NotThere, Page, Scene
 from headrace.console.pages.pipeline import pipeline
 from headrace.console.pages.topic import topic
 from headrace.console.pages.topics import topics
+from headrace.console.pages.transactions import transactions
 from headrace.console.records.search import Refused
 
 log = logging.getLogger("headrace.console")
@@ -151,6 +153,8 @@ ROUTES: Final = [
     Route("/groups", shown(groups)),
     Route("/groups/{name}", shown_one(group)),
     Route("/brokers", shown(brokers)),
+    Route("/moves", shown(moves)),
+    Route("/transactions", shown(transactions)),
     Route("/audit", shown(audit)),
     Route("/audit/{name}", shown_one(windows)),
     Route("/pipeline", shown(pipeline)),

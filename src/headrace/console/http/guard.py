@@ -1,4 +1,4 @@
-"""Before every page: who asks, and what they may see. Static files are for everybody."""
+"""Before every page, and every file of one: who asks, and what they may see."""
 
 from __future__ import annotations
 

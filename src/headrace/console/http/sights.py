@@ -73,6 +73,7 @@ class Sight:
             brokers=seen.brokers if sees_cluster else {},
             health=_health(seen.health, theirs, sees_cluster=sees_cluster),
             totals=_totals(theirs),
+            is_partial=True,
             silent=seen.silent if sees_cluster else {},
             audit={name: each for name, each in seen.audit.items() if name in theirs}
             if isinstance(seen.audit, Mapping)

@@ -130,6 +130,8 @@ def word_of(seen: Snapshot) -> Word:
         return Word("unknown", "Nobody can tell", seen.health.reason, "warn")
     verdict = seen.health.verdict
     word = Word(verdict, *SENTENCES[verdict])
+    if seen.is_partial and verdict == "healthy":
+        word = word._replace(sentence="Of what you may see. The rest of the cluster is not told of.")
     return word._replace(headline=BUT, mood="warn") if word.mood == "good" and told(seen) else word
 
 

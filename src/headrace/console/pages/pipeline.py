@@ -1,4 +1,6 @@
-"""Pipeline: everything that carries records on, as a group that commits how far it is."""
+"""Pipeline: connectors, each as the group to which its sink commits how far it is.
+
+The lake, tables and mirrors keep their positions elsewhere, and the page says which command tells them."""
 
 from __future__ import annotations
 
@@ -11,12 +13,7 @@ from headrace.observe.history import Track, coarser
 from headrace.observe.snapshot import GroupSeen
 
 POINTS: Final = 36
-KINDS: Final = (
-    ("connect-", "Connectors"),
-    ("headrace-lake-", "Lake"),
-    ("headrace-table-", "Tables"),
-    ("headrace-mirror-", "Mirrors"),
-)
+KINDS: Final = (("connect-", "Connectors"),)
 
 
 class Job(NamedTuple):

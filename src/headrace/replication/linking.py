@@ -29,6 +29,8 @@ NO_START: Final = -1
 _CLOSED: Final = -2
 _NONE: Final = int(ErrorCode.NONE)
 _OUT_OF_RANGE: Final = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+_GONE: Final = (int(ErrorCode.UNKNOWN_TOPIC_ID), int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+"""Nobody over there says how far it is."""
 _LEADERS: Final = frozenset(
     int(code)
     for code in (
@@ -149,6 +151,8 @@ class LinkedPartition:
         if error_code != _NONE:
             if error_code == _OUT_OF_RANGE:
                 return LinkOutcome.RANGE
+            if error_code in _GONE:
+                self.source_end = -1
             return LinkOutcome.LEADER if error_code in _LEADERS else LinkOutcome.BACK_OFF
         if data.diverging is not None:
             return self._stop(

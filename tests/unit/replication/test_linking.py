@@ -346,3 +346,16 @@ def test_first_batches_of_two_clusters_producers_are_no_duplicates(
     target.log.producers.forget_before(1)  # as the next leader does: what is of here stays known
     again, header = batch_of(b"here", **first)
     assert target.append(again, header, acks=1, now_ms=NOW).duplicate
+
+
+def test_how_far_a_topic_is_that_is_gone_nobody_says(source: Partition, target: Partition) -> None:
+    append(source, b"a")
+    linked = linked_to(target)
+    copy_all(source, linked)
+    assert linked.lag == 0
+    sent = linked.fetch_position()
+    assert sent is not None
+    linked.on_fetched(sent, answer(error=int(ErrorCode.UNKNOWN_TOPIC_ID)), NOW)
+    assert linked.lag == -1
+    copy_all(source, linked)
+    assert linked.lag == 0, "it was heard of again"

@@ -127,14 +127,16 @@ class ReadAhead:
         return self._walk_near(file)
 
     def _walk_near(self, file: File) -> int:
-        at, expected = 0, self.segment.base_offset
+        """By headers alone. Where that leads past the wanted offset, the batch before it is to be verified:
+        it may say that it ends too early."""
+        before, at, expected = 0, 0, self.segment.base_offset
         try:
             for position, header in scan.headers(file, 0, self._size):
                 if header.base_offset < expected:
                     raise CorruptLog(f"offset {header.base_offset} at position {position}")
                 if header.last_offset >= self._offset:
-                    return position
-                at, expected = position + header.size, header.next_offset
+                    return position if header.base_offset <= self._offset else before
+                before, at, expected = position, position + header.size, header.next_offset
         except CorruptLog as error:
             # The index was right, and what it leads to is damaged.
             self._index_is_wrong = False
@@ -143,8 +145,7 @@ class ReadAhead:
             self._index_is_wrong = False
             reason = f"the file ends at {at}, {self._size} bytes were written"
             return self._pass_over(file, at, expected, expected, reason)
-        self._found = self._size
-        return self._size
+        return before
 
     def _verify(self, file: File, begin: int) -> None:
         """Walk to the batch that is wanted, from there over all that is wanted, and past damage before it."""

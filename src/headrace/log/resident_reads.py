@@ -65,6 +65,9 @@ def find_resident(segment: Segment, offset: int) -> int:
             segment.distrust()
             raise ColdRead(segment, offset) from None
         position = segment.size if found is None else found.position
+        is_passed_over = found is None or found.base_offset > offset
+        if is_passed_over and not segment.is_trusted(near, position):
+            raise ColdRead(segment, offset)  # compaction left nothing there, or a header is damaged
         reads.learn(offset, position)
     return position
 

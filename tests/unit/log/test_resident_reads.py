@@ -263,6 +263,40 @@ def test_no_index_is_made_of_damaged_headers(disk: SimulatedDisk) -> None:
     assert IndexRepair.take(log, segment) is None
 
 
+@pytest.mark.parametrize("index", ["right", "wrong"])
+@pytest.mark.parametrize("last", [False, True])
+@pytest.mark.parametrize("in_memory", [False, True])
+def test_nobody_is_led_past_a_batch_that_says_it_ends_too_early(
+    disk: SimulatedDisk, last: bool, index: str, in_memory: bool
+) -> None:
+    """Its last offset was believed where the wanted batch was looked for: by walking along an index that is
+    wrong, and by headers that somebody had brought into memory. The reader went on behind it (seed 2026994).
+    """
+    log = loaded(disk)
+    segment = log.segments[0]
+    offset = log.segments[1].base_offset - 2 if last else 22
+    found = segment.locate(offset)
+    assert found is not None
+    assert (found.base_offset, found.last_offset) == (offset, offset + 1)
+    if in_memory:
+        assert read(log, 0, 100).length
+        segment.read_state()
+    disk.flip(segment.path(".log"), 8 * (found.position + LAST_OFFSET_DELTA_AT + 3))  # 1 becomes 0
+    if index == "wrong":
+        for place in range(segment.index.count):
+            disk.open(segment.index.path).pwrite(b"\0\0\0\x07", 8 * place + 4)
+        segment.index.assume(segment.index.count)
+    with pytest.raises(ColdRead) as cold:
+        try_read(log, offset + 1)
+    job = ReadAhead(log, segment, cold.value.offset, 1000)
+    job.run()
+    (damaged,) = job.done()
+    assert damaged.position == found.position
+    segment.read_state().note_damage(damaged)
+    with pytest.raises(StorageError, match="is damaged"):
+        try_read(log, offset + 1)
+
+
 def test_what_a_thread_has_found_of_a_log_that_was_cut_means_nothing(disk: SimulatedDisk) -> None:
     log = loaded(disk)
     damage(log, disk, 20)

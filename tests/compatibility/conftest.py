@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from headrace.cli.main import cli
 from tests.apache_kafka import TOOL_VERSIONS, KafkaTools
 from tests.both_brokers import TARGETS
 from tests.broker_process import BrokerProcess
@@ -18,6 +20,7 @@ from tests.compatibility.clients.confluent import ConfluentClient
 from tests.compatibility.log_dump import complaints
 from tests.compatibility.members.all import Programs
 
+Run = Callable[..., str]
 StartBroker = Callable[[Path, Mapping[str, str]], BrokerProcess]
 #: Rebalances of one or two members need not wait for more, and heartbeats notice them soon.
 _QUICK_GROUPS = {
@@ -111,3 +114,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if impossible:
         config.hook.pytest_deselected(items=impossible)
         items[:] = [item for item in items if item not in impossible]
+
+
+@pytest.fixture(scope="session")
+def run(broker: BrokerProcess) -> Run:
+    """Runs a command against the broker, and returns what it prints."""
+
+    def invoke(*arguments: str, stdin: str | None = None, code: int | None = 0) -> str:
+        environment = {"HEADRACE_BOOTSTRAP": broker.bootstrap}
+        done = CliRunner().invoke(cli, arguments, input=stdin, env=environment, prog_name="headrace")
+        assert code in (None, done.exit_code), (arguments, done.output, done.exception)
+        return done.stdout
+
+    return invoke

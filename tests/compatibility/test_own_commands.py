@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner
-
-from headrace.cli.main import cli
 from tests.broker_process import BrokerProcess
-
-Run = Callable[..., str]
+from tests.compatibility.conftest import Run
 
 ONLY_HEADRACE_TELLS = {
     "clocks-differ",
@@ -25,19 +19,6 @@ ONLY_HEADRACE_TELLS = {
     "zookeeper-cut-off",
     "zookeeper-silent",
 }
-
-
-@pytest.fixture(scope="session")
-def run(broker: BrokerProcess) -> Run:
-    """Runs a command against the broker, and returns what it prints."""
-
-    def invoke(*arguments: str, stdin: str | None = None, code: int | None = 0) -> str:
-        environment = {"HEADRACE_BOOTSTRAP": broker.bootstrap}
-        done = CliRunner().invoke(cli, arguments, input=stdin, env=environment, prog_name="headrace")
-        assert code in (None, done.exit_code), (arguments, done.output, done.exception)
-        return done.stdout
-
-    return invoke
 
 
 def listed(run: Run) -> dict[str, int]:

@@ -210,4 +210,5 @@ def test_it_ends_by_itself_when_its_spark_is_dead_and_as_it_is_asked_to(workers:
     first.kill_spark()
     assert workers.ended() == 1
     assert "Spark's Java process has ended (-9)" in first.log()
-    assert workers.stop() == 0
+    workers.add()
+    assert workers.stop(-1) == 0

@@ -10,7 +10,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Self
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 #: A client that hears soon of new leaders. Retries are the library's own, as every application has them.
 PRODUCER: dict[str, str | int | float | bool] = {
@@ -175,7 +175,7 @@ def read(
     try:
         deadline = time.monotonic() + seconds
         where = TopicPartition(topic, partition)
-        start, end = consumer.get_watermark_offsets(where, timeout=seconds)
+        start, end = ends_of(consumer, where, deadline)
         consumer.assign([TopicPartition(topic, partition, start)])
         found: list[Message] = []
         position = start
@@ -188,6 +188,19 @@ def read(
         return found
     finally:
         consumer.close()
+
+
+def ends_of(consumer: Consumer, where: TopicPartition, deadline: float) -> tuple[int, int]:
+    """Leaders may be on their way back to where they were: the library does not ask a second time."""
+    while True:
+        try:
+            start, end = consumer.get_watermark_offsets(where, timeout=max(deadline - time.monotonic(), 1))
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION or time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return start, end
 
 
 def write(bootstrap: str, topic: str, count: int, *, partition: int = 0, size: int = 1000) -> None:

@@ -56,7 +56,7 @@ def test_the_console(run: Run, broker: BrokerProcess) -> None:
     with serving("console", "-b", broker.bootstrap, "--port", "0", "--interval", "1") as url:
         deadline = time.monotonic() + SECONDS
         while True:
-            told = json.loads(got(f"{url}/topics?format=json"))
+            told = json.loads(got(f"{url}/topics?q=watched&format=json"))
             rows = [] if told["look"] is None else told["listing"]["rows"]
             found = {row["name"]: (row["records"], row["lag"]) for row in rows}
             if found.get("watched") == (3, 2):

@@ -84,11 +84,7 @@ def _unclean_elections(facts: Facts) -> Iterator[Finding]:
             own,
             [f"headrace config unset --topic {word(name)} {_UNCLEAN}" for name in own],
         )
-    by_default = [
-        number
-        for number, each in known(facts.settings).items()
-        if _UNCLEAN in each and each[_UNCLEAN].value == "true"
-    ]
+    by_default = _brokers_that_say_true(facts, _UNCLEAN)
     if by_default:
         yield Finding(
             Level.WARNING,
@@ -100,14 +96,18 @@ def _unclean_elections(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def _brokers_that_say_true(facts: Facts, name: str) -> list[int]:
+    return [
+        number
+        for number, each in known(facts.settings).items()
+        if name in each and each[name].value == "true"
+    ]
+
+
 def _auto_create(facts: Facts) -> Iterator[Finding]:
     if facts.is_local:
         return
-    creating = [
-        number
-        for number, each in known(facts.settings).items()
-        if _AUTO_CREATE in each and each[_AUTO_CREATE].value == "true"
-    ]
+    creating = _brokers_that_say_true(facts, _AUTO_CREATE)
     if creating:
         yield Finding(
             Level.NOTICE,

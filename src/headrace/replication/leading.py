@@ -166,7 +166,10 @@ class LeaderTerm:
             registered = broker_state(progress.replica_id)
             if registered is None or not self._may_be_admitted(progress, registered):
                 continue
-            if self._has_reached(progress, situation.high_watermark):
+            # One that lags would be dropped by the next look, and so for ever if it cannot get the rest: this
+            # log's end may be damaged. Outside the ISR it is an eligible leader, to which this one gives way.
+            lags = progress.lags(situation.end_offset, situation.now, situation.lag_seconds)
+            if self._has_reached(progress, situation.high_watermark) and not lags:
                 members.append(progress.replica_id)
             elif situation.now - progress.caught_up_at >= situation.lag_seconds:
                 continue

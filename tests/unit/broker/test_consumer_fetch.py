@@ -160,6 +160,17 @@ async def test_who_may_read_from_a_follower(
     assert data_of(ask(server, version=version, replica=replica), version).error_code == error
 
 
+async def test_who_compares_replicas_reads_what_is_not_committed_too(server: Server) -> None:
+    """As in Kafka. A replica that mends itself knows what is committed, and the one that it asks may not."""
+    server.append()
+    assert server.partition.high_watermark == 0
+    assert data_of(ask(server)).records == b""
+    assert data_of(ask(server, replica=-2)).records
+    follow(server)
+    assert data_of(ask(server)).records == b""
+    assert data_of(ask(server, replica=-2)).records
+
+
 async def test_a_follower_compares_epochs_too(server: Server) -> None:
     follow(server)
     assert data_of(ask(server, epoch=8)).error_code == ErrorCode.FENCED_LEADER_EPOCH

@@ -45,6 +45,25 @@ def test_who_has_everything_may_join(leader: Partition) -> None:
     )
 
 
+def test_who_was_dropped_because_it_lags_does_not_join_before_it_has_the_rest() -> None:
+    """It has all that is committed, and cannot get what comes after: the leader's file is damaged there."""
+    partition = new_partition(min_insync_replicas=2)
+    partition.assign(row(LOCAL, 1, (1, 2)), LOCAL, 0.0)
+    append(partition, b"a")
+    fetch(partition, 2, 1)
+    append(partition, b"b")
+    fetch(partition, 2, 1)
+    assert partition.high_watermark == 1
+    assert wanted(partition) is None
+    assert wanted(partition, now=LAG) == (1,)
+    partition.assign(row(LOCAL, 1, (1,), version=11), LOCAL, LAG)
+    fetch(partition, 2, 1)
+    assert partition.high_watermark == 1
+    assert wanted(partition, now=LAG + 1) is None
+    fetch(partition, 2, 2)
+    assert wanted(partition, now=LAG + 2) == (1, 2)
+
+
 @pytest.mark.parametrize("registration", [None, BROKER_EPOCH + 1, BROKER_EPOCH - 1])
 def test_only_the_incarnation_that_is_registered_now_may_join(
     leader: Partition, registration: int | None

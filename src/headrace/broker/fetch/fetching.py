@@ -31,6 +31,7 @@ from headrace.protocol.fetch_codec import (
     Topic,
     encode_fetch_response,
 )
+from headrace.protocol.offset_timestamps import DEBUGGING_CONSUMER
 
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 
 READ_COMMITTED: Final = 1
 FIRST_WITH_RACK: Final = 11
-DEBUGGING_CONSUMER: Final = -2
 PROBED_ROUNDS: Final = 4
 MOST_ROUNDS: Final = 8
 """A look-up may lead from one cold place to the next; what it does not reach is left for the next fetch."""

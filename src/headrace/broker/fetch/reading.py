@@ -20,6 +20,7 @@ from headrace.core.errors import (
     UnknownTopicOrPartition,
 )
 from headrace.log.read_state import ColdRead
+from headrace.protocol.offset_timestamps import DEBUGGING_CONSUMER
 from headrace.replication.following import IN_DOUBT
 from headrace.security.acl import Operation, ResourceType
 
@@ -71,7 +72,8 @@ class Reader:
         self.is_denied = False
         """It says that it is a replica, and may not be one."""
         self.replica_id = replica_id
-        """-1 for consumers, which read up to the high watermark; -2 for tools that compare replicas."""
+        """-1 for consumers, which read up to the high watermark; -2 for those who compare replicas: they read
+        up to the end of each."""
         self.broker_epoch = broker_epoch
         self.max_bytes = max_bytes
         self.read_committed = read_committed
@@ -274,7 +276,8 @@ def _read_as_consumer(
         answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
         if answer.diverging is not None:
             return
-    limit = partition.readable_limit(reader.read_committed)
+    compares = reader.replica_id == DEBUGGING_CONSUMER
+    limit = partition.log.end_offset if compares else partition.readable_limit(reader.read_committed)
     if remaining <= 0 and not min_one:
         _check_offset(partition, want)
         answer.is_exhausted = want.fetch_offset >= limit

@@ -3,8 +3,10 @@
 That a replica is alive and in sync says how far its log reaches, not that the disk still gives all of it. Two
 replicas with the same damaged batch once took each other for whole, and both gave themselves up.
 
-A leader asks the replicas that are in sync or eligible to lead, a follower asks its leader. Both ask as
-consumers do, so that only what is committed is given.
+A leader asks the replicas that are in sync or eligible to lead, a follower asks its leader, and both only for
+what they know to be committed. The other one may not know yet that it is: nobody tells a follower that cannot
+fetch what is damaged here, nor a new leader below `min.insync.replicas`. So they ask as tools that compare
+replicas do, which are given all that is there.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from headrace.protocol.batch import check
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from headrace.protocol.messages.fetch_response import FetchResponse
+from headrace.protocol.offset_timestamps import DEBUGGING_CONSUMER
 
 if TYPE_CHECKING:
     from headrace.log.read_state import Damage
@@ -153,6 +156,7 @@ class OtherCopies:
             partition_max_bytes=most_bytes,
         )
         request = FetchRequest(
+            replica_id=DEBUGGING_CONSUMER,
             max_bytes=most_bytes,
             min_bytes=1,
             topics=[FetchTopic(topic_id=partition.topic_id, partitions=[wanted])],

@@ -52,7 +52,10 @@ class ObjectStore:
         data = self._directory / "data"
         data.mkdir()
         command = [
-            *(str(Path(sysconfig.get_path("scripts")) / "weed"), "server", f"-dir={data}", "-ip=127.0.0.1"),
+            *(str(Path(sysconfig.get_path("scripts")) / "weed"), f"-logdir={self._directory}"),
+            *("server", f"-dir={data}", "-ip=127.0.0.1", "-master.telemetry=false"),
+            # Catalogs on ports that are always the same: two servers could not run at a time.
+            *("-s3.port.iceberg=0", "-s3.port.lance=0"),
             *("-ip.bind=127.0.0.1", "-s3", f"-s3.config={config}", f"-s3.port={self._port}"),
             *(f"-{part}.port={own_port()}" for part in ("master", "volume", "filer")),
             *(f"-{part}.port.grpc={own_port()}" for part in ("master", "volume", "filer", "s3")),

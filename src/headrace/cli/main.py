@@ -43,6 +43,7 @@ _COMMANDS = {
     "mirror": ("headrace.cli.mirror:mirror", "Copy topics into another cluster, every record once."),
     "audit": ("headrace.cli.audit:audit", "Prove that every record arrived once, in log and lake."),
     "spark": ("headrace.cli.spark:spark", "Make this machine ready for the pipeline on Spark; check it."),
+    "tier": ("headrace.cli.tier:tier", "Keep history in an object store: is a bucket fit for it?"),
     "zookeeper": (
         "headrace.cli.zookeeper:zookeeper",
         "Make this machine ready to run clusters of several brokers.",

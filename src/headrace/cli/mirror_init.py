@@ -30,6 +30,7 @@ name = "dr"                            # its position is kept under this name: n
 # compression = "none"                 # gzip, snappy, lz4 or zstd: of what is written to the target
 # replication_factor = 3               # of new topics of the target; the source's unless it is set
 # settings = true                      # settings of topics go along
+group = "mirror-dr"                    # a consumer group at the source that shows how far the mirror is
 # decisions = "__headrace_sink"        # where the sink remembers batches, on the target
 
 [[topics]]

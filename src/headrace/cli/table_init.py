@@ -26,6 +26,7 @@ location = "tables"                    # a directory or URL; the tables are dire
 # max_records_per_batch = 10000000     # a batch that was not over is read again after a kill
 # min_partitions = 8                   # more tasks for a batch than the topic has partitions
 # parallel_tables = 4                  # how many tables are filled at a time with --once
+group = "tables"                       # a consumer group that shows how far the tables are: its lag is theirs
 # on_data_loss = "stop"                # or continue, where retention was faster
 
 [[tables]]

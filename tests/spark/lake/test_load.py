@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tests.spark.committed import committed
 from tests.spark.lake.conftest import LakeUnderTest
 
 
@@ -16,10 +17,11 @@ def test_records_arrive_once_with_where_they_came_from(
 ) -> None:
     topic = new_topic()
     lake.produce(topic, [f"v{number}".encode() for number in range(50)])
-    config = lake.config(f'[[topics]]\nname = "{topic}"')
+    config = lake.config(f'[[topics]]\nname = "{topic}"', f'group = "of-{topic}"')
 
     (done,) = lake.load(config)
     assert [batch.records for batch in done.batches] == [50]
+    assert committed(lake.broker.bootstrap, f"of-{topic}", topic) == 50
     assert (done.new.rows, done.new.dead_letters) == (50, 0)
     (again,) = lake.load(config)
     assert again.new.records == 0, "there is nothing new"
@@ -27,6 +29,7 @@ def test_records_arrive_once_with_where_they_came_from(
     (done,) = lake.load(config)
 
     assert [batch.records for batch in done.batches] == [50, 2]
+    assert committed(lake.broker.bootstrap, f"of-{topic}", topic) == 52
     rows = lake.rows(config, topic)
     assert offsets(rows) == [(0, number) for number in range(52)]
     assert {row.topic for row in rows} == {topic}

@@ -30,6 +30,7 @@ from headrace.spark.mirror.job import Totals
 from headrace.spark.mirror.problems import MirrorRefused
 from headrace.spark.mirror.reading import Reading, groups_now
 from tests.broker_process import BrokerProcess
+from tests.spark.committed import committed, end_of
 from tests.spark.mirror.ends import Filler, compare, exact, offsets_of
 from tests.spark.sink.reading import create, read
 
@@ -59,6 +60,7 @@ class Mirroring:
             f'[source]\n"bootstrap.servers" = "{self.source}"\n'
             f'[target]\n"bootstrap.servers" = "{self.target}"\n'
             f'{self.text}{more}[mirror]\nname = "{self.name}"\nmax_records_per_batch = 400\n'
+            f'group = "of-{self.name}"\n'
         )
 
     def run(self, more: str = "", **how: object) -> Totals:
@@ -103,6 +105,8 @@ def test_records_arrive_once_and_every_offset_is_translated(mirroring: Mirroring
     }
     assert not wrong
     assert mirroring.run().records == 0, "and nothing is new"
+    own = [committed(mirroring.source, f"of-{topic}", topic, each) for each in (0, 1)]
+    assert own == [end_of(mirroring.source, topic, each) for each in (0, 1)], "its group has no lag"
     _grow(mirroring.source, topic, 3)
     Filler(mirroring.source, topic, 3, seed=2).fill(100)
     mirroring.run()

@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from headrace.spark.table.config import TableConfig
 from headrace.spark.table.rebuild import rebuild
 from tests.broker_process import BrokerProcess
+from tests.spark.committed import committed
 from tests.spark.table.conftest import ORDERS, PLAIN, TablesUnderTest, check_orders, derived_names, order
 
 
@@ -59,7 +60,9 @@ def test_a_topic_is_kept_up_and_rebuilt(
     topic = new_topic()
     create(broker, topic)
     tables = TablesUnderTest(spark, tmp_path, "delta")
-    config = tables.config(PLAIN.format(topic=topic), broker.bootstrap, "max_records_per_batch = 8")
+    config = tables.config(
+        PLAIN.format(topic=topic), broker.bootstrap, f'max_records_per_batch = 8\ngroup = "of-{topic}"'
+    )
     transaction(broker, topic, [(b"a", order("ada", 1)), (b"b", order("bob", 2))], commit=True)
     transaction(broker, topic, [(b"a", order("never", 0)), (b"b", None)], commit=False)
     transaction(broker, topic, [(b"b", order("ada", 3)), (b"gone", order("cy", 9))], commit=True)
@@ -67,6 +70,7 @@ def test_a_topic_is_kept_up_and_rebuilt(
     transaction(broker, topic, [(b"gone", None)], commit=True)
     (done,) = tables.run(config)
     assert len(done.batches) > 1
+    assert committed(broker.bootstrap, f"of-{topic}", topic, partition=1) == 2
     model: dict[str, tuple[str | None, int]] = {"a": ("ada", 1), "b": ("ada", 3), "x": ("bob", 5)}
     assert latest(tables, config) == model
 

@@ -94,6 +94,8 @@ class LakeConfig:
     min_partitions: int | None = None
     #: How many topics a load (`--once`) works on at a time.
     parallel_topics: int = 4
+    #: The consumer group that shows how far the tables are.
+    group: str | None = None
     maintenance: Maintenance | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
 
@@ -137,6 +139,7 @@ def _config(document: dict[str, object], directory: Path) -> LakeConfig:
         max_records_per_batch=lake.count("max_records_per_batch") or 10_000_000,
         min_partitions=lake.count("min_partitions"),
         parallel_topics=lake.count("parallel_topics") or 4,
+        group=lake.text("group"),
         maintenance=maintenance_of(document),
         spark=Section(document, "spark").texts(),
     )

@@ -24,8 +24,8 @@ def same_topic(files: Files, route: Route, found: Callable[[], str | None]) -> C
 
     The first id that is told is noted, also by a state of before there were such notes.
     """
-    note = f"{route.state}/topic_id"
-    known = files.read(note)
+    note = _note(route)
+    known = noted_id(files, route)
 
     def check() -> None:
         nonlocal known
@@ -42,3 +42,12 @@ def same_topic(files: Files, route: Route, found: Callable[[], str | None]) -> C
         known = now
 
     return check
+
+
+def noted_id(files: Files, route: Route) -> str | None:
+    """Of the topic that the table is loaded from; None where brokers have told none yet."""
+    return files.read(_note(route))
+
+
+def _note(route: Route) -> str:
+    return f"{route.state}/topic_id"

@@ -32,7 +32,8 @@ from headrace.spark.lake.config import LakeConfig
 from headrace.spark.lake.dead_letters import reasons
 from headrace.spark.lake.failures import explain, short
 from headrace.spark.lake.files import files_for
-from headrace.spark.lake.identity import same_topic
+from headrace.spark.lake.group_progress import GroupProgress
+from headrace.spark.lake.identity import noted_id, same_topic
 from headrace.spark.lake.loader import TopicLoader
 from headrace.spark.lake.plan import PlanRefused, Route, missing, reader_options, routes
 from headrace.spark.lake.resume import starting_offsets
@@ -59,6 +60,9 @@ class Loading:
     route: Route
     done: Done
     query: StreamingQuery | None = None
+    topic_id: str | None = None
+    is_told: bool = False
+    """Its consumer group has heard how far it was when it began."""
     failures: int = 0
     try_at: float = 0.0
     look_at: float = 0.0
@@ -84,6 +88,8 @@ class Lake:
         self.files = files_for(self.config.state, self.spark)
         self.topic_ids = broker.TopicIds(self.spark, self.config.kafka)
         self._discover_at = 0.0
+        group = self.config.group
+        self._progress = None if group is None else GroupProgress(self.spark, self.config.kafka, group)
 
     def discover(self) -> None:
         """Topics that have appeared. New partitions of a topic are found by its query."""
@@ -121,6 +127,7 @@ class Lake:
             .foreachBatch(told_to_spark(loader, lambda: self.stopping))
         )
         topic.query = self.begin(writer)
+        topic.topic_id = noted_id(self.files, route)
 
     def begin(self, writer: DataStreamWriter) -> StreamingQuery:
         if self.once:
@@ -138,6 +145,8 @@ class Lake:
                 self._note(topic, topic.query)
             elif not topic.finished and now >= topic.try_at and self._has_room() and not self._try(topic):
                 break  # the others would wait for the same brokers, one after the other
+        if self._progress is not None:
+            self._progress.tell()
 
     def _rediscover(self) -> None:
         """Brokers that cannot be asked just now, and a new topic that has no place in the configuration, are
@@ -178,6 +187,10 @@ class Lake:
             topic.failures = 0
             topic.done.error = None
             batches.store(self.files, topic.route.state, topic.done)
+        if self._progress is not None and (news or not topic.is_told):
+            topic.is_told = True
+            route = topic.route
+            self._progress.loaded(route.table, route.topic, topic.topic_id, checkpoint.loaded())
         if not running:
             topic.query = None
             error = query.exception()
@@ -252,6 +265,8 @@ class Lake:
             stopped = topic.query.isActive
             topic.query.stop()
             self._note(topic, topic.query, stopped=stopped)
+        if self._progress is not None:
+            self._progress.close()
         self.topic_ids.close()
 
 

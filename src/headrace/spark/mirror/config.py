@@ -79,6 +79,8 @@ class MirrorConfig:
     replication_factor: int | None = None
     settings: bool = True
     decisions: str = "__headrace_sink"
+    group: str | None = None
+    """At the source: the consumer group that shows how far the mirror is."""
     groups: Groups | None = None
     acls: Acls | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
@@ -146,6 +148,7 @@ def _config(document: dict[str, object], directory: Path) -> MirrorConfig:
     name = mirror.text("name") or "mirror"
     if not SINK_ID.fullmatch(f"mirror-{name}"):
         raise Wrong(("mirror", "name"), f"{name!r}: use 1 to 90 letters, digits, '.', '_' and '-'")
+    group = mirror.text("group")
     config = MirrorConfig(
         name=name,
         source=kafka_of(document, directory, "source"),
@@ -161,7 +164,8 @@ def _config(document: dict[str, object], directory: Path) -> MirrorConfig:
         replication_factor=mirror.count("replication_factor"),
         settings=mirror.flag("settings", True),
         decisions=mirror.text("decisions") or "__headrace_sink",
-        groups=_groups(document),
+        group=group,
+        groups=_groups(document, own=group),
         acls=_acls(document),
         spark=Section(document, "spark").texts(),
     )
@@ -201,7 +205,8 @@ def _topic(section: Section) -> TopicRule:
     return TopicRule(name, pattern, exclude, target)
 
 
-def _groups(document: dict[str, object]) -> Groups | None:
+def _groups(document: dict[str, object], own: str | None) -> Groups | None:
+    """The mirror's own group is not carried: nobody could go on from it."""
     if "groups" not in document:
         return None
     section = Section(document, "groups")
@@ -209,7 +214,8 @@ def _groups(document: dict[str, object]) -> Groups | None:
     exclude = section.names("exclude")
     _check_patterns(("groups", "patterns"), patterns)
     _check_patterns(("groups", "exclude"), exclude)
-    found = Groups(patterns, exclude, section.seconds("every", 5.0))
+    left_out = exclude if own is None else (*exclude, re.escape(own))
+    found = Groups(patterns, left_out, section.seconds("every", 5.0))
     section.end()
     return found
 

@@ -28,6 +28,7 @@ from headrace.spark.mirror.frames import frame_of, pieces_for
 from headrace.spark.mirror.plan import Accept, Seen, Step, accepted, adopted, making, step, stopped
 from headrace.spark.mirror.position import Position, position_of
 from headrace.spark.mirror.problems import MirrorRefused, SourceChanged
+from headrace.spark.mirror.progress import GroupAtSource
 from headrace.spark.mirror.translation import merge
 from headrace.spark.mirror.translation_topic import Merger, TranslationTopic
 from headrace.spark.sink.job import Jobs, Settled
@@ -64,6 +65,7 @@ class Mirror:
         self._loop = LoopThread()
         self._jobs = Jobs(config.options())
         self._sides = Sides(cluster_of(config.source, config.name), cluster_of(config.target, config.name))
+        self._group = None if config.group is None else GroupAtSource(self._sides.source, config.group)
         self._translations = TranslationTopic(self._sides.target, config.translations)
         self._merger = Merger(self._sides.target, config.translations, config.name)
         self._upkeep_at = 0.0
@@ -193,7 +195,10 @@ class Mirror:
     # --- what goes along -----------------------------------------------------------------------------
 
     def attend(self, seen: Seen, *, now: bool = False) -> None:
-        """Settings, groups, rights and merges, when they are due."""
+        """The mirror's own group, settings, groups, rights and merges, when they are due."""
+        if self._group is not None:
+            there = {each: at for each, at in self.position.offsets().items() if each[0] in seen.view.ids}
+            self._loop.run(self._group.tell(there))
         clock = time.monotonic()
         upkeep, carrying = now or clock >= self._upkeep_at, now or clock >= self._groups_at
         if upkeep:

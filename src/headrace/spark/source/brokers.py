@@ -41,10 +41,17 @@ class Brokers:
         self._partition_class = self._class("org.apache.kafka.common.TopicPartition")
         self._position_class = self._class("org.apache.kafka.clients.consumer.OffsetAndMetadata")
         self._commit_options = self._class("org.apache.kafka.clients.admin.AlterConsumerGroupOffsetsOptions")
+        self._names: list[str] = []
         self._topics = self._class("java.util.ArrayList")()
         for name in wish.topics:
-            self._topics.add(name)
+            self.add(name)
         self._admin = self._client()
+
+    def add(self, topic: str) -> None:
+        """It is asked about too."""
+        if topic not in self._names:
+            self._names.append(topic)
+            self._topics.add(topic)
 
     def _client(self) -> Any:
         properties = java_properties(self._spark, self._wish.client)
@@ -71,11 +78,11 @@ class Brokers:
 
     def missing(self) -> set[str]:
         """Topics that do not exist."""
-        return set(self._wish.topics) - set(self._described())
+        return set(self._names) - set(self._described())
 
     def partitions(self) -> list[tuple[str, int]]:
         described = self._described()
-        missing = sorted(set(self._wish.topics) - set(described))
+        missing = sorted(set(self._names) - set(described))
         if missing:
             raise SourceRefused(f"there is no topic {', '.join(missing)}: create it, or correct the name")
         return [
@@ -85,7 +92,7 @@ class Brokers:
     def _described(self) -> dict[str, Any]:
         answers = self._admin.describeTopics(self._topics).topicNameValues()
         found = {}
-        for name in self._wish.topics:
+        for name in list(self._names):
             try:
                 found[name] = answers.get(name).get()
             except Py4JJavaError as error:

@@ -147,6 +147,7 @@ def _store(document: dict[str, object], directory: Path) -> LakeConfig:
         max_records_per_batch=store.count("max_records_per_batch") or 10_000_000,
         min_partitions=store.count("min_partitions"),
         parallel_topics=store.count("parallel_tables") or 4,
+        group=store.text("group"),
         maintenance=maintenance_of(document),
         spark=Section(document, "spark").texts(),
     )

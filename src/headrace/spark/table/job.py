@@ -76,6 +76,7 @@ class Tables(Lake):
             .option("checkpointLocation", topic.route.checkpoint)
             .foreachBatch(told_to_spark(loader, lambda: self.stopping))
         )
+        topic.topic_id = start.topic_id
 
     def dead_letters_of(self, topic: Loading) -> DataFrame:
         return self._opened(self.specs[topic.route.table]).dead.read()

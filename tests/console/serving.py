@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from headrace.client.cluster import Cluster
+from headrace.console.changes.making import Changes
 from headrace.console.http.app import application
 from headrace.console.http.records import Source
 from headrace.console.records.reading import Found
@@ -21,6 +22,7 @@ from headrace.console.records.timeline import Bucket, Timeline
 from headrace.core.ids import TopicPartition
 from headrace.observe.history import BUCKET_MS, BUCKETS, History, Track
 from headrace.observe.look import Look
+from headrace.observe.metadata_changes import MetadataChange
 from headrace.observe.poller import Failing
 from headrace.observe.snapshot import Snapshot, TopicSeen
 from headrace.protocol.records import Record
@@ -34,6 +36,7 @@ class Still:
         self.snapshot = snapshot
         self.history = history
         self.failing = failing
+        self.changes: tuple[MetadataChange, ...] = ()
 
 
 def still(*looks: Look, waves: bool = False) -> Still:
@@ -68,9 +71,10 @@ CLUSTERS: dict[str, Callable[[], Still]] = {
 
 
 @contextmanager
-def served(watch: Still) -> Iterator[str]:
+def served(watch: Still, making: Changes | None = None) -> Iterator[str]:
     """The address."""
-    config = uvicorn.Config(application(watch, MadeUpSource()), log_config=None, lifespan="off")
+    app = application(watch, MadeUpSource(), making=making)
+    config = uvicorn.Config(app, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])), daemon=True)

@@ -3,27 +3,36 @@ and so is a browser without scripts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Final
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from headrace.observe.metadata_changes import MetadataChange
+from tests.console.made_up_changes import Obedient, made_up_changes
 from tests.console.serving import CLUSTERS, HOSTILE, Still, served, still
-from tests.unit.observe.made_up import small_look
+from tests.unit.observe.made_up import NOW_MS, small_look
 
 CHROMIUM: Final = "/usr/bin/chromium"
 RECORDS: Final = "/topics/orders/records"
 PAGES: Final = {
     "small": (
         *("/", "/topics", "/topics/orders", RECORDS, f"{RECORDS}/0/0", "/groups", "/groups/reports"),
-        *("/brokers", "/audit", "/audit/orders", "/pipeline", "/moves", "/transactions", "/nope"),
+        *("/brokers", "/audit", "/audit/orders", "/pipeline", "/moves", "/transactions", "/changes", "/nope"),
     ),
     "empty": ("/", "/topics", "/groups", "/audit", "/pipeline"),
     "broken": ("/", "/topics", "/topics/orders", "/groups", "/groups/billing", "/brokers", "/audit"),
     "huge": ("/topics", "/groups"),
 }
+PLAN: Final = "/topics/orders/settings/plan?setting.retention.ms=1000"
+CHANGING: Final = (
+    *("/topics/orders", "/topics/orders/settings", PLAN, f"{PLAN}0", "/topics/orders/deletion"),
+    *("/topics/orders/settings/plan?setting.retention.ms=1", "/topics/orders/leaders", "/groups/reports"),
+    *("/groups/reports/reset", "/groups/reports/reset/plan?to=earliest", "/changes", "/changes/1"),
+)
 FORMS: Final = ((1280, "light"), (320, "dark"))
 
 
@@ -60,12 +69,16 @@ def opened(browser: Browser, width: int = 1280, scheme: str = "light", *, script
 @pytest.mark.parametrize(("width", "scheme"), FORMS)
 def test_each_page(browser: Browser, cluster: tuple[str, str], width: int, scheme: str) -> None:
     name, url = cluster
+    look_at(browser, url, PAGES[name], width, scheme)
+
+
+def look_at(browser: Browser, url: str, paths: Iterable[str], width: int, scheme: str) -> None:
     page = opened(browser, width, scheme)
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("dialog", lambda dialog: said.append(dialog.message))
-    for path in PAGES[name]:
+    for path in paths:
         page.goto(url + path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{path} is wider than {width}"
         found = Axe().run(page)
@@ -74,6 +87,92 @@ def test_each_page(browser: Browser, cluster: tuple[str, str], width: int, schem
     not_found = [text for text in said if "404" in text]
     assert [text for text in said if text not in not_found] == []
     page.context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), FORMS)
+def test_each_page_of_a_change(browser: Browser, width: int, scheme: str) -> None:
+    with changing() as (url, _):
+        change_a_setting(opened(browser, scripts=False), url)
+        look_at(browser, url, CHANGING, width, scheme)
+
+
+@contextmanager
+def changing() -> Iterator[tuple[str, Obedient]]:
+    making, obedient = made_up_changes()
+    watch = CLUSTERS["small"]()
+    watch.changes = (MetadataChange(NOW_MS - 5000, NOW_MS, "orders", "Topic orders is there."),)
+    with served(watch, making) as url:
+        yield url, obedient
+
+
+def change_a_setting(page: Page, url: str) -> None:
+    """From the topic's page to the outcome, as a person does it."""
+    page.goto(f"{url}/topics/orders")
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_label("retention.ms").fill("1000")
+    page.get_by_role("button", name="Show the plan").click()
+    assert "1000" in page.locator("ins").inner_text()
+    page.get_by_role("button", name="Change topic orders").click()
+    page.get_by_text("A look afterwards finds all of it done.").wait_for()
+    page.context.close()
+
+
+def test_a_change_without_scripts_asks_with_its_plan(browser: Browser) -> None:
+    with changing() as (url, obedient):
+        change_a_setting(opened(browser, scripts=False), url)
+        assert obedient.told == ["retention.ms=1000"]
+        page = opened(browser, scripts=False)
+        page.goto(f"{url}/topics/orders")
+        page.get_by_role("link", name="Delete this topic").click()
+        page.get_by_label("Type orders to go on").fill("clicks")
+        page.get_by_role("button", name="Delete topic orders").click()
+        assert "Nothing was changed: topic orders has another name." in page.locator("main").inner_text()
+        assert obedient.told == ["retention.ms=1000"]
+        page.context.close()
+
+
+def test_a_change_by_keyboard_alone(browser: Browser) -> None:
+    with changing() as (url, obedient):
+        page = opened(browser)
+        page.goto(f"{url}/topics/orders/deletion")
+        page.locator("main a").first.focus()
+        for _ in range(9):
+            if page.evaluate("document.activeElement.id") == "typed":
+                break
+            page.keyboard.press("Tab")
+        page.keyboard.type("orders")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/changes/1")
+        assert obedient.told == ["delete orders"]
+        page.context.close()
+
+
+def test_another_sites_form_changes_nothing(browser: Browser) -> None:
+    """With the plan's own fields, which it could not know."""
+    with changing() as (url, obedient), changing() as (other, _):
+        page = opened(browser)
+        page.goto(f"{url}{PLAN}")
+        fields = page.locator("form.confirm input").evaluate_all(
+            "all => all.map(one => [one.name, one.value])"
+        )
+        page.goto(other.replace("127.0.0.1", "localhost"))
+        page.context.route(
+            "**/made-up",
+            lambda route: route.fulfill(
+                content_type="text/html",
+                body=f"<form method=post action='{url}/topics/orders/settings/plan'>"
+                + "".join(f"<input name='{name}' value='{value}'>" for name, value in fields)
+                + "<button>Go</button></form>",
+            ),
+        )
+        page.goto(f"{other.replace('127.0.0.1', 'localhost')}/made-up")
+        with page.expect_navigation() as moved:
+            page.get_by_role("button", name="Go").click()
+        answered = moved.value
+        assert answered is not None
+        assert answered.status == 403
+        assert obedient.told == []
+        page.context.close()
 
 
 def test_hostile_records_do_nothing(browser: Browser, small: str) -> None:

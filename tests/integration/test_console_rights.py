@@ -1,4 +1,5 @@
-"""The console of a cluster with users and ACLs: viewers log in, and see what the rules let them see."""
+"""The console of a cluster with users and ACLs: viewers log in, see what the rules let them see, and change
+what the rules let them change."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from click.testing import CliRunner
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, ConfigResource
 
 from headrace.cli.main import cli
 from headrace.testing.cluster import Cluster
@@ -28,8 +31,11 @@ class Viewer:
         self._url = url
         self._header = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
-    def get(self, path: str) -> tuple[int, str]:
-        request = urllib.request.Request(self._url + path, headers={"Authorization": self._header})
+    def get(self, path: str, fields: Mapping[str, str] | None = None) -> tuple[int, str]:
+        """With fields: as a form of a page sends them. A redirect is followed."""
+        body = None if fields is None else urlencode(fields).encode()
+        headers = {"Authorization": self._header, "Origin": self._url}
+        request = urllib.request.Request(self._url + path, body, headers)
         try:
             with urllib.request.urlopen(request) as answer:
                 return answer.status, answer.read().decode()
@@ -37,44 +43,62 @@ class Viewer:
             return error.code, error.read().decode()
 
     def json(self, path: str) -> Any:
-        return json.loads(self.get(f"{path}?format=json")[1])
+        return json.loads(self.get(f"{path}{'&' if '?' in path else '?'}format=json")[1])
+
+    def agree(self, path: str, **more: str) -> Any:
+        """To the plan of this page; what came of it."""
+        view = self.json(path)
+        fields = {**dict(view["fields"]), "confirmation": view["confirmation"], **more}
+        status, text = self.get(f"{path.partition('?')[0]}?format=json", fields)
+        assert status == 200, text
+        return json.loads(text)
 
 
 @pytest.fixture(scope="module")
-def url() -> Iterator[str]:
+def cluster() -> Iterator[Cluster]:
     with Cluster({"offsets.topic.num.partitions": "1"}, secure=True) as cluster:
-        properties = str(cluster.client_files.java)
-        environment = {"HEADRACE_BOOTSTRAP": cluster.bootstrap, "HEADRACE_COMMAND_CONFIG": properties}
+        yield cluster
 
-        def run(*args: str, stdin: str | None = None) -> None:
-            result = CliRunner().invoke(cli, args, input=stdin, env=environment)
-            assert result.exit_code == 0, (args, result.output)
 
-        for topic in ("orders", "salaries", "public"):
-            cluster.create_topic(topic)
-        producer = Producer(cluster.client_config)
-        for topic in ("orders", "salaries", "public"):
-            producer.produce(topic, f"record of {topic}".encode())
-        assert producer.flush(SECONDS) == 0
-        for user in ("alice", "nobody"):
-            run("user", "create", user, "--password-stdin", stdin=f"{PASSWORD}\n")
-        run("acl", "grant", "alice", "consume", "orders", "--group", "billing")
-        run("acl", "add", "--allow-principal", "alice", "--operation", "describe", "--topic", "public")
-        words = ["console", "-b", cluster.bootstrap, "--command-config", properties, "--port", "0"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "headrace", *words, "--authentication", "basic", "--interval", "1"],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert process.stdout is not None
-        address = process.stdout.readline().strip().removeprefix("ready url=")
-        try:
-            _until_seen(Viewer(address, "alice"))
-            yield address
-        finally:
-            process.terminate()
-            process.wait(SECONDS)
-            process.stdout.close()
+@pytest.fixture(scope="module")
+def url(cluster: Cluster) -> Iterator[str]:
+    properties = str(cluster.client_files.java)
+    environment = {"HEADRACE_BOOTSTRAP": cluster.bootstrap, "HEADRACE_COMMAND_CONFIG": properties}
+
+    def run(*args: str, stdin: str | None = None) -> None:
+        result = CliRunner().invoke(cli, args, input=stdin, env=environment)
+        assert result.exit_code == 0, (args, result.output)
+
+    for topic in ("orders", "salaries", "public", "scratch"):
+        cluster.create_topic(topic)
+    producer = Producer(cluster.client_config)
+    for topic in ("orders", "salaries", "public"):
+        producer.produce(topic, f"record of {topic}".encode())
+    assert producer.flush(SECONDS) == 0
+    for user in ("alice", "nobody", "owner"):
+        run("user", "create", user, "--password-stdin", stdin=f"{PASSWORD}\n")
+    run("acl", "grant", "alice", "consume", "orders", "--group", "billing")
+    run("acl", "add", "--allow-principal", "alice", "--operation", "describe", "--topic", "public")
+    for operation in ("read", "alter", "alter-configs", "describe-configs", "delete"):
+        run("acl", "add", "--allow-principal", "owner", "--operation", operation, "--topic", "scratch")
+    words = ["console", "-b", cluster.bootstrap, "--command-config", properties, "--port", "0"]
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "headrace", *words),
+            *("--authentication", "basic", "--interval", "1", "--allow-changes"),
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    address = process.stdout.readline().strip().removeprefix("ready url=")
+    try:
+        _until_seen(Viewer(address, "alice"))
+        yield address
+    finally:
+        process.terminate()
+        process.wait(SECONDS)
+        process.stdout.close()
 
 
 def _until_seen(viewer: Viewer) -> None:
@@ -123,3 +147,56 @@ def test_a_viewer_without_rights_sees_an_empty_cluster(url: str) -> None:
         assert status == 200, path
         for topic in ("orders", "salaries", "public", "__consumer_offsets"):
             assert topic not in page, path
+
+
+def test_an_owner_changes_a_topic_and_ends_it(url: str, cluster: Cluster) -> None:
+    owner = Viewer(url, "owner")
+    plan = "/topics/scratch/settings/plan?partitions=3&setting.retention.ms=60000"
+    planned = owner.json(plan)
+    assert planned["principal"] == "User:owner"
+    assert [each["what"] for each in planned["lines"][0]["differences"]] == ["partitions", "retention.ms"]
+    made = owner.agree(plan)
+    assert (made["outcome"], made["left"], made["principal"]) == ("done", [], "User:owner")
+    other = AdminClient({**cluster.client_config})
+    assert len(other.list_topics("scratch", SECONDS).topics["scratch"].partitions) == 3
+    resource = ConfigResource(ConfigResource.Type.TOPIC, "scratch")
+    (asked,) = other.describe_configs([resource]).values()
+    assert asked.result(SECONDS)["retention.ms"].value == "60000"
+    refused = owner.json("/topics/scratch/settings/plan?partitions=2&setting.retention.ms=soon")
+    assert (refused["confirmation"], len(refused["refused"])) == ("", 1)
+    deletion = "/topics/scratch/deletion"
+    status, page = owner.get(deletion, {"confirmation": owner.json(deletion)["confirmation"], "typed": "x"})
+    assert (status, "Nothing was changed" in page) == (409, True)
+    assert owner.agree(deletion, typed="scratch")["outcome"] == "done"
+    assert "scratch" not in other.list_topics(timeout=SECONDS).topics
+
+
+def test_whoever_reads_resets_their_group_and_nothing_else(url: str, cluster: Cluster) -> None:
+    reader = Consumer({**cluster.client_config, "group.id": "billing", "enable.auto.commit": False})
+    place = TopicPartition("orders", 0, 1)
+    reader.commit(offsets=[place], asynchronous=False)
+    alice = Viewer(url, "alice")
+    plan = "/groups/billing/reset/plan?to=earliest&topic=orders"
+    (shift,) = alice.json(plan)["shifts"]
+    assert (shift["before"], shift["after"], shift["again"]) == (1, 0, 1)
+    assert alice.agree(plan)["left"] == []
+    assert reader.committed([place], SECONDS)[0].offset == 0
+    reader.close()
+    for viewer, path in (
+        (alice, "/topics/orders/settings/plan?setting.retention.ms=1"),
+        (Viewer(url, "nobody"), "/topics/orders/deletion"),
+        (Viewer(url, "nobody"), "/groups/billing/reset/plan?to=earliest"),
+        (Viewer(url, "nobody"), "/topics/orders/settings/plan?setting.retention.ms=1"),
+    ):
+        status, page = viewer.get(path)
+        assert (status, "no right to do that" in page) == (409, True), page
+    assert "settings" not in alice.get("/topics/orders")[1]
+    assert [made["title"] for made in alice.json("/changes")["made"]] == ["Reset group billing"]
+    assert Viewer(url, "nobody").json("/changes")["made"] == []
+
+
+def test_a_yes_to_a_deletion_without_the_right_says_what_the_brokers_said(url: str, cluster: Cluster) -> None:
+    made = Viewer(url, "alice").agree("/topics/orders/deletion", typed="orders")
+    assert made["outcome"] == "failed"
+    assert "this user has no right to do that" in made["said"]
+    assert "orders" in AdminClient({**cluster.client_config}).list_topics(timeout=SECONDS).topics

@@ -44,6 +44,11 @@ _EXTRA = ("cel", "jinja2", "starlette", "uvicorn")
     metavar="NAME",
     help="A name under which browsers come here, beside that of --listen; may be repeated.",
 )
+@click.option(
+    "--allow-changes",
+    is_flag=True,
+    help="Pages also change topics and groups, as the viewer, after showing the plan.",
+)
 @click.option("--no-records", is_flag=True, help="Show no key and no value of any record.")
 @click.option(
     "--interval",
@@ -68,6 +73,7 @@ def console(
     token_file: str | None,
     http_config: str | None,
     hosts: tuple[str, ...],
+    allow_changes: bool,
     no_records: bool,
     interval: float,
     certificates: str,
@@ -75,7 +81,7 @@ def console(
     """Serve a web console until it is told to stop (SIGTERM or Ctrl-C).
 
     When it serves, it prints one line on standard output: `ready url=http://HOST:PORT`. It changes nothing in
-    the cluster, and asks it the same whether one person looks or fifty do.
+    the cluster without --allow-changes, and asks it the same whether one person looks or fifty do.
     """
     address = listen or f"127.0.0.1:{port}"
     listener = listener_of(_WORDS, address, authentication, token_file, http_config)
@@ -102,6 +108,7 @@ def console(
             certificates,
             hosts,
             not no_records,
+            allow_changes,
         ),
         lambda url: click.echo(f"ready url={url}"),
     )

@@ -12,6 +12,7 @@ from headrace.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from headrace.client.credentials import Credentials
+    from headrace.config.secret import Secret
     from headrace.config.tls_properties import TlsProperties
 
 
@@ -40,6 +41,13 @@ class ClientSecurity(NamedTuple):
             return cls.parse(properties)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
+
+    def as_user(self, user: str, password: Secret) -> Self:
+        """The same way, by the same mechanism, as somebody else. There have to be credentials."""
+        from headrace.client.credentials import Credentials
+
+        assert self.credentials is not None, "whoever logs in does it by a mechanism"
+        return self._replace(credentials=Credentials(self.credentials.mechanism, user, password))
 
 
 PLAINTEXT: Final = ClientSecurity()

@@ -41,7 +41,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters.update(FILTERS)
-    made.filters.update(segment=segment, lines=lines)
+    made.filters.update(segment=segment, lines=lines, exact=exact)
     made.globals.update(
         counted=words.counted,
         link=link,
@@ -62,6 +62,11 @@ def _finalised(value: Any) -> Any:
 def lines(text: str) -> Markup:
     """For what may have line breaks: records, in an element that keeps them."""
     return escape(words.visible(text, keep="\n\t"))
+
+
+def exact(text: str) -> Markup:
+    """For values that a form sends back: what nobody sees has to come back as it was."""
+    return escape(text)
 
 
 def segment(text: str) -> str:

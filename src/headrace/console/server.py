@@ -17,9 +17,11 @@ from headrace.audit.verdict import DEFAULT_TOPIC
 from headrace.client.cluster import Cluster
 from headrace.client.security import PLAINTEXT, ClientSecurity
 from headrace.config.http_listener import BASIC, BEARER, HttpListener
+from headrace.console.changes.making import SECONDS, Changes
 from headrace.console.http.app import application
 from headrace.console.http.guard import Guard
 from headrace.console.http.records import Source
+from headrace.core.errors import ConfigError
 from headrace.core.tasks import spawn
 from headrace.http.gate import Gate
 from headrace.http.passwords import Passwords
@@ -45,6 +47,7 @@ class Settings:
     hosts: tuple[str, ...] = ()
     """Names beside the loopback's under which browsers come here."""
     shows_records: bool = True
+    allows_changes: bool = False
 
 
 async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
@@ -64,7 +67,13 @@ async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
             partial(connect, request_timeout=RECORDS_SECONDS), shows_records=settings.shows_records
         )
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
-        app = application(watching, source, hosts=(host, *settings.hosts), guard=guard)
+        app = application(
+            watching,
+            source,
+            hosts=(host, *settings.hosts),
+            guard=guard,
+            making=changes_of(settings),
+        )
         server = Server(server_config(app, certificates))
         watching.start()
         stack.push_async_callback(asyncio.to_thread, watching.stop)
@@ -76,6 +85,30 @@ async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
         await server.serve(sockets=[listening])
     if watching.failure is not None:
         raise watching.failure
+
+
+def changes_of(settings: Settings) -> Changes | None:
+    """Raises ConfigError where it would not be clear as whom a change is made."""
+    listener = settings.listener
+    if not settings.allows_changes:
+        return None
+    if listener.is_open:
+        raise ConfigError(
+            f"--allow-changes: {listener.address} is served to everybody, who could change the cluster as the"
+            " console's own user: set --authentication to basic"
+        )
+    if listener.methods and BASIC not in listener.methods:
+        raise ConfigError(
+            "--allow-changes: a change is made as whoever asks for it, and the console cannot log in at the"
+            " brokers for them with a token or a certificate: add basic to --authentication"
+        )
+
+    def connect(security: ClientSecurity) -> Cluster:
+        return Cluster(
+            settings.bootstrap, client_id="headrace-console", request_timeout=SECONDS, security=security
+        )
+
+    return Changes(connect, settings.security)
 
 
 async def _end_with(watching: Watching, server: Server) -> None:

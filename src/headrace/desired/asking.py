@@ -8,7 +8,7 @@ from headrace.client import acls, groups, many_topics, offsets, quotas, reassign
 from headrace.client.cluster import Cluster
 from headrace.client.errors import Refused
 from headrace.client.group_offsets import committed_offsets
-from headrace.client.topics import list_topics
+from headrace.client.topics import describe_topics, list_topics
 from headrace.core.ids import TopicPartition
 from headrace.desired.ownership import Kind, Ownership
 from headrace.desired.present import Present, PresentTopic, Use
@@ -61,6 +61,19 @@ async def _topics(cluster: Cluster, owns: Ownership) -> dict[str, PresentTopic]:
             any(TopicPartition(state.name, index) in moving for index in replicas),
         )
     return found
+
+
+async def ask_topic(cluster: Cluster, name: str) -> PresentTopic | None:
+    """One topic, asked for by whoever may describe that one. Nothing is said of moves, which are the whole
+    cluster's. None: the brokers keep it for themselves."""
+    (state,) = await describe_topics(cluster, [name])
+    if state.internal:
+        return None
+    settings = (await many_topics.topic_settings(cluster, [name])).get(name, {})
+    return PresentTopic(
+        {each.partition: tuple(each.replicas) for each in state.partitions},
+        {setting: value for setting, value in settings.items() if setting not in OF_MOVES},
+    )
 
 
 async def ask_uses(cluster: Cluster, names: Collection[str]) -> dict[str, Use]:

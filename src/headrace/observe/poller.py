@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -17,6 +18,7 @@ from headrace.observe.building import build
 from headrace.observe.history import History
 from headrace.observe.look import Look
 from headrace.observe.looking import Looker
+from headrace.observe.metadata_changes import MOST_KEPT, MetadataChange, changes_between
 from headrace.observe.snapshot import Snapshot
 from headrace.observe.verdicts import VerdictFollower
 
@@ -53,6 +55,9 @@ class Poller:
         self._looker = Looker(cluster)
         self._verdicts = VerdictFollower(cluster, audit_topic)
         self._before: Look | None = None
+        self._changes: deque[MetadataChange] = deque(maxlen=MOST_KEPT)
+        self.changes: tuple[MetadataChange, ...] = ()
+        """The oldest first, of those looks that this poller has made."""
         self._number = 0
         self._on_snapshot = on_snapshot
         self._moved = asyncio.Event()
@@ -86,6 +91,9 @@ class Poller:
 
     def _take(self, look: Look) -> None:
         self._number += 1
+        if self._before is not None:
+            self._changes.extend(changes_between(self._before, look))
+            self.changes = tuple(self._changes)
         snapshot = build(look, self._before, self.history, self._number)
         self._before = look
         if self.failing is not None:

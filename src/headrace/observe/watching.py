@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from headrace.client.cluster import Cluster
 from headrace.core.tasks import spawn
 from headrace.observe.history import History
+from headrace.observe.metadata_changes import MetadataChange
 from headrace.observe.poller import Failing, Poller
 from headrace.observe.snapshot import Snapshot
 
@@ -39,6 +40,10 @@ class Watching:
     @property
     def history(self) -> History:
         return self._nothing if self._poller is None else self._poller.history
+
+    @property
+    def changes(self) -> Sequence[MetadataChange]:
+        return () if self._poller is None else self._poller.changes
 
     @property
     def is_running(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headrace.client.cluster import Cluster
-from headrace.client.credentials import Credentials
 from headrace.client.errors import NotTrusted
 from headrace.client.security import ClientSecurity
 from headrace.config.secret import Secret
@@ -15,24 +14,21 @@ _SECONDS = 10.0
 
 def log_in_check(bootstrap: str, security: ClientSecurity) -> Check:
     """By the registry's own mechanism and listener. Raises ConfigError where that has no users."""
-    own = security.credentials
-    if own is None:
+    if security.credentials is None:
         raise ConfigError(
             "basic: passwords are checked at the brokers, and the registry does not come to a listener with "
             "SASL; set security.protocol=SASL_SSL and sasl.mechanism in the file of --command-config"
         )
-    mechanism = own.mechanism
 
     async def are_right(user: str, password: Secret) -> bool:
         if not password:
             return False
-        theirs = security._replace(credentials=Credentials(mechanism, user, password))
         cluster = Cluster(
             bootstrap,
             client_id="headrace-registry-log-in",
             connect_timeout=_SECONDS,
             request_timeout=_SECONDS,
-            security=theirs,
+            security=security.as_user(user, password),
         )
         async with cluster:
             try:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import Any, Final, NamedTuple
+from urllib.parse import unquote, urlencode
 
 from starlette.types import ASGIApp
+
+FORM: Final = "application/x-www-form-urlencoded"
 
 
 class Answered(NamedTuple):
@@ -25,12 +27,20 @@ class Answered(NamedTuple):
         return json.loads(self.body)
 
 
-def ask(app: ASGIApp, address: str, *, method: str = "GET", **headers: str) -> Answered:
+def ask(app: ASGIApp, address: str, *, method: str = "GET", body: str = "", **headers: str) -> Answered:
     """Header names with `_` for `-`."""
-    return asyncio.run(asked(app, address, method=method, **headers))
+    return asyncio.run(asked(app, address, method=method, body=body, **headers))
 
 
-async def asked(app: ASGIApp, address: str, *, method: str = "GET", **headers: str) -> Answered:
+def post(app: ASGIApp, address: str, fields: Mapping[str, str], **headers: str) -> Answered:
+    """As a form of a page of ours does it."""
+    given = {"origin": "http://127.0.0.1:9600", "content_type": FORM, **headers}
+    return ask(app, address, method="POST", body=urlencode(fields), **given)
+
+
+async def asked(
+    app: ASGIApp, address: str, *, method: str = "GET", body: str = "", **headers: str
+) -> Answered:
     path, _, query = address.partition("?")
     given = {"host": "127.0.0.1:9600", **{name.replace("_", "-"): value for name, value in headers.items()}}
     scope = {
@@ -46,7 +56,7 @@ async def asked(app: ASGIApp, address: str, *, method: str = "GET", **headers: s
     sent: list[Any] = []
 
     async def receive() -> Any:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": body.encode(), "more_body": False}
 
     async def send(message: Any) -> None:
         sent.append(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 from urllib.parse import urlencode
 
@@ -10,11 +11,13 @@ from starlette.responses import JSONResponse, Response
 
 from headrace import __version__
 from headrace.console.document import document
+from headrace.console.http.acting import Offers, changes_of, principal_of
 from headrace.console.pages.now import word_of
 from headrace.console.pages.page import Page
 from headrace.console.rendering import render
 from headrace.console.words import clock, visible
 from headrace.observe.history import History
+from headrace.observe.metadata_changes import MetadataChange
 from headrace.observe.poller import Failing
 from headrace.observe.snapshot import Snapshot
 
@@ -27,6 +30,7 @@ MENU: Final = (
     ("transactions", "Transactions", "/transactions"),
     ("audit", "Audit", "/audit"),
     ("pipeline", "Pipeline", "/pipeline"),
+    ("changes", "Changes", "/changes"),
 )
 REFRESH_SECONDS: Final = 5
 STALE_MS: Final = 60_000
@@ -43,6 +47,9 @@ class Watch(Protocol):
 
     @property
     def history(self) -> History: ...
+
+    @property
+    def changes(self) -> Sequence[MetadataChange]: ...
 
 
 class Message:
@@ -115,8 +122,16 @@ def _values(
         "standing": _standing(seen),
         "refresh_seconds": REFRESH_SECONDS if refreshes else 0,
         "json_path": f"{path}?{urlencode({**query, 'format': 'json'})}" if seen is not None else "",
-        "footing": f"Headrace {__version__}, read-only. All times are UTC",
+        "path": path,
+        "offers": Offers(request),
+        "footing": f"Headrace {__version__}, {_mode(request)}. All times are UTC",
     }
+
+
+def _mode(request: Request) -> str:
+    if changes_of(request) is None:
+        return "read-only"
+    return f"changes are made as {visible(principal_of(request)) or 'nobody: log in with a password'}"
 
 
 class _Query(dict[str, str]):

@@ -15,7 +15,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.client.errors import ClientFailure
-from headrace.console.http import records
+from headrace.console.changes.making import Changes
+from headrace.console.http import changes, journal, records
+from headrace.console.http.acting import NotAllowed
 from headrace.console.http.answers import Message, Watch, answer
 from headrace.console.http.shield import Shield
 from headrace.console.http.sights import Sight, sight_of
@@ -134,10 +136,22 @@ async def refused(request: Request, error: Exception) -> Response:
     return _instead(request, 400, "That cannot be looked for", str(error), request.scope["path"])
 
 
+async def not_allowed(request: Request, error: Exception) -> Response:
+    return _instead(request, 403, "Not from here", str(error))
+
+
 async def unanswered(request: Request, error: Exception) -> Response:
     assert isinstance(error, ClientFailure)
-    sentence = f"{error}. {error.hint[:1].upper()}{error.hint[1:]}." if error.hint else f"{error}."
-    return _instead(request, 502, "The brokers do not give it", sentence, request.scope["path"])
+    return _instead(request, 502, "The brokers do not give it", _sentence(error), request.scope["path"])
+
+
+async def not_possible(request: Request, error: Exception) -> Response:
+    assert isinstance(error, changes.NotPossible)
+    return _instead(request, 409, "That cannot be done", _sentence(error.reason), error.back)
+
+
+def _sentence(error: ClientFailure) -> str:
+    return f"{error}. {error.hint[:1].upper()}{error.hint[1:]}." if error.hint else f"{error}."
 
 
 async def broken(request: Request, error: Exception) -> Response:
@@ -158,6 +172,7 @@ ROUTES: Final = [
     Route("/audit", shown(audit)),
     Route("/audit/{name}", shown_one(windows)),
     Route("/pipeline", shown(pipeline)),
+    *journal.ROUTES,
     Route("/static/{name}", static),
     Route("/healthz", healthz),
 ]
@@ -169,13 +184,16 @@ def application(
     *,
     hosts: Iterable[str] = (),
     guard: Callable[[ASGIApp], ASGIApp] | None = None,
+    making: Changes | None = None,
 ) -> ASGIApp:
-    """Without a guard everybody sees what the console itself may see."""
+    """Without a guard everybody sees what the console itself may see. `making`: may change what they may."""
     app = Starlette(
-        routes=ROUTES,
+        routes=ROUTES if making is None else [*ROUTES, *changes.ROUTES],
         exception_handlers={
             NotThere: not_there,
             Refused: refused,
+            NotAllowed: not_allowed,
+            changes.NotPossible: not_possible,
             ClientFailure: unanswered,
             HTTPException: not_served,
             Exception: broken,
@@ -183,6 +201,8 @@ def application(
     )
     app.state.watch = watch
     app.state.source = source
+    app.state.changes = making
+    app.state.own_security = making.security if making is not None and guard is None else None
     app.state.sight = None if guard is not None else Sight.unlimited()
     served: ASGIApp = PathAsSent(app)
     return Shield(served if guard is None else guard(served), hosts)

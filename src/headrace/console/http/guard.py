@@ -8,6 +8,8 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.client.errors import ClientFailure
+from headrace.console.http import acting
+from headrace.console.http.acting import actor_in
 from headrace.console.http.sights import SCOPE, Sight
 from headrace.http.gate import Gate, Unauthenticated
 from headrace.http.passwords import TooBusy
@@ -25,7 +27,8 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            principal = await self._gate.admit(_authorization(scope), certificate_in(scope))
+            authorization = _authorization(scope)
+            principal = await self._gate.admit(authorization, certificate_in(scope))
             client = scope.get("client") or ("", 0)
             rights = await self._rules.rights(principal, str(client[0]))
         except Unauthenticated as error:
@@ -37,7 +40,8 @@ class Guard:
             await _refuse(send, 503, "the brokers cannot be asked who may do what")
         else:
             sight = Sight(rights, f"{principal} {client[0]}" if rights is not None else "")
-            await self._app({**scope, SCOPE: sight}, receive, send)
+            actor = actor_in(scope, principal, authorization)
+            await self._app({**scope, SCOPE: sight, acting.SCOPE: actor}, receive, send)
 
 
 def _authorization(scope: Scope) -> str | None:

@@ -73,6 +73,8 @@ class TopicView(NamedTuple):
     is_audited: bool
     reads: str
     """Why nobody knows who reads; empty where it is known."""
+    is_led_elsewhere: bool
+    """Some partition is not led by its first replica."""
     trend_in: Sequence[float | None]
     trend_out: Sequence[float | None]
 
@@ -108,6 +110,7 @@ def topic(scene: Scene, name: str) -> Page:
         certified_until(verdicts),
         bool(verdicts),
         "" if seen.commits is None else seen.commits.reason,
+        any(each.state.replicas and each.state.leader != each.state.replicas[0] for each in found.partitions),
         coarser(scene.history.of(Track.IN, name, seen.at_ms), 90, mean=True),
         coarser(scene.history.of(Track.OUT, name, seen.at_ms), 90, mean=True),
     )

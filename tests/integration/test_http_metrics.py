@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import ssl
 import urllib.error
 import urllib.request
@@ -87,6 +88,10 @@ def test_the_administrator_sees_metrics_by_password_and_by_certificate(metrics: 
         status, body, _ = metrics.answer("/metrics", right)
         assert status == 200
         assert 'headrace_tls_certificate_expiry_seconds{listener="METRICS"}' in body
+    (busy,) = re.findall(r"^headrace_event_loop_busy_seconds_total (\S+)", body, re.MULTILINE)
+    assert float(busy) > 0, "the thread that answers is that of the loop"
+    (idle,) = re.findall(r"^kafka_network_\w+avgidlepercent (\S+)", body, re.MULTILINE)
+    assert 0 <= float(idle) <= 1
     assert metrics.ask("/nothing", right) == 404
     assert metrics.ask("/healthz", certificate="admin") == 200
     for wrong in (

@@ -21,7 +21,8 @@ how to switch it on, what each group means and what to alert on.
 
 def render() -> str:
     metrics = BrokerMetrics()
-    metrics.read_partitions = lambda: [PartitionGauges("t", 0, 1, 2, 3, 4)]
+    metrics.read_partitions = lambda: [PartitionGauges("t", 0, 1, 2, 3, 4, lag=0)]
+    metrics.read_loop_seconds = lambda: 0.0
     metrics.read_zookeeper = lambda: ZooKeeperGauges(SessionState.CONNECTED, 0.0)
     metrics.read_certificates = lambda: [("SSL", 60.0)]
     rows = {}

@@ -6,7 +6,7 @@ Importing this module imports prometheus-client, so only a broker that serves me
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -24,6 +24,7 @@ from headrace.metrics.coordinator_families import coordinator_families
 from headrace.metrics.histogram import LatencyHistogram, cumulative, quantiles_us
 from headrace.metrics.host_families import host_families
 from headrace.metrics.link_families import link_families
+from headrace.metrics.loop_idleness import LoopIdleness
 from headrace.metrics.memory_families import memory_families
 from headrace.metrics.quota_families import quota_families
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges, ZooKeeperGauges
@@ -120,6 +121,11 @@ _GAUGES = (
         "fetch_session_partitions",
         "Partitions in those sessions.",
     ),
+    (
+        "kafka_server_replicafetchermanager_maxlag",
+        "max_lag",
+        "Records that the replica farthest behind its leader lacks of what is committed.",
+    ),
     ("kafka_server_kafkaserver_brokerstate", "broker_state", "State of the broker; 3 is running."),
 )
 
@@ -142,6 +148,7 @@ class BrokerCollector:
         self._old: dict[str, list[int]] = {}
         self._young: dict[str, list[int]] = {}
         self._young_since = now()
+        self._loop = LoopIdleness()
 
     def collect(self) -> Iterator[Metric]:
         """Whole families, for a registry of prometheus-client."""
@@ -161,6 +168,7 @@ class BrokerCollector:
         yield from self._gauges()
         yield from memory_families(self._metrics.memory)
         yield from host_families(self._metrics)
+        yield from self._loop.families(self._now(), self._metrics.read_loop_seconds())
         yield from link_families(self._metrics)
         yield from cleaner_families(self._metrics.cleaner, self._now())
         yield from scrub_families(self._metrics.scrub)
@@ -180,6 +188,7 @@ class BrokerCollector:
                 for row in rows[start : start + size]:
                     family.add_metric((row.topic, str(row.partition)), getattr(row, field))
                 yield family
+        yield from _follower_lags(rows, size)
 
     def _topic_family(self, name: str, field: str, text: str, size: int) -> Iterator[Metric]:
         topics = self._metrics.topics()
@@ -303,6 +312,19 @@ class BrokerCollector:
             ),
         ):
             yield CounterMetricFamily(name, text, value=value)
+
+
+def _follower_lags(rows: Sequence[PartitionGauges], size: int) -> Iterator[Metric]:
+    following = [row for row in rows if row.lag is not None]
+    for start in range(0, len(following), size):
+        family = GaugeMetricFamily(
+            "kafka_server_fetcherlagmetrics_consumerlag",
+            "Records that a follower lacks of what its leader has committed.",
+            labels=("topic", "partition"),
+        )
+        for row in following[start : start + size]:
+            family.add_metric((row.topic, str(row.partition)), float(row.lag or 0))
+        yield family
 
 
 def _zookeeper(gauges: ZooKeeperGauges | None) -> Iterator[Metric]:

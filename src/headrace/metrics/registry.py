@@ -130,6 +130,8 @@ class BrokerGauges(NamedTuple):
     waiting_produces: int = 0
     fetch_sessions: int = 0
     fetch_session_partitions: int = 0
+    max_lag: int = 0
+    """Of the replica that is farthest behind what its leader has committed."""
     broker_state: int = 0
     """Kafka's numbers: 1 starting, 2 recovering, 3 running, 6 in controlled shutdown, 7 shutting down."""
 
@@ -146,6 +148,8 @@ class PartitionGauges(NamedTuple):
     log_start_offset: int
     log_end_offset: int
     segments: int
+    lag: int | None = None
+    """Of a follower."""
 
 
 class SpaceGauges(NamedTuple):
@@ -202,6 +206,7 @@ class BrokerMetrics:
         "read_certificates",
         "read_gauges",
         "read_links",
+        "read_loop_seconds",
         "read_partitions",
         "read_spaces",
         "read_zookeeper",
@@ -230,6 +235,8 @@ class BrokerMetrics:
         """What is held on behalf of peers, by kind."""
         self.loop_lag = LatencyHistogram()
         """How late the event loop came to what was due."""
+        self.read_loop_seconds: Callable[[], float | None] = lambda: None
+        """Processor time of the thread that the event loop runs in. Called there."""
         self.refused_by_full_disks = 0
         """Batches of producers."""
         self.read_certificates: Callable[[], Iterable[tuple[str, float]]] = list

@@ -28,7 +28,8 @@ _OWN_LABEL: Final = {"_bucket": "le", "": "quantile"}
 def exported() -> dict[str, frozenset[str]]:
     metrics = BrokerMetrics()
     metrics.topic("orders")
-    metrics.read_partitions = lambda: [PartitionGauges("t", 0, 1, 2, 3, 4)]
+    metrics.read_partitions = lambda: [PartitionGauges("t", 0, 1, 2, 3, 4, lag=0)]
+    metrics.read_loop_seconds = lambda: 0.0
     metrics.read_zookeeper = lambda: ZooKeeperGauges(SessionState.CONNECTED, 0.0)
     metrics.read_certificates = lambda: [("SSL", 60.0)]
     families = [

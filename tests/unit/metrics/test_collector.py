@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from math import isnan
+
+import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -189,15 +192,39 @@ def test_partitions_are_read_when_scraped() -> None:
     metrics = BrokerMetrics()
     metrics.read_partitions = lambda: [
         PartitionGauges("a", 0, 500, 10, 90, 3),
-        PartitionGauges("a", 1, 1, 2, 3, 4),
+        PartitionGauges("a", 1, 1, 2, 3, 4, lag=7),
     ]
     series = scrape(BrokerCollector(metrics, Hand()))
+    assert value(series, "kafka_server_fetcherlagmetrics_consumerlag", topic="a", partition="1") == 7
+    lagging = [name for name, _ in series if name == "kafka_server_fetcherlagmetrics_consumerlag"]
+    assert len(lagging) == 1, "a leader has no lag"
     labels = {"topic": "a", "partition": "0"}
     assert value(series, "kafka_log_log_size", **labels) == 500
     assert value(series, "kafka_log_log_logstartoffset", **labels) == 10
     assert value(series, "kafka_log_log_logendoffset", **labels) == 90
     assert value(series, "kafka_log_log_numlogsegments", **labels) == 3
     assert value(series, "kafka_log_log_size", topic="a", partition="1") == 1
+
+
+def test_the_loop_is_idle_while_its_thread_does_not_compute() -> None:
+    metrics, hand = BrokerMetrics(), Hand()
+    busy = [100.0]
+    metrics.read_loop_seconds = lambda: busy[0]
+    collector = BrokerCollector(metrics, hand)
+    idle = "kafka_network_socketserver_networkprocessoravgidlepercent"
+    first = scrape(collector)
+    assert value(first, "headrace_event_loop_busy_seconds_total") == 100
+    assert isnan(value(first, idle)), "there is nothing to compare with"
+    hand.seconds += 70
+    busy[0] += 7
+    assert value(scrape(collector), idle) == pytest.approx(0.9)
+    hand.seconds += 30
+    busy[0] += 30
+    assert value(scrape(collector), idle) == pytest.approx(0.63), "of the last one to two minutes"
+    hand.seconds += 40
+    assert value(scrape(collector), idle) == pytest.approx(1 - 30 / 70)
+    hand.seconds += 60
+    assert value(scrape(collector), idle) == pytest.approx(1.0)
 
 
 def test_slices_hold_the_same_series_as_whole_families() -> None:

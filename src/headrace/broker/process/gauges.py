@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +20,7 @@ def connect_gauges(broker: Broker) -> None:
     broker.runtime.metrics.memory = broker.runtime.memory
     broker.runtime.metrics.read_partitions = lambda: _partitions(broker)
     broker.runtime.metrics.read_spaces = lambda: _spaces(broker)
+    broker.runtime.metrics.read_loop_seconds = time.thread_time
     broker.runtime.metrics.read_links = lambda: _links(broker)
     broker.runtime.metrics.read_zookeeper = lambda: _zookeeper(broker)
     broker.runtime.metrics.coordinators.count = lambda size: count_coordinators(
@@ -28,10 +30,11 @@ def connect_gauges(broker: Broker) -> None:
 
 def _gauges(broker: Broker) -> BrokerGauges:
     image = broker.metadata.image
-    leaders = under_min = at_min = under_replicated = 0
+    leaders = under_min = at_min = under_replicated = max_lag = 0
     offline = len(broker.partitions.offline)
     for partition in broker.partitions:
         offline += not partition.log.directory.is_online
+        max_lag = max(max_lag, partition.lag)
         if partition.is_leader:
             leaders += 1
             under_replicated += partition.in_sync_count < len(partition.replicas)
@@ -67,6 +70,7 @@ def _gauges(broker: Broker) -> BrokerGauges:
         waiting_produces=len(broker.context.produces.purgatory),
         fetch_sessions=len(broker.context.fetches.sessions),
         fetch_session_partitions=broker.context.fetches.sessions.partition_count,
+        max_lag=max_lag,
         broker_state=RUNNING,
     )
 
@@ -80,6 +84,7 @@ def _partitions(broker: Broker) -> Iterator[PartitionGauges]:
             log_start_offset=partition.log.log_start_offset,
             log_end_offset=partition.log.end_offset,
             segments=len(partition.log.segments),
+            lag=None if partition.is_leader else partition.lag,
         )
 
 

@@ -86,6 +86,7 @@ class BrokerProcess:
             await self._stop()
         except (HeadraceError, OSError) as error:
             self.host.cluster.tell(f"{self.loop.name} stops badly: {error}")
+            self.host.was_killed = True
         self.host.on_ended(self)
 
     async def _stop(self) -> None:
@@ -113,6 +114,8 @@ class SimulatedHost:
         """Happens to it while nothing runs, once."""
         self.boot = 0
         self.lives = 0
+        self.was_killed = False
+        """The last process did not come to its end: also one that was killed while it stopped."""
         self.process: BrokerProcess | None = None
         self.wanted = True
         """A process that ends by itself is started again by its supervisor while this is true."""
@@ -149,6 +152,7 @@ class SimulatedHost:
         if self.before_start is not None:
             self.before_start()
             self.before_start = None
+        self.was_killed = False
         loop = ProcessLoop(cluster.scheduler, f"{self.name}.{self.lives}", boot_seconds=self._boot_seconds)
         process = self.process = BrokerProcess(self, loop)
         self.clock = SimulatedClock(loop, self.skew_ms)
@@ -182,12 +186,14 @@ class SimulatedHost:
         """kill -9: what was written stays in the host's cache."""
         if self.process is not None:
             self.cluster.tell(f"{self.process.loop.name} is killed")
+            self.was_killed = True
             self.disk.generation += 1
             self._end(self.process)
 
     def lose_power(self) -> None:
         if self.process is not None:
             self.cluster.tell(f"{self.process.loop.name} loses power")
+            self.was_killed = True
             self._end(self.process, silently=True)
         self.has_power = False
         self.is_suspect = True

@@ -136,7 +136,7 @@ class FileDamage:
             return None
         if not any(self._may_damage(host, key) for key in self._hosted(host)):
             return None
-        host.before_start = partial(self._damage, host, clean)
+        host.before_start = partial(self._damage, host)
         if clean:
             host.stop()
             return f"stop {host.name}, whose files are damaged then"
@@ -200,8 +200,9 @@ class FileDamage:
 
     # --- what is damaged ---
 
-    def _damage(self, host: SimulatedHost, clean: bool) -> None:
+    def _damage(self, host: SimulatedHost) -> None:
         """After a kill not to what no checkpoint knows of yet: nobody can miss that."""
+        clean = not host.was_killed
         for _ in range(self._random.choice((1, 1, 1, 2, 3))):
             paths = self._files(host)
             kinds: dict[str, list[str]] = {}

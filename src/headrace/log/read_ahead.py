@@ -75,6 +75,7 @@ class ReadAhead:
             for each in log.segments
             if transactions and each.base_offset >= segment.base_offset and not each.transactions.is_known
         ]
+        self._distrust_what_comes_back()
         self._opened: File | None = None
         self._index_is_wrong = False
         self._found = -1
@@ -88,6 +89,15 @@ class ReadAhead:
         job = cls(log, segment, segment.base_offset, MAX_RANGE_BYTES)
         job._start = position
         return job
+
+    def _distrust_what_comes_back(self) -> None:
+        """What this brings from a disk, and what the kernel reads ahead of it, will look as if it had never
+        left memory. Of a file that nobody has open, nobody knows what has left."""
+        segment, begin = self.segment, max(self._start, 0)
+        if segment.trusts_nothing:
+            return
+        if self._file is None or not self._file.is_resident(begin, self._size - begin):
+            segment.distrust()
 
     # --- in a thread ---
 

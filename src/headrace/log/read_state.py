@@ -99,6 +99,10 @@ class ReadState:
             (position - first for first, last in self._verified if first < position <= last), default=0
         )
 
+    @property
+    def has_verified(self) -> bool:
+        return bool(self._verified)
+
     def forget_verified(self) -> None:
         self._verified = []
 

@@ -297,6 +297,10 @@ class Segment:
             return True
         return self.reads is not None and self.reads.covers(position, min(end, appended_from))
 
+    @property
+    def trusts_nothing(self) -> bool:
+        return self.appended_from >= self.size and (self.reads is None or not self.reads.has_verified)
+
     def distrust(self) -> None:
         """A part of the segment is not in memory: what comes back is what the disk says."""
         self.appended_from = max(self.appended_from, self.size)

@@ -144,6 +144,26 @@ def test_a_segment_that_has_left_memory_is_verified_again(disk: SimulatedDisk) -
     assert [found.offset for found in bring(log, cold.value)] == [30]
 
 
+def test_a_read_from_the_disk_vouches_for_nothing_that_came_back_with_it(disk: SimulatedDisk) -> None:
+    """The file was closed, its pages left memory, one batch was damaged there. A read of another batch brings
+    all of them back, and what this process has once appended seems to have been there all the time."""
+    log = open_at(disk, ROOT, config=SMALL)
+    fill(log)
+    first = log.segments[0]
+    path = first.path(".log")
+    content = bytearray(disk.content(path))
+    content[first.locate(30).position + 70] ^= 1  # type: ignore[union-attr]  # it is there
+    first.release()
+    disk.put(path, bytes(content))
+    with pytest.raises(ColdRead) as elsewhere:
+        try_read(log, 4, 200)
+    assert not bring(log, elsewhere.value, 200)
+    assert try_read(log, 4, 200).length
+    with pytest.raises(ColdRead) as cold:
+        try_read(log, 30)
+    assert [found.offset for found in bring(log, cold.value)] == [30]
+
+
 @pytest.mark.parametrize(
     "look",
     [

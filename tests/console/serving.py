@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from headrace.client.cluster import Cluster
+from headrace.console.access.seen import AccessSeen
 from headrace.console.changes.making import Changes
 from headrace.console.http.app import application
 from headrace.console.http.records import Source
@@ -26,6 +27,7 @@ from headrace.observe.metadata_changes import MetadataChange
 from headrace.observe.poller import Failing
 from headrace.observe.snapshot import Snapshot, TopicSeen
 from headrace.protocol.records import Record
+from tests.console.made_up_access import SEEN, MadeUpAccess
 from tests.unit.observe.made_up import NOW_MS, broken_look, empty_look, huge_look, small_look, snapshot_of
 
 
@@ -71,9 +73,9 @@ CLUSTERS: dict[str, Callable[[], Still]] = {
 
 
 @contextmanager
-def served(watch: Still, making: Changes | None = None) -> Iterator[str]:
+def served(watch: Still, making: Changes | None = None, access: AccessSeen = SEEN) -> Iterator[str]:
     """The address."""
-    app = application(watch, MadeUpSource(), making=making)
+    app = application(watch, MadeUpSource(), making=making, access=MadeUpAccess(access))
     config = uvicorn.Config(app, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))

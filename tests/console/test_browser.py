@@ -6,22 +6,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from headrace.observe.metadata_changes import MetadataChange
+from tests.console.made_up_access import HOSTILE_USER, UNANSWERED
 from tests.console.made_up_changes import Obedient, made_up_changes
 from tests.console.serving import CLUSTERS, HOSTILE, Still, served, still
 from tests.unit.observe.made_up import NOW_MS, small_look
 
 CHROMIUM: Final = "/usr/bin/chromium"
+QUESTION: Final = "/access/question?principal=intern&operation=READ&kind=topic&name=orders&host=10.0.0.9"
+HOSTILE_NAME: Final = quote(HOSTILE_USER, safe="")
 RECORDS: Final = "/topics/orders/records"
 PAGES: Final = {
     "small": (
         *("/", "/topics", "/topics/orders", RECORDS, f"{RECORDS}/0/0", "/groups", "/groups/reports"),
         *("/brokers", "/audit", "/audit/orders", "/pipeline", "/moves", "/transactions", "/changes", "/nope"),
+        *(
+            "/access",
+            "/access/rules",
+            "/access/others",
+            QUESTION,
+            "/access/question",
+            "/topics/orders/access",
+        ),
+        *(
+            "/access/principals/User:shop",
+            "/access/principals/User:%2A",
+            f"/access/principals/{HOSTILE_NAME}",
+        ),
     ),
     "empty": ("/", "/topics", "/groups", "/audit", "/pipeline"),
     "broken": ("/", "/topics", "/topics/orders", "/groups", "/groups/billing", "/brokers", "/audit"),
@@ -94,6 +111,13 @@ def test_each_page_of_a_change(browser: Browser, width: int, scheme: str) -> Non
     with changing() as (url, _):
         change_a_setting(opened(browser, scripts=False), url)
         look_at(browser, url, CHANGING, width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), FORMS)
+def test_access_that_is_not_known(browser: Browser, width: int, scheme: str) -> None:
+    with served(CLUSTERS["small"](), access=UNANSWERED) as url:
+        paths = ("/access", "/access/rules", "/access/others", QUESTION, "/topics/orders/access")
+        look_at(browser, url, paths, width, scheme)
 
 
 @contextmanager

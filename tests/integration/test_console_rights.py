@@ -93,7 +93,7 @@ def url(cluster: Cluster) -> Iterator[str]:
     assert process.stdout is not None
     address = process.stdout.readline().strip().removeprefix("ready url=")
     try:
-        _until_seen(Viewer(address, "alice"))
+        until_seen(Viewer(address, "alice"))
         yield address
     finally:
         process.terminate()
@@ -101,7 +101,7 @@ def url(cluster: Cluster) -> Iterator[str]:
         process.stdout.close()
 
 
-def _until_seen(viewer: Viewer) -> None:
+def until_seen(viewer: Viewer) -> None:
     deadline = time.monotonic() + SECONDS
     while True:
         status, text = viewer.get("/topics")

@@ -30,6 +30,7 @@ MENU: Final = (
     ("transactions", "Transactions", "/transactions"),
     ("audit", "Audit", "/audit"),
     ("pipeline", "Pipeline", "/pipeline"),
+    ("access", "Access", "/access"),
     ("changes", "Changes", "/changes"),
 )
 REFRESH_SECONDS: Final = 5

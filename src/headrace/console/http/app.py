@@ -15,7 +15,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headrace.client.errors import ClientFailure
+from headrace.console.access.asking import AccessSource
 from headrace.console.changes.making import Changes
+from headrace.console.http import access as access_pages
 from headrace.console.http import changes, journal, records
 from headrace.console.http.acting import NotAllowed
 from headrace.console.http.answers import Message, Watch, answer
@@ -172,6 +174,7 @@ ROUTES: Final = [
     Route("/audit", shown(audit)),
     Route("/audit/{name}", shown_one(windows)),
     Route("/pipeline", shown(pipeline)),
+    *access_pages.ROUTES,
     *journal.ROUTES,
     Route("/static/{name}", static),
     Route("/healthz", healthz),
@@ -185,6 +188,7 @@ def application(
     hosts: Iterable[str] = (),
     guard: Callable[[ASGIApp], ASGIApp] | None = None,
     making: Changes | None = None,
+    access: AccessSource | None = None,
 ) -> ASGIApp:
     """Without a guard everybody sees what the console itself may see. `making`: may change what they may."""
     app = Starlette(
@@ -201,6 +205,7 @@ def application(
     )
     app.state.watch = watch
     app.state.source = source
+    app.state.access = access or AccessSource(source.connect)
     app.state.changes = making
     app.state.own_security = making.security if making is not None and guard is None else None
     app.state.sight = None if guard is not None else Sight.unlimited()

@@ -16,7 +16,7 @@ from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.building import total
 from headrace.observe.snapshot import GroupSeen, Snapshot, TopicSeen, Totals
-from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType
+from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType, operations_of
 from headrace.security.rights import Rights
 
 SCOPE: Final = "headrace.console.sight"
@@ -36,6 +36,15 @@ class Sight:
 
     def may(self, operation: Operation, kind: ResourceType, name: str) -> bool:
         return self._rights is None or self._rights.allows_silently(operation, kind, name)
+
+    @property
+    def principal(self) -> str:
+        """Empty where it makes no difference who looks."""
+        return "" if self._rights is None else self._rights.principal
+
+    def operations(self, kind: ResourceType, name: str) -> list[Operation]:
+        """Those that this viewer may, of a viewer that has a principal."""
+        return [each for each in operations_of(kind) if self.may(each, kind, name)]
 
     def may_read(self, topic: str) -> bool:
         return self.may(Operation.READ, ResourceType.TOPIC, topic)

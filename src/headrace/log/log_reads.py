@@ -12,12 +12,14 @@ from typing import Final
 from headrace.core.errors import OffsetOutOfRange
 from headrace.core.ports import FileRange
 from headrace.log import aborted, lookup, resident_reads
+from headrace.log.claims_file import FirstBatch, first_checksum
 from headrace.log.durable_log import DurableLog
 from headrace.log.empty_file import EMPTY_FILE
 from headrace.log.lookup import Answers, TimestampOffset
+from headrace.log.read_state import ColdRead
 from headrace.log.segment import Segment
 from headrace.log.transaction_index import AbortedTransaction
-from headrace.protocol.batch import LOG_OVERHEAD
+from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD
 
 LogSlice = FileRange
 EMPTY_SLICE: Final = LogSlice(EMPTY_FILE, 0, 0)
@@ -90,6 +92,18 @@ class LogReads(DurableLog):
         except OSError as error:
             raise self.directory.fail(error, f"read {self.topic_partition}") from error
         return EMPTY_SLICE if found is None else found
+
+    def batch_in_memory(self, offset: int) -> FirstBatch | None:
+        """How the batch that holds `offset` begins, if that can be told without waiting for a disk."""
+        place = max(bisect_right(self._bases, offset) - 1, 0)
+        segment = self.segments[place]
+        try:
+            file = segment.file()  # the next append opens it too
+            position = resident_reads.find_resident(segment, offset)
+        except (ColdRead, OSError):
+            return None
+        head = file.pread_resident(HEADER_SIZE, position)
+        return None if head is None else FirstBatch(offset, first_checksum(head))
 
     def _slice(self, segment: Segment, position: int, end: int, max_bytes: int, min_one: bool) -> LogSlice:
         length = end - position

@@ -70,6 +70,7 @@ class Following:
     __slots__ = (
         "_asks_for_end",
         "_differs",
+        "_elsewhere",
         "_held",
         "_is_vouched",
         "_log",
@@ -103,8 +104,10 @@ class Following:
         self._asks_for_end = self._differs = False
         """The leader had something else than what is compared, or nothing: do the logs part before the end of
         this one? Then it is cut."""
+        self._elsewhere: tuple[FirstBatch, FirstBatch] | None = None
+        """How a doubtful segment begins, and what of it is compared instead: the leader has deleted that."""
         self.is_out_of_reach = False
-        """The leader has deleted what is doubtful here, and this log goes on in the same segment."""
+        """The leader has deleted what is doubtful here, and nothing else of that segment can be compared."""
         self._unanswered = 0
         """How often in a row the leader could not give what is doubtful here: it is damaged there."""
         self.corrupt_answers = 0
@@ -128,7 +131,7 @@ class Following:
         log = self._log
         doubtful = self._doubtful()
         if doubtful is not None:
-            at = log.end_offset if self._asks_for_end else doubtful.base_offset
+            at = log.end_offset if self._asks_for_end else self._compared(doubtful).base_offset
             return FetchPosition(at, self.leader_epoch, log.latest_epoch, IN_DOUBT)
         return FetchPosition(
             log.end_offset,
@@ -157,14 +160,19 @@ class Following:
             self._is_vouched, self._unanswered = True, 0
         return doubtful
 
+    def _compared(self, doubtful: FirstBatch) -> FirstBatch:
+        if self._elsewhere is not None and self._elsewhere[0] == doubtful:
+            return self._elsewhere[1]
+        return doubtful
+
     def _compare(self, doubtful: FirstBatch, data: FetchedPartitionData) -> FetchOutcome:
         """Rule 13: nothing is appended, and nothing that the leader says of what is committed is believed of
-        this log, before it has the batch that the doubtful segment begins with."""
+        this log, before it has the batch that the doubtful segment begins with, or another one of it."""
         error_code = data.error_code
         self._unanswered = self._unanswered + 1 if error_code == _DAMAGED else 0
-        self.is_out_of_reach = error_code == _OUT_OF_RANGE
-        if self.is_out_of_reach:
-            return self._out_of_reach(data.log_start_offset)
+        self.is_out_of_reach = False
+        if error_code == _OUT_OF_RANGE:
+            return self._out_of_reach(doubtful, data.log_start_offset)
         if error_code != _NONE:
             return _refused(error_code)
         asked_for_end, self._asks_for_end = self._asks_for_end, False
@@ -175,29 +183,36 @@ class Following:
             # The leader's log goes as far, in the same epoch: what differs is of another log.
             self.disagreements += differs
             return FetchOutcome.BACK_OFF if differs else FetchOutcome.STALE
-        batch = first_batch(data.records)
+        compared, batch = self._compared(doubtful), first_batch(data.records)
         if batch is not None:
             try:
                 check(batch)
             except CorruptBatch:
                 self.corrupt_answers += 1
                 return FetchOutcome.BACK_OFF
-            if first_checksum(batch) == doubtful.checksum:
+            if first_checksum(batch) == compared.checksum:
                 self._log.vouch(doubtful)
                 self.disagreements = 0
                 return FetchOutcome.STALE
-        if batch is None and data.high_watermark > doubtful.base_offset:
+        if batch is None and data.high_watermark > compared.base_offset:
             return FetchOutcome.STALE  # there was no room in the answer: its turn comes
         self._asks_for_end, self._differs = True, batch is not None
         return FetchOutcome.STALE
 
-    def _out_of_reach(self, leader_start: int) -> FetchOutcome:
-        """The leader has deleted what there is to compare: all that lies here, or a part of it."""
+    def _out_of_reach(self, doubtful: FirstBatch, leader_start: int) -> FetchOutcome:
+        """The leader has deleted what there is to compare: all that lies here, or a part of it. Of a segment
+        that goes on behind that, what the leader begins with is compared."""
         if leader_start >= self._log.end_offset:
             self._log.take_truncation(leader_start, fully=True)
             return FetchOutcome.TRUNCATING
         if self._log.pass_over_doubts(leader_start):
             return FetchOutcome.STALE
+        if leader_start > self._compared(doubtful).base_offset:
+            there = self._log.batch_in_memory(leader_start)
+            if there is not None:
+                self._elsewhere = doubtful, there
+                return FetchOutcome.STALE
+        self.is_out_of_reach = True
         self.disagreements += 1
         return FetchOutcome.BACK_OFF
 

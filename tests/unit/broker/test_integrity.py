@@ -270,3 +270,43 @@ async def test_a_leader_asks_twice_before_it_gives_itself_up(
     await until_asked(given, 4)
     await integrity.stop()
     assert not given_up
+
+
+async def test_a_follower_waits_until_it_knows_what_is_committed(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, given_up: list[str]
+) -> None:
+    """A range is mended by parts only where it is committed. Damage that was found before the leader had said
+    so cost the follower all of its files."""
+    answer(monkeypatch, Copies.WHOLE)
+    integrity = integrity_of(partition)
+    segment = sealed(partition)
+    partition.assign(row(2, 2, (1, 2)), 1, 0.0)
+    partition.high_watermark = 0
+    mended: list[Segment] = []
+
+    def begin(_: Mending, partition: Partition, segment: Segment, __: object) -> bool:
+        is_committed = partition.high_watermark >= 1
+        mended.extend([segment] * is_committed)
+        return is_committed
+
+    monkeypatch.setattr(Mending, "begin", begin)
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))
+    partition.high_watermark = 2
+    await until_begun(mended, 1)
+    await integrity.stop()
+    assert not given_up
+
+
+async def test_a_follower_that_hears_nothing_of_what_is_committed_is_fetched_again(
+    partition: Partition, monkeypatch: pytest.MonkeyPatch, given_up: list[str]
+) -> None:
+    answer(monkeypatch, Copies.WHOLE)
+    integrity = integrity_of(partition)
+    segment = sealed(partition)
+    partition.assign(row(2, 2, (1, 2)), 1, 0.0)
+    partition.high_watermark = 0
+    integrity.on_damage(partition, segment, Damage(0, segment.size, 0, 1, "a test"))
+    async with asyncio.timeout(15):
+        while not given_up:
+            await asyncio.sleep(0.001)
+    await integrity.stop()

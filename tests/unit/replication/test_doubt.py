@@ -148,17 +148,53 @@ def test_a_damaged_batch_proves_nothing(leader: Partition) -> None:
     assert follower.fetch_position() == FetchPosition(0, 1, 1, IN_DOUBT)
 
 
-@pytest.mark.parametrize(
-    ("start", "outcome"),
-    [(2, FetchOutcome.TRUNCATING), (7, FetchOutcome.TRUNCATING), (1, FetchOutcome.BACK_OFF)],
-    ids=["all of it", "more", "a part"],
-)
-def test_what_the_leader_has_deleted_cannot_be_compared(
-    leader: Partition, start: int, outcome: FetchOutcome
-) -> None:
-    code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+OUT_OF_RANGE = int(ErrorCode.OFFSET_OUT_OF_RANGE)
+
+
+@pytest.mark.parametrize("start", [2, 7], ids=["all of it", "more"])
+def test_what_the_leader_has_deleted_cannot_be_compared(leader: Partition, start: int) -> None:
     follower = follower_with(b"a", b"b")
-    assert ask(follower, leader, error=code, log_start=start) == outcome
+    assert ask(follower, leader, error=OUT_OF_RANGE, log_start=start) == FetchOutcome.TRUNCATING
+
+
+def test_what_the_leader_begins_with_is_compared_if_it_has_deleted_a_part(leader: Partition) -> None:
+    """A follower gave up the only good copy, because the first batch of its segment was gone at the leader."""
+    follower = follower_with(b"a", b"b")
+    assert ask(follower, leader, error=OUT_OF_RANGE, log_start=1) == FetchOutcome.STALE
+    assert follower.fetch_position() == FetchPosition(1, 1, 1, IN_DOUBT)
+    assert ask(follower, leader) == FetchOutcome.STALE
+    assert follower.fetch_position() == FetchPosition(2, 1, 1, 0)
+
+
+def test_another_log_is_found_out_there_too(leader: Partition) -> None:
+    follower = follower_with(b"a", b"y")
+    told: list[Partition] = []
+    follower.on_disagreement = told.append
+    assert ask(follower, leader, error=OUT_OF_RANGE, log_start=1) == FetchOutcome.STALE
+    for _ in range(10):
+        ask(follower, leader)
+    assert told[:1] == [follower]
+    assert follower.log.doubtful is not None
+
+
+def test_what_is_not_in_memory_is_not_waited_for(leader: Partition) -> None:
+    follower = follower_with(b"a", b"b")
+    told: list[Partition] = []
+    follower.on_disagreement = told.append
+    disk = follower.log.directory.disk
+    assert isinstance(disk, SimulatedDisk)
+    disk.cold.add(follower.log.segments[0].path(".log"))
+    for _ in range(5):
+        assert not told
+        assert ask(follower, leader, error=OUT_OF_RANGE, log_start=1) == FetchOutcome.BACK_OFF
+    assert (told, follower.is_out_of_reach) == ([follower], True)
+
+
+def test_a_leader_that_deletes_more_meanwhile_is_asked_for_what_it_has_then(leader: Partition) -> None:
+    follower = follower_with(b"a", b"b", b"c")
+    assert ask(follower, leader, error=OUT_OF_RANGE, log_start=1) == FetchOutcome.STALE
+    assert ask(follower, leader, error=OUT_OF_RANGE, log_start=2) == FetchOutcome.STALE
+    assert follower.fetch_position() == FetchPosition(2, 1, 1, IN_DOUBT)
 
 
 def test_what_the_leader_has_deleted_is_passed_over_where_more_is_left() -> None:
@@ -173,9 +209,8 @@ def test_what_the_leader_has_deleted_is_passed_over_where_more_is_left() -> None
     follower.assign(row(1, 1), 2, 0.0)
     told: list[Partition] = []
     follower.on_disagreement = told.append
-    code = int(ErrorCode.OFFSET_OUT_OF_RANGE)
     for start in (1, 2):
-        said = answer(error=code, log_start=2)
+        said = answer(error=OUT_OF_RANGE, log_start=2)
         sent = follower.fetch_position()
         assert sent is not None
         assert fetched(follower, sent, said) == FetchOutcome.STALE

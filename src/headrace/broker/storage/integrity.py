@@ -70,12 +70,14 @@ def _refused(log: PartitionLog, segment: Segment) -> list[Damage]:
 class _Unmended:
     """A segment with damage that is not mended."""
 
-    __slots__ = ("copies", "partition", "told", "was_tried")
+    __slots__ = ("copies", "has_waited", "partition", "told", "was_tried")
 
     def __init__(self, partition: Partition) -> None:
         self.partition = partition
         self.was_tried = False
         """Whether others were asked for it in vain: readers are refused it for longer than a moment."""
+        self.has_waited = False
+        """For the leader to say that all of the segment is committed."""
         self.copies = Copies.UNKNOWN
         self.told = ""
         """Why it was not mended, as the log says. It is not said again and again."""
@@ -235,7 +237,14 @@ class Integrity:
             self._runtime.log.warning(
                 "log segment repair failed", partition=str(partition.topic_partition), error=why
             )
+        if not unmended.has_waited and self._may_soon_be_committed(unmended.partition, segment):
+            unmended.has_waited = True  # the next look mends it, and nothing else has to be fetched
+            return
         self._ask(segment, self._give_up_if_elsewhere(unmended, segment))
+
+    def _may_soon_be_committed(self, partition: Partition, segment: Segment) -> bool:
+        """A follower hears of what is committed with its next fetch, or the one after."""
+        return not partition.is_leader and partition.high_watermark <= partition.log.last_offset_of(segment)
 
     def _ask(self, segment: Segment, question: Coroutine[None, None, None]) -> None:
         name = f"asking for copies of {segment.path(files.LOG)}"

@@ -158,7 +158,7 @@ def test_what_the_leader_has_deleted_cannot_be_compared(leader: Partition, start
 
 
 def test_what_the_leader_begins_with_is_compared_if_it_has_deleted_a_part(leader: Partition) -> None:
-    """A follower gave up the only good copy, because the first batch of its segment was gone at the leader."""
+    """A follower gave up the only good copy, because the first batch was gone at the leader."""
     follower = follower_with(b"a", b"b")
     assert ask(follower, leader, error=OUT_OF_RANGE, log_start=1) == FetchOutcome.STALE
     assert follower.fetch_position() == FetchPosition(1, 1, 1, IN_DOUBT)

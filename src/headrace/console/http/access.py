@@ -16,6 +16,7 @@ from headrace.console.http.answers import Watch, answer
 from headrace.console.http.records import named
 from headrace.console.http.sights import sight_of
 from headrace.console.pages import access
+from headrace.console.pages.access_question import question
 from headrace.console.pages.page import NotThere, Page
 from headrace.console.pages.topic import topic_in
 from headrace.observe.snapshot import Snapshot
@@ -58,7 +59,10 @@ ROUTES: Final = [
     Route("/access", shown(_principals)),
     Route("/access/rules", shown(lambda request, seen, _: access.rules(seen, request.query_params))),
     Route("/access/others", shown(lambda _, seen, __: access.others(seen))),
-    Route("/access/question", shown(lambda request, seen, _: access.question(seen, request.query_params))),
+    Route(
+        "/access/question",
+        shown(lambda request, seen, _: question(seen, request.query_params)),
+    ),
     Route(
         "/access/principals/{name}",
         shown(lambda request, seen, _: access.principal(seen, named(request, "name"))),

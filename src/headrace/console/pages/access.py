@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from headrace.client.acl_commands import command_of
 from headrace.client.quota_values import BYTE_RATES
 from headrace.client.quotas import USER, Quota
 from headrace.client.tokens import Token
@@ -21,33 +20,15 @@ from headrace.observe.snapshot import Snapshot
 from headrace.security.acl import (
     CLUSTER_NAME,
     EVERYONE,
-    WILDCARD,
     AclRule,
     Operation,
     PatternType,
     Permission,
     ResourceType,
 )
-from headrace.security.acl_advice import explain, lint
-from headrace.security.acl_document import NotARule, operation_of, principal_of
-from headrace.security.acl_index import Reason
-from headrace.security.hosts import java_host
+from headrace.security.acl_advice import lint
 
 MOST: Final = 200
-KINDS: Final = {
-    "topic": ResourceType.TOPIC,
-    "group": ResourceType.GROUP,
-    "cluster": ResourceType.CLUSTER,
-    "transactional-id": ResourceType.TRANSACTIONAL_ID,
-    "delegation-token": ResourceType.DELEGATION_TOKEN,
-    "user": ResourceType.USER,
-}
-_REASONS: Final = {
-    Reason.SUPER_USER: "It is a super user, whom no rule concerns.",
-    Reason.WRITES_SOME_TOPIC: "A right to WRITE some topic is enough for it.",
-    Reason.NO_RULE: "No rule is about the {resource}.",
-    Reason.NONE_MATCHES: "There are rules about the {resource}, and none of them is for this.",
-}
 
 
 class Decided(NamedTuple):
@@ -153,20 +134,6 @@ class OthersView(NamedTuple):
     now_ms: int
 
 
-class QuestionView(NamedTuple):
-    decided: Decided
-    not_shown: Sequence[str]
-    kinds: Sequence[str]
-    operations: Sequence[str]
-    refused: str
-    """Why there is no answer; empty also where nothing was asked."""
-    asked: str
-    allowed: bool | None
-    because: str
-    rule: str
-    commands: Sequence[str]
-
-
 class TopicAccessView(NamedTuple):
     name: str
     decided: Decided
@@ -249,7 +216,7 @@ def known_denials(seen: AccessSeen) -> list[DenialRow]:
         DenialRow(
             each.access.principal,
             each.access.operation.name,
-            _kind(each.access.resource_type),
+            kind_words(each.access.resource_type),
             each.access.name,
             each.host,
             each.times,
@@ -267,7 +234,7 @@ def rights_of(seen: Snapshot, operations: Callable[[ResourceType, str], Sequence
     if not isinstance(seen.groups, Unknown):
         places += [(ResourceType.GROUP, name) for name in seen.groups]
     found = [
-        Right(_kind(kind), name, [each.name for each in operations(kind, name)]) for kind, name in places
+        Right(kind_words(kind), name, [each.name for each in operations(kind, name)]) for kind, name in places
     ]
     return [each for each in found if each.operations]
 
@@ -291,7 +258,7 @@ def principal(seen: AccessSeen, name: str) -> Page:
     return Page("access_principal.html", name, "access", view)
 
 
-def _kind(kind: ResourceType) -> str:
+def kind_words(kind: ResourceType) -> str:
     return kind.name.lower().replace("_", "-")
 
 
@@ -302,7 +269,7 @@ def _rows(rules: Iterable[AclRule]) -> list[RuleRow]:
         together.setdefault(rule._replace(operation=Operation.ANY), []).append(rule.operation)
     return [
         RuleRow(
-            _kind(rule.resource_type),
+            kind_words(rule.resource_type),
             rule.name,
             rule.pattern == PatternType.PREFIXED,
             rule.permission == Permission.ALLOW,
@@ -319,7 +286,7 @@ def rules(seen: AccessSeen, query: Query) -> Page:
     for rule in sorted(_rules_in(seen)):
         by_resource.setdefault((rule.resource_type, rule.name, rule.pattern), []).append(rule)
     rows = [
-        ResourceRow(_kind(kind), name, pattern == PatternType.PREFIXED, _rows(found))
+        ResourceRow(kind_words(kind), name, pattern == PatternType.PREFIXED, _rows(found))
         for (kind, name, pattern), found in by_resource.items()
     ]
     how = decided(seen)
@@ -372,65 +339,3 @@ def topic_access(seen: AccessSeen, name: str, mine: Right | None) -> Page:
         mine,
     )
     return Page("topic_access.html", f"Access to {name}", "topics", view)
-
-
-def question(seen: AccessSeen, query: Query) -> Page:
-    """May somebody do something, and why: as `headrace acl explain` answers it."""
-    blank = QuestionView(
-        decided(seen),
-        [each for each in seen.not_shown if each.startswith("Rules")],
-        list(KINDS),
-        [each.name for each in Operation if each >= Operation.ALL],
-        "",
-        "",
-        None,
-        "",
-        "",
-        (),
-    )
-    if query.get("principal", "").strip():
-        try:
-            blank = _answered(blank, seen, query)
-        except NotARule as error:
-            blank = blank._replace(refused=f"{error}.")
-        except ValueError:
-            refused = "Rules know addresses and not names: write one as 10.0.0.7."
-            blank = blank._replace(refused=refused)
-    return Page("access_question.html", "May they?", "access", blank)
-
-
-def _answered(view: QuestionView, seen: AccessSeen, query: Mapping[str, str]) -> QuestionView:
-    who = principal_of(query.get("principal", "").strip())
-    operation = operation_of(query.get("operation", "").strip() or "READ")
-    kind = KINDS.get(query.get("kind", ""), ResourceType.TOPIC)
-    name = CLUSTER_NAME if kind == ResourceType.CLUSTER else query.get("name", "").strip()
-    address = query.get("host", "").strip()
-    host = java_host(address) if address else WILDCARD
-    if not name:
-        return view._replace(refused="Write the name of what it is about.")
-    where = "cluster" if kind == ResourceType.CLUSTER else f"{_kind(kind).replace('-', ' ')} {name}"
-    asked = f"{who} {{}} {operation.name} {where}{f' from {address}' if address else ''}"
-    if seen.rules is None:
-        return view._replace(
-            asked=asked.format("may"), allowed=True, because="The cluster has no authorizer."
-        )
-    if isinstance(seen.rules, Unknown):
-        return view
-    given = seen.rules.settings
-    found = explain(seen.rules.index, given.super_users, who, host, operation, kind, name)
-    verdict, cure = found.verdict, found.cure
-    because = "" if verdict.rule else _REASONS[verdict.reason].format(resource=where)
-    if verdict.allowed and verdict.reason == Reason.NO_RULE:
-        because += " allow.everyone.if.no.acl.found is set."
-    return view._replace(
-        asked=asked.format("may" if verdict.allowed else "may not"),
-        allowed=verdict.allowed,
-        because=because,
-        rule="" if verdict.rule is None else str(verdict.rule),
-        commands=()
-        if cure is None
-        else [
-            *(command_of("remove", rule) for rule in cure.remove),
-            *(command_of("add", rule) for rule in cure.add),
-        ],
-    )

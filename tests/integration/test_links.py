@@ -156,6 +156,13 @@ def test_copies_every_byte_and_transactions_with_their_ends(
     assert described(run, topic)["lag"] == 0
 
 
+def test_a_cluster_does_not_copy_itself(target: HeadraceProcess, run: Run, topic: str) -> None:
+    create(target.bootstrap, topic, 1)
+    refused = run("link", "create", topic, "--source", target.bootstrap, "--as", f"{topic}-copy", code=1)
+    assert f"{target.bootstrap} is this cluster itself" in refused.output
+    assert f"{topic}-copy" not in run("link", "list").output
+
+
 def test_refuses_producers_in_words_that_clients_understand(
     source: HeadraceProcess, target: HeadraceProcess, run: Run, topic: str
 ) -> None:

@@ -163,6 +163,10 @@ async def create(
         SOURCE_CLUSTER_ID: found.cluster_id,
         STATE: ACTIVE,
     }
+    if found.cluster_id and found.cluster_id == await _cluster_id(cluster):
+        raise ClientFailure(
+            f"{bootstrap} is this cluster itself", "a link copies another cluster: name that with --source"
+        )
     if client_config is not None:
         values[CLIENT_CONFIG] = client_config
     if groups:
@@ -187,6 +191,11 @@ async def create(
             return  # this very creation, when it was asked for before
         await alter(cluster, topic, {STATE: None})
         raise
+
+
+async def _cluster_id(cluster: Cluster) -> str | None:
+    reply = await cluster.ask_any(MetadataRequest(topics=[]), MetadataResponse, at_most=METADATA_AT_MOST)
+    return reply.cluster_id
 
 
 async def alter(cluster: Cluster, topic: str, values: Mapping[str, str | None]) -> None:

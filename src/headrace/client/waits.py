@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from headrace.client.errors import ClientFailure
 from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.api_names import api_name
 
 _MAY_TAKE_LONG: Final = frozenset((ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
 """Answered when the other members have come, which may rightly take minutes."""
@@ -38,7 +39,7 @@ class Waits:
         if api in _MAY_TAKE_LONG:
             return 0
         self._last += 1
-        self._questions[self._last] = Question(peer, _spoken(api), time.monotonic())
+        self._questions[self._last] = Question(peer, api_name(api), time.monotonic())
         return self._last
 
     def answered(self, number: int) -> None:
@@ -65,8 +66,3 @@ class Waits:
                 seconds = now - question.since
                 return f"the broker at {question.peer} has not answered {question.what} for {seconds:.0f} s"
         return None
-
-
-def _spoken(api: int) -> str:
-    """Kafka's name of it."""
-    return "".join(word.capitalize() for word in ApiKey(api).name.split("_"))

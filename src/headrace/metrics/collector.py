@@ -28,6 +28,7 @@ from headrace.metrics.loop_idleness import LoopIdleness
 from headrace.metrics.memory_families import memory_families
 from headrace.metrics.quota_families import quota_families
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges, ZooKeeperGauges
+from headrace.metrics.request_families import times_by_part
 from headrace.metrics.scrub_families import scrub_families
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
@@ -226,6 +227,7 @@ class BrokerCollector:
             yield self._summary(apis[start : start + step])
         for start in range(0, len(apis) or 1, step):
             yield _histogram(apis[start : start + step])
+        yield from times_by_part(self._metrics, size)
         flushes = self._metrics.log_flushes
         yield SummaryMetricFamily(
             "kafka_log_logflushstats_logflushrateandtimems",

@@ -12,12 +12,14 @@ CONTROLLER_MUTATION: Final = "controller-mutation"
 
 
 class QuotaMetrics:
-    __slots__ = ("muted", "throttle_ms", "throttles")
+    __slots__ = ("muted", "throttle_ms", "throttles", "told_ms")
 
     def __init__(self) -> None:
         self.throttles: dict[str, int] = {}
         """Requests and connections that were over a quota, by its type."""
         self.throttle_ms: dict[str, int] = {}
+        self.told_ms: dict[str, int] = {}
+        """For how long answers told clients to wait, by API."""
         self.muted = 0
         """Connections that are not read now."""
 
@@ -25,3 +27,6 @@ class QuotaMetrics:
         if milliseconds > 0:
             self.throttles[quota] = self.throttles.get(quota, 0) + 1
             self.throttle_ms[quota] = self.throttle_ms.get(quota, 0) + milliseconds
+
+    def told(self, api: str, milliseconds: int) -> None:
+        self.told_ms[api] = self.told_ms.get(api, 0) + milliseconds

@@ -61,12 +61,14 @@ class TopicMetrics:
 class RequestMetrics:
     """Requests of one API in one version. Versions of an API share the histogram and the error counts."""
 
-    __slots__ = ("count", "errors", "total_time")
+    __slots__ = ("count", "errors", "total_time", "waited_us")
 
     def __init__(self, total_time: LatencyHistogram, errors: dict[str, int]) -> None:
         self.count = 0
         self.total_time = total_time
         """From the last byte of the request read to the first byte of the answer written."""
+        self.waited_us = 0
+        """The part of it in which requests waited: for data, replicas, a disk, a turn, or another broker."""
         self.errors = errors
         """How often each error was answered, by the error's name. The broker need not count NONE."""
 

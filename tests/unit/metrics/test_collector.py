@@ -116,6 +116,24 @@ def test_requests_by_version_and_their_times_by_api() -> None:
     assert 1 <= value(series, times, request="Produce", quantile="0.99") <= 4.1
 
 
+def test_what_the_time_of_requests_was() -> None:
+    metrics = BrokerMetrics()
+    fetch = metrics.request("Fetch", 16)
+    fetch.observe(1_000)
+    fetch.observe(500_000)
+    fetch.waited_us += 498_000
+    metrics.request("Fetch", 17).observe(2_000)
+    metrics.request("Produce", 9).observe(3_000)
+    metrics.quotas.told("Produce", 70)
+    metrics.quotas.told("Produce", 30)
+    series = scrape(BrokerCollector(metrics, Hand()))
+    for name, of_fetch, of_produce in (("local", 5, 3), ("remote", 498, 0), ("throttle", 0, 100)):
+        times = f"kafka_network_requestmetrics_{name}timems"
+        assert value(series, f"{times}_sum", request="Fetch") == of_fetch
+        assert value(series, f"{times}_count", request="Fetch") == 3
+        assert value(series, f"{times}_sum", request="Produce") == of_produce
+
+
 def test_the_histogram_is_cumulative_and_complete() -> None:
     metrics = BrokerMetrics()
     for us in (10, 100, 1_000, 10_000_000, 2**40):

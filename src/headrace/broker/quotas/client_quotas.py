@@ -22,6 +22,7 @@ from headrace.metrics.quotas import FETCH, PRODUCE, REQUEST
 from headrace.network.connection import Connection
 from headrace.network.response import DelayedResponse, Parts, Response
 from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.api_names import api_name
 from headrace.protocol.headers import RequestHeader
 from headrace.protocol.message import Message
 from headrace.security.allowance import BURST_SECONDS, Allowances, ClientAllowances
@@ -172,6 +173,7 @@ class ClientQuotas:
         answer.on_answered = on_answered
 
     def _tell(self, parts: Parts, header: RequestHeader, held_ms: int) -> None:
+        self._figures.told(api_name(header.api_key), held_ms)
         response = self._response_of(header.api_key)
         write_throttle_time(parts, response, header.api_version, min(held_ms, UNLIMITED))
 

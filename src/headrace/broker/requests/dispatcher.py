@@ -25,6 +25,7 @@ from headrace.metrics.registry import RequestMetrics
 from headrace.network.connection import Connection
 from headrace.network.response import DelayedResponse, Response
 from headrace.protocol.api_keys import ApiKey
+from headrace.protocol.api_names import api_name
 from headrace.protocol.headers import LENGTH_SIZE, RequestHeader, frame_response, read_request_header
 from headrace.protocol.message import Message
 from headrace.protocol.messages.envelope_request import EnvelopeRequest
@@ -113,13 +114,23 @@ class Dispatcher:
         except Exception as error:
             raise self._fault(api, header, error, connection) from error
         times = self._metrics.get(key << 8 | version) or self._times(api, version)
-        if type(answer) is DelayedResponse:
-            answer.on_answered = lambda _: times.observe((perf_counter_ns() - started) // 1000)
+        if type(answer) is DelayedResponse and not answer.is_done:
+            self._note_when_answered(answer, times, started)
         else:
             times.observe((perf_counter_ns() - started) // 1000)
         if self._quotas.are_set:
             self._quotas.on_served(connection, header, len(frame), perf_counter_ns() - started, answer)
         return answer
+
+    def _note_when_answered(self, answer: DelayedResponse, times: RequestMetrics, started: int) -> None:
+        waits_since = perf_counter_ns()
+
+        def on_answered(_: object) -> None:
+            now = perf_counter_ns()
+            times.observe((now - started) // 1000)
+            times.waited_us += (now - waits_since) // 1000
+
+        answer.on_answered = on_answered
 
     def _check_early(self, api: Api, connection: Connection) -> None:
         """Before the metadata is there nobody knows who may do what. Other brokers follow it by Fetch."""
@@ -311,8 +322,8 @@ class Dispatcher:
         pending.complete(parts)
 
     def _times(self, api: Api, version: int) -> RequestMetrics:
-        name = "".join(word.capitalize() for word in api.key.name.split("_"))
-        times = self._metrics[int(api.key) << 8 | version] = self._runtime.metrics.request(name, version)
+        times = self._runtime.metrics.request(api_name(api.key), version)
+        self._metrics[int(api.key) << 8 | version] = times
         return times
 
     def _fault(

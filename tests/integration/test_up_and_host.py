@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from headrace.broker.process.local_cluster import local_ports
 from headrace.cli.main import cli
 from headrace.testing.zookeeper import ZooKeeper
 from headrace.testing.zookeeper_jars import CLASSPATH_VARIABLE, ZooKeeperMissing, find_classpath
+from tests.cluster_process import eventually
 from tests.zookeeper_server import CACHE
 
 SECONDS = 240.0
@@ -62,9 +65,8 @@ class Command:
                 assert self._process.poll() is None, seen
                 continue
             if seen[-1].startswith(beginning):
-                pid = self._process.pid
-                text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-                self.children = [int(child) for child in text.split()]
+                threads = Path(f"/proc/{self._process.pid}/task").glob("*/children")
+                self.children = [int(child) for thread in threads for child in thread.read_text().split()]
                 return seen[-1]
         raise AssertionError(f"no line begins with {beginning!r}: {seen}")
 
@@ -142,6 +144,27 @@ def test_a_local_cluster_keeps_its_data_and_leaves_nobody_behind(tmp_path: Path)
         run(bootstrap, "cluster", "status", "--wait", "30")
         assert run(bootstrap, "consume", "t", "-e") == "a\nb\n"
         assert second.end(signal.SIGTERM) == 0
+
+
+def test_the_console_beside_a_broker_shows_what_was_produced_and_ends_with_it(tmp_path: Path) -> None:
+    with Command("up", "--port", "0", "--dir", str(tmp_path), "--console", "0") as up:
+        bootstrap = up.line("ready bootstrap=").partition("=")[2]
+        page = up.line("console at ").split()[-1]
+        assert len(up.children) == 1
+        run(bootstrap, "topic", "create", "t")
+        run(bootstrap, "produce", "t", stdin="one\ntwo\n")
+
+        def shown() -> bool:
+            try:
+                with urllib.request.urlopen(f"{page}/topics/t/records?format=json", timeout=60) as answer:
+                    text = answer.read()
+            except urllib.error.HTTPError:
+                return False  # the console has not yet looked since the topic was made
+            return b"one" in text and b"two" in text
+
+        eventually(shown, SECONDS, "the console shows both records")
+        assert up.end(signal.SIGINT) == 0
+        assert not any(map(alive, up.children))
 
 
 def test_a_zookeeper_that_dies_is_started_again(tmp_path: Path) -> None:

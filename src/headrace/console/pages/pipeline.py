@@ -1,6 +1,6 @@
 """Pipeline: connectors, each as the group to which its sink commits how far it is.
 
-The lake, tables and mirrors keep their positions elsewhere, and the page says which command tells them."""
+Groups of the lake, tables and mirrors have names that their owners choose: they are among all groups."""
 
 from __future__ import annotations
 

@@ -18,8 +18,9 @@ from headrace.console.http.app import application
 from headrace.console.http.records import Source
 from headrace.console.records.reading import Found
 from headrace.console.records.search import Wanted
-from headrace.console.records.texts import ALONE, Row, row
+from headrace.console.records.texts import ALONE, Decoding, Row, row
 from headrace.console.records.timeline import Bucket, Timeline
+from headrace.console.services.services import Services
 from headrace.core.ids import TopicPartition
 from headrace.observe.history import BUCKET_MS, BUCKETS, History, Track
 from headrace.observe.look import Look
@@ -27,6 +28,7 @@ from headrace.observe.metadata_changes import MetadataChange
 from headrace.observe.poller import Failing
 from headrace.observe.snapshot import Snapshot, TopicSeen
 from headrace.protocol.records import Record
+from tests.console import made_up_services
 from tests.console.made_up_access import SEEN, MadeUpAccess
 from tests.unit.observe.made_up import NOW_MS, broken_look, empty_look, huge_look, small_look, snapshot_of
 
@@ -73,9 +75,20 @@ CLUSTERS: dict[str, Callable[[], Still]] = {
 
 
 @contextmanager
-def served(watch: Still, making: Changes | None = None, access: AccessSeen = SEEN) -> Iterator[str]:
+def served(
+    watch: Still,
+    making: Changes | None = None,
+    access: AccessSeen = SEEN,
+    services: Services | None = None,
+) -> Iterator[str]:
     """The address."""
-    app = application(watch, MadeUpSource(), making=making, access=MadeUpAccess(access))
+    app = application(
+        watch,
+        MadeUpSource(),
+        making=making,
+        access=MadeUpAccess(access),
+        services=made_up_services.services() if services is None else services,
+    )
     config = uvicorn.Config(app, log_config=None, lifespan="off")
     server = uvicorn.Server(config)
     listening = socket.create_server(("127.0.0.1", 0))
@@ -98,6 +111,9 @@ HOSTILE: list[bytes | None] = [
     "e\u0301\u0301\u0301\u0301\u0301\u0301\u0301\u0301 \U0001f600 \u200b\u2028".encode(),
     b"",
     None,
+    b"\0\0\0\0\x02\x0e\x4e<script>document.title='taken'</script>\0",
+    b"\0\0\0\0\x02\x0e\xff\xff\xff\xff\xff\x01",
+    b"\0\0\0\x01\0of nobody",
 ]
 
 
@@ -107,9 +123,9 @@ class MadeUpSource(Source):
     def __init__(self) -> None:
         super().__init__(lambda: Cluster("127.0.0.1:1"))
 
-    async def read(self, topic: str, asked: Wanted) -> Found:
+    async def read(self, topic: str, asked: Wanted, decoding: Decoding | None = None) -> Found:
         rows = [
-            row(0, Record(offset, NOW_MS + offset, b"<b>\x00", value, (("<i>", b"\xff"),)))
+            row(0, Record(offset, NOW_MS + offset, b"<b>\x00", value, (("<i>", b"\xff"),)), decoding=decoding)
             for offset, value in enumerate(HOSTILE)
         ]
         if not asked.is_search:
@@ -119,10 +135,10 @@ class MadeUpSource(Source):
         found = [] if after else rows[:2]
         return Found(found, [0, 1], min(done, 1_000_000), 1_000_000, 32_000_000, 2.0, after, 1, 3)
 
-    async def one(self, place: TopicPartition, offset: int) -> Row | None:
+    async def one(self, place: TopicPartition, offset: int, decoding: Decoding | None = None) -> Row | None:
         if offset >= len(HOSTILE):
             return None
-        return row(0, Record(offset, NOW_MS, b"key", HOSTILE[offset], (("<i>", b"\xff"),)), ALONE)
+        return row(0, Record(offset, NOW_MS, b"key", HOSTILE[offset], (("<i>", b"\xff"),)), ALONE, decoding)
 
     async def timeline(self, seen: TopicSeen, partition: int | None) -> Timeline | None:
         buckets = [Bucket(NOW_MS + at * 60_000, at * at % 37) for at in range(40)]

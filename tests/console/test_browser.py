@@ -12,7 +12,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from headrace.console.services.services import Services
 from headrace.observe.metadata_changes import MetadataChange
+from tests.console import made_up_services
 from tests.console.made_up_access import HOSTILE_USER, UNANSWERED
 from tests.console.made_up_changes import Obedient, made_up_changes
 from tests.console.serving import CLUSTERS, HOSTILE, Still, served, still
@@ -21,7 +23,12 @@ from tests.unit.observe.made_up import NOW_MS, small_look
 CHROMIUM: Final = "/usr/bin/chromium"
 QUESTION: Final = "/access/question?principal=intern&operation=READ&kind=topic&name=orders&host=10.0.0.9"
 HOSTILE_NAME: Final = quote(HOSTILE_USER, safe="")
+STRANGE_NAME: Final = quote(made_up_services.HOSTILE, safe="")
 RECORDS: Final = "/topics/orders/records"
+SERVICES: Final = (
+    *("/schemas", "/schemas/orders-value", "/schemas/orders-value?version=1&against=2", "/connectors"),
+    *(f"/schemas/{STRANGE_NAME}", f"/connectors/{STRANGE_NAME}", "/connectors/warehouse"),
+)
 PAGES: Final = {
     "small": (
         *("/", "/topics", "/topics/orders", RECORDS, f"{RECORDS}/0/0", "/groups", "/groups/reports"),
@@ -39,8 +46,9 @@ PAGES: Final = {
             "/access/principals/User:%2A",
             f"/access/principals/{HOSTILE_NAME}",
         ),
+        *SERVICES,
     ),
-    "empty": ("/", "/topics", "/groups", "/audit", "/pipeline"),
+    "empty": ("/connectors", "/", "/topics", "/groups", "/audit", "/pipeline"),
     "broken": ("/", "/topics", "/topics/orders", "/groups", "/groups/billing", "/brokers", "/audit"),
     "huge": ("/topics", "/groups"),
 }
@@ -118,6 +126,53 @@ def test_access_that_is_not_known(browser: Browser, width: int, scheme: str) -> 
     with served(CLUSTERS["small"](), access=UNANSWERED) as url:
         paths = ("/access", "/access/rules", "/access/others", QUESTION, "/topics/orders/access")
         look_at(browser, url, paths, width, scheme)
+
+
+@pytest.mark.parametrize(("width", "scheme"), FORMS)
+@pytest.mark.parametrize("services", [Services(), made_up_services.services(are_down=True)])
+def test_services_that_are_not_known(browser: Browser, services: Services, width: int, scheme: str) -> None:
+    with served(CLUSTERS["small"](), services=services) as url:
+        look_at(browser, url, ("/schemas", "/connectors", RECORDS), width, scheme)
+
+
+def test_schemas_and_connectors_by_a_keyboard(browser: Browser, small: str) -> None:
+    page = opened(browser)
+    page.goto(small + "/schemas")
+    page.get_by_role("link", name="orders-value").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/schemas/orders-value")
+    page.get_by_label("Version", exact=True).focus()
+    page.keyboard.press("1")
+    page.get_by_role("button", name="Show").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**version=1**")
+    page.goto(f"{small}/connectors/{STRANGE_NAME}")
+    trace = page.locator("details pre")
+    assert not trace.is_visible()
+    page.locator("summary").focus()
+    page.keyboard.press("Enter")
+    trace.wait_for()
+    assert "taken" not in page.title()
+    page.context.close()
+
+
+def test_what_is_unfolded_stays_so(browser: Browser) -> None:
+    watch: Still = CLUSTERS["small"]()
+    with served(watch) as url:
+        page = opened(browser)
+        page.clock.install()
+        page.goto(f"{url}/connectors/{STRANGE_NAME}")
+        page.locator("summary").click()
+        assert watch.snapshot is not None
+        watch.snapshot = watch.snapshot._replace(number=99, at_ms=NOW_MS + 3_600_000)
+        before = page.locator(".standing .quiet").inner_text()
+        page.clock.run_for(6000)
+        page.wait_for_function(
+            "was => document.querySelector('.standing .quiet').innerText !== was", arg=before
+        )
+        assert page.locator("details[open]").count() == 1
+        assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+        page.context.close()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import click
 
 from headrace.cli.http_listener import http_config_option, is_installed, listener_of, token_file_option
 from headrace.cli.options import bootstrap_of, bootstrap_option, security
+from headrace.cli.service_options import ServiceAddresses, service_options
 from headrace.client.errors import ClientFailure
 from headrace.config.http_listener import Words
 
@@ -65,6 +66,7 @@ _EXTRA = ("cel", "jinja2", "starlette", "uvicorn")
     metavar="TOPIC",
     help="Where the audit keeps its verdicts.",
 )
+@service_options
 def console(
     bootstrap: str,
     port: int,
@@ -77,6 +79,7 @@ def console(
     no_records: bool,
     interval: float,
     certificates: str,
+    addresses: ServiceAddresses,
 ) -> None:
     """Serve a web console until it is told to stop (SIGTERM or Ctrl-C).
 
@@ -94,7 +97,9 @@ def console(
     from headrace.broker.process.supervisor import die_with_parent
     from headrace.broker.runtime.logging import configure
     from headrace.console.server import Settings, run
+    from headrace.console.services.following import ANSWER_BYTES, REQUEST_SECONDS
 
+    services = addresses.services_within(REQUEST_SECONDS, ANSWER_BYTES)
     die_with_parent()
     configure()
     if listener.is_open:
@@ -109,6 +114,8 @@ def console(
             hosts,
             not no_records,
             allow_changes,
+            services.registry,
+            services.connect,
         ),
         lambda url: click.echo(f"ready url={url}"),
     )

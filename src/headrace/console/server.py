@@ -15,12 +15,14 @@ from starlette.types import ASGIApp
 
 from headrace.audit.verdict import DEFAULT_TOPIC
 from headrace.client.cluster import Cluster
+from headrace.client.rest import Rest
 from headrace.client.security import PLAINTEXT, ClientSecurity
 from headrace.config.http_listener import BASIC, BEARER, HttpListener
 from headrace.console.changes.making import SECONDS, Changes
 from headrace.console.http.app import application
 from headrace.console.http.guard import Guard
 from headrace.console.http.records import Source
+from headrace.console.services.services import Services
 from headrace.core.errors import ConfigError
 from headrace.core.tasks import spawn
 from headrace.http.gate import Gate
@@ -48,6 +50,8 @@ class Settings:
     """Names beside the loopback's under which browsers come here."""
     shows_records: bool = True
     allows_changes: bool = False
+    registry: Rest | None = None
+    connect: Rest | None = None
 
 
 async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
@@ -66,6 +70,7 @@ async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
         source = Source(
             partial(connect, request_timeout=RECORDS_SECONDS), shows_records=settings.shows_records
         )
+        services = Services.at(settings.registry, settings.connect)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         app = application(
             watching,
@@ -73,10 +78,13 @@ async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
             hosts=(host, *settings.hosts),
             guard=guard,
             making=changes_of(settings),
+            services=services,
         )
         server = Server(server_config(app, certificates))
         watching.start()
         stack.push_async_callback(asyncio.to_thread, watching.stop)
+        services.start()
+        stack.push_async_callback(asyncio.to_thread, services.stop)
         if certificates is not None:
             stack.callback(spawn("certificates", certificates.follow()).cancel)
         on_ready(replace(listener, port=listening.getsockname()[1]).address)

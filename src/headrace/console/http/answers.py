@@ -30,6 +30,8 @@ MENU: Final = (
     ("transactions", "Transactions", "/transactions"),
     ("audit", "Audit", "/audit"),
     ("pipeline", "Pipeline", "/pipeline"),
+    ("connectors", "Connectors", "/connectors"),
+    ("schemas", "Schemas", "/schemas"),
     ("access", "Access", "/access"),
     ("changes", "Changes", "/changes"),
 )

@@ -19,6 +19,7 @@ from headrace.console.access.asking import AccessSource
 from headrace.console.changes.making import Changes
 from headrace.console.http import access as access_pages
 from headrace.console.http import changes, journal, records
+from headrace.console.http import services as service_pages
 from headrace.console.http.acting import NotAllowed
 from headrace.console.http.answers import Message, Watch, answer
 from headrace.console.http.shield import Shield
@@ -34,6 +35,7 @@ from headrace.console.pages.topic import topic
 from headrace.console.pages.topics import topics
 from headrace.console.pages.transactions import transactions
 from headrace.console.records.search import Refused
+from headrace.console.services.services import Services
 
 log = logging.getLogger("headrace.console")
 
@@ -174,6 +176,7 @@ ROUTES: Final = [
     Route("/audit", shown(audit)),
     Route("/audit/{name}", shown_one(windows)),
     Route("/pipeline", shown(pipeline)),
+    *service_pages.ROUTES,
     *access_pages.ROUTES,
     *journal.ROUTES,
     Route("/static/{name}", static),
@@ -189,6 +192,7 @@ def application(
     guard: Callable[[ASGIApp], ASGIApp] | None = None,
     making: Changes | None = None,
     access: AccessSource | None = None,
+    services: Services | None = None,
 ) -> ASGIApp:
     """Without a guard everybody sees what the console itself may see. `making`: may change what they may."""
     app = Starlette(
@@ -206,6 +210,7 @@ def application(
     app.state.watch = watch
     app.state.source = source
     app.state.access = access or AccessSource(source.connect)
+    app.state.services = services or Services()
     app.state.changes = making
     app.state.own_security = making.security if making is not None and guard is None else None
     app.state.sight = None if guard is not None else Sight.unlimited()

@@ -14,12 +14,13 @@ from starlette.routing import Route
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.console.http.answers import Watch, answer
+from headrace.console.http.decoding import decoder_of
 from headrace.console.http.sights import sight_of
 from headrace.console.pages.page import NotThere, Page
 from headrace.console.pages.topic import topic_in
 from headrace.console.records.reading import Found, one, read
 from headrace.console.records.search import Wanted, wanted
-from headrace.console.records.texts import Row, pretty
+from headrace.console.records.texts import Decoding, Row, pretty
 from headrace.console.records.timeline import Timeline, timeline
 from headrace.core.ids import TopicPartition
 from headrace.observe.snapshot import Snapshot, TopicSeen
@@ -38,6 +39,8 @@ class RecordsView(NamedTuple):
     partitions: int
     hidden: str
     """Why no record is shown; empty where they are."""
+    shows_schemas: bool
+    """The viewer may open the pages of subjects."""
 
 
 class RecordView(NamedTuple):
@@ -46,6 +49,7 @@ class RecordView(NamedTuple):
     offset: int
     row: Row | None
     pretty: str
+    shows_schemas: bool
 
 
 class Source:
@@ -57,13 +61,13 @@ class Source:
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._lines: dict[tuple[str, int], tuple[float, Timeline | None]] = {}
 
-    async def read(self, topic: str, asked: Wanted) -> Found:
+    async def read(self, topic: str, asked: Wanted, decoding: Decoding | None = None) -> Found:
         async with self._turns, self.connect() as cluster:
-            return await read(cluster, topic, asked)
+            return await read(cluster, topic, asked, decoding)
 
-    async def one(self, place: TopicPartition, offset: int) -> Row | None:
+    async def one(self, place: TopicPartition, offset: int, decoding: Decoding | None = None) -> Row | None:
         async with self._turns, self.connect() as cluster:
-            return await one(cluster, place, offset)
+            return await one(cluster, place, offset, decoding)
 
     async def timeline(self, seen: TopicSeen, partition: int | None) -> Timeline | None:
         """Some seconds old at most. None also where a leader is away: it is only a picture."""
@@ -99,9 +103,10 @@ async def list_records(request: Request) -> Response:
     hidden = _hidden(request, topic.name)
     found = line = None
     if not hidden:
-        found = await source.read(topic.name, asked)
+        found = await source.read(topic.name, asked, decoder_of(request, topic.name))
         line = await source.timeline(topic, asked.partition)
-    view = RecordsView(topic.name, asked, found, line, len(topic.partitions), hidden)
+    shows = sight_of(request).may_see_settings()
+    view = RecordsView(topic.name, asked, found, line, len(topic.partitions), hidden, shows)
     page = Page("records.html", f"Records of {topic.name}", "topics", view)
     return answer(request, page, seen, request.app.state.watch.failing, refreshes=_is_tail(asked))
 
@@ -118,8 +123,10 @@ async def show_record(request: Request) -> Response:
     partition, offset = request.path_params["partition"], request.path_params["offset"]
     if partition >= len(topic.partitions) or offset >= 2**62:
         raise NotThere(f"Topic {topic.name} has no such place.")
-    found = await request.app.state.source.one(TopicPartition(topic.name, partition), offset)
-    view = RecordView(topic.name, partition, offset, found, "" if found is None else pretty(found.value))
+    place = TopicPartition(topic.name, partition)
+    found = await request.app.state.source.one(place, offset, decoder_of(request, topic.name))
+    text = "" if found is None else pretty(found.value)
+    view = RecordView(topic.name, partition, offset, found, text, sight_of(request).may_see_settings())
     page = Page("record.html", f"{topic.name}-{partition} {offset}", "topics", view)
     return answer(
         request, page, seen, request.app.state.watch.failing, status=200 if found else 404, refreshes=False

@@ -16,6 +16,7 @@ from headrace.core.ids import TopicPartition
 from headrace.doctor.model import Unknown
 from headrace.observe.building import total
 from headrace.observe.snapshot import GroupSeen, Snapshot, TopicSeen, Totals
+from headrace.registry.rights import topic_of
 from headrace.security.acl import CLUSTER_NAME, Operation, ResourceType, operations_of
 from headrace.security.rights import Rights
 
@@ -48,6 +49,15 @@ class Sight:
 
     def may_read(self, topic: str) -> bool:
         return self.may(Operation.READ, ResourceType.TOPIC, topic)
+
+    def may_see_settings(self) -> bool:
+        """Of the cluster: what other services are set to is shown to nobody else."""
+        return self.may(Operation.DESCRIBE_CONFIGS, ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def may_read_subject(self, subject: str) -> bool:
+        """As the registry decides it for its own users."""
+        topic = topic_of(subject)
+        return self.may_read(topic) or self.may(Operation.DESCRIBE, ResourceType.TOPIC, topic)
 
     def of(self, seen: Snapshot) -> Snapshot:
         if self._rights is None:

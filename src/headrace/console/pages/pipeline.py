@@ -1,6 +1,6 @@
-"""Pipeline: connectors, each as the group to which its sink commits how far it is.
+"""Pipeline: connectors and mirrors, each as the group to which it commits how far it is.
 
-Groups of the lake, tables and mirrors have names that their owners choose: they are among all groups."""
+Lakes and tables have groups of any name, among all others, and the page says which command tells of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from headrace.observe.history import Track, coarser
 from headrace.observe.snapshot import GroupSeen
 
 POINTS: Final = 36
-KINDS: Final = (("connect-", "Connectors"),)
+CONNECTORS: Final = "connect-"
+MIRRORS: Final = "mirror-"
+KINDS: Final = ((CONNECTORS, "Connectors"), (MIRRORS, "Mirrors that read here"))
 
 
 class Job(NamedTuple):
@@ -42,14 +44,23 @@ def pipeline(scene: Scene) -> Page:
         return Page("pipeline.html", "Pipeline", "pipeline", PipelineView([], seen.groups.reason))
     kinds = []
     for prefix, title in KINDS:
-        theirs = [group for name, group in seen.groups.items() if name.startswith(prefix)]
+        theirs = jobs(scene, prefix)
         if theirs:
-            theirs.sort(key=lambda group: (-(group.late_ms or 0), group.group_id))
-            kinds.append(Kind(title, [_job(scene, group, prefix) for group in theirs]))
+            kinds.append(Kind(title, theirs))
     return Page("pipeline.html", "Pipeline", "pipeline", PipelineView(kinds, ""))
 
 
-def _job(scene: Scene, group: GroupSeen, prefix: str) -> Job:
+def jobs(scene: Scene, prefix: str) -> list[Job]:
+    """Of groups whose names begin so; the one that is furthest behind first."""
+    groups = scene.snapshot.groups
+    if isinstance(groups, Unknown):
+        return []
+    theirs = [group for name, group in groups.items() if name.startswith(prefix)]
+    theirs.sort(key=lambda group: (-(group.late_ms or 0), group.group_id))
+    return [job(scene, group, prefix) for group in theirs]
+
+
+def job(scene: Scene, group: GroupSeen, prefix: str) -> Job:
     return Job(
         group.group_id,
         group.group_id.removeprefix(prefix),

@@ -21,7 +21,7 @@ from headrace.console.records.search import (
     to_read,
     written,
 )
-from headrace.console.records.texts import ALONE, Row, row
+from headrace.console.records.texts import ALONE, Decoding, Row, row
 from headrace.core.ids import TopicPartition
 from headrace.protocol.records import Record
 
@@ -58,7 +58,11 @@ class Found(NamedTuple):
 
 
 async def read(
-    cluster: Cluster, topic: str, asked: Wanted, now: Callable[[], float] = time.monotonic
+    cluster: Cluster,
+    topic: str,
+    asked: Wanted,
+    decoding: Decoding | None = None,
+    now: Callable[[], float] = time.monotonic,
 ) -> Found:
     """Raises Refused and ClientFailure."""
     condition = asked.compiled()
@@ -68,7 +72,7 @@ async def read(
     begin = await _positions(cluster, asked, ends)
     until = {place: stable[place].offset for place in places}
     whole = asked.whole or to_read(begin, until)
-    reading = _Step(topic, asked, condition, until)
+    reading = _Step(topic, asked, condition, until, decoding)
     began = now()
     await reading.run(cluster, begin, now)
     rows = reading.rows
@@ -91,7 +95,12 @@ async def read(
 
 class _Step:
     def __init__(
-        self, topic: str, asked: Wanted, condition: Filter | None, until: Mapping[TopicPartition, int]
+        self,
+        topic: str,
+        asked: Wanted,
+        condition: Filter | None,
+        until: Mapping[TopicPartition, int],
+        decoding: Decoding | None,
     ) -> None:
         self.rows: list[Row] = []
         self.positions: dict[TopicPartition, int] = {}
@@ -100,6 +109,7 @@ class _Step:
         self._key = asked.key.encode() if asked.key else None
         self._condition = condition
         self._until = until
+        self._decoding = decoding
         self._most = HITS if asked.is_search else ROWS
         self._is_newest = asked.begin == "newest" and not asked.is_search
 
@@ -136,7 +146,7 @@ class _Step:
             self.bytes += len(record.key or b"") + len(record.value or b"")
             self._move(place, record.offset + 1)
             if self._is_wanted(place, record):
-                self.rows.append(row(place.partition, record))
+                self.rows.append(row(place.partition, record, decoding=self._decoding))
                 if len(self.rows) >= self._most and not self._is_newest:
                     return True
         self._move(place, min(next_offset, self._until[place]))
@@ -192,7 +202,9 @@ async def _positions(
     return {place: first for place, (first, _) in ends.items()}
 
 
-async def one(cluster: Cluster, place: TopicPartition, offset: int) -> Row | None:
+async def one(
+    cluster: Cluster, place: TopicPartition, offset: int, decoding: Decoding | None = None
+) -> Row | None:
     """The record at an offset, with much of its value; None where there is none."""
     consumer = Consumer(
         cluster,
@@ -206,7 +218,7 @@ async def one(cluster: Cluster, place: TopicPartition, offset: int) -> Row | Non
         for fetched in await consumer.poll():
             for record in fetched.records:
                 if record.offset == offset:
-                    return row(place.partition, record, ALONE)
+                    return await asyncio.to_thread(row, place.partition, record, ALONE, decoding)
     finally:
         await consumer.close()
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from headrace.protocol.records import Record
 
@@ -13,7 +13,8 @@ ALONE: Final = 64 * 1024
 HEADERS: Final = 20
 DEEPEST: Final = 64
 """Of JSON that is taken apart. What others nest deeper stays text: their parsers and ours have a stack."""
-_REGISTERED: Final = 5
+HEADER_BYTES: Final = 5
+"""That a registry's serialiser writes before a record: a zero, and the id of the schema."""
 
 
 class Text(NamedTuple):
@@ -30,6 +31,21 @@ class Text(NamedTuple):
         return self.shown_bytes < self.whole_bytes
 
 
+class SchemaUsed(NamedTuple):
+    """Which schema a record names. Where it was not decoded by it, why."""
+
+    id: int
+    type: str
+    subject: str
+    version: int
+    problem: str
+
+
+class Decoding(Protocol):
+    def text(self, data: bytes | None, most: int, *, is_key: bool) -> tuple[Text, SchemaUsed | None]:
+        """None where the bytes name no schema."""
+
+
 class Header(NamedTuple):
     name: str
     value: Text
@@ -43,17 +59,28 @@ class Row(NamedTuple):
     value: Text
     headers: Sequence[Header]
     more_headers: int = 0
+    key_schema: SchemaUsed | None = None
+    """None where it names none, or no registry is there to be asked."""
+    value_schema: SchemaUsed | None = None
 
 
-def row(partition: int, record: Record, most: int = IN_A_LIST) -> Row:
+def row(partition: int, record: Record, most: int = IN_A_LIST, decoding: Decoding | None = None) -> Row:
+    of_key = min(most, 4 * IN_A_LIST)
+    key, key_schema = text_of(record.key, of_key), None
+    value, value_schema = text_of(record.value, most), None
+    if decoding is not None:
+        key, key_schema = decoding.text(record.key, of_key, is_key=True)
+        value, value_schema = decoding.text(record.value, most, is_key=False)
     return Row(
         partition,
         record.offset,
         record.timestamp,
-        text_of(record.key, min(most, 4 * IN_A_LIST)),
-        text_of(record.value, most),
-        [Header(name[:IN_A_LIST], text_of(value, IN_A_LIST)) for name, value in record.headers[:HEADERS]],
+        key,
+        value,
+        [Header(name[:IN_A_LIST], text_of(each, IN_A_LIST)) for name, each in record.headers[:HEADERS]],
         max(0, len(record.headers) - HEADERS),
+        key_schema,
+        value_schema,
     )
 
 
@@ -63,7 +90,7 @@ def text_of(data: bytes | None, most: int) -> Text:
     if not data:
         return Text("empty", "", 0, 0)
     shown = bytes(data[:most])
-    schema_id = _schema_id(shown)
+    schema_id = schema_id_of(shown)
     try:
         decoded = shown.decode()
     except UnicodeDecodeError as error:
@@ -84,10 +111,10 @@ def escaped(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace").replace("\x00", "\\x00")
 
 
-def _schema_id(data: bytes) -> int | None:
-    if len(data) <= _REGISTERED or data[0]:
+def schema_id_of(data: bytes | None) -> int | None:
+    if data is None or len(data) <= HEADER_BYTES or data[0]:
         return None
-    found = int.from_bytes(data[1:_REGISTERED], "big")
+    found = int.from_bytes(data[1:HEADER_BYTES], "big")
     return found if 0 < found < 2**24 else None
 
 

@@ -3,7 +3,7 @@
 (() => {
   const seconds = Number(document.body.dataset.refresh || 0);
   const live = document.getElementById("live");
-  const STOPS = "a:not([tabindex='-1']), button, [tabindex='0']";
+  const STOPS = "a:not([tabindex='-1']), button, summary, [tabindex='0']";
   let tag = "";
   let waiting = false;
 
@@ -35,7 +35,9 @@
     if (!fresh || isBusy()) return false;
     const was = focusPath();
     const scrolled = [...live.querySelectorAll(".scroll")].map((each) => each.scrollLeft);
+    const unfolded = [...live.querySelectorAll("details[open]")].map((each) => each.id);
     live.replaceChildren(...fresh.childNodes);
+    live.querySelectorAll("details").forEach((each) => { each.open = unfolded.includes(each.id); });
     live.querySelectorAll(".scroll").forEach((each, at) => { each.scrollLeft = scrolled[at] || 0; });
     focusAgain(was);
     return true;

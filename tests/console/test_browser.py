@@ -141,7 +141,7 @@ def test_schemas_and_connectors_by_a_keyboard(browser: Browser, small: str) -> N
     page.get_by_role("link", name="orders-value").focus()
     page.keyboard.press("Enter")
     page.wait_for_url("**/schemas/orders-value")
-    page.get_by_label("Version", exact=True).focus()
+    page.locator("select[name=version]").focus()
     page.keyboard.press("1")
     page.get_by_role("button", name="Show").focus()
     page.keyboard.press("Enter")

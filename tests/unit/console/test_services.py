@@ -27,6 +27,7 @@ from headrace.console.services import connect
 from headrace.console.services.following import Asker, Followed
 from headrace.console.services.registry import LEVELS_AT_ONCE, RegistryLooks
 from headrace.console.services.services import Services
+from headrace.doctor.model import Unknown
 from headrace.security.acl import CLUSTER_NAME, AclRule, Operation, ResourceType
 from headrace.security.acl_index import AclIndex
 from headrace.security.rights import Authorizer
@@ -57,6 +58,8 @@ def app_of(found: Services | None, cluster: str = "small") -> Any:
 
 def test_all_pages_of_a_registry_are_read_and_one_that_has_none_is_not_asked_for_ever() -> None:
     class Paged(Scripted):
+        has_pages = True
+
         def get(self, path: str) -> Any:
             found = super().get(path)
             if not path.startswith("/schemas") or not self.has_pages:
@@ -66,10 +69,9 @@ def test_all_pages_of_a_registry_are_read_and_one_that_has_none_is_not_asked_for
 
     every = [schema(f"s-{at}", 1, at, ORDER) for at in range(1, 1101)]
     rest = Paged({"/schemas": every})
-    rest.has_pages = True  # type: ignore[attr-defined]  # of this test
     seen = RegistryLooks().look(Asker(rest))
     assert (len(seen.subjects), seen.has_more) == (1100, False)
-    rest.answers["/schemas"], rest.has_pages = every[:500], False  # type: ignore[attr-defined]  # of this test
+    rest.answers["/schemas"], rest.has_pages = every[:500], False
     rest.asked.clear()
     assert len(RegistryLooks().look(Asker(rest)).subjects) == 500
     assert sum(path.startswith("/schemas") for path in rest.asked) == 2
@@ -284,6 +286,31 @@ def test_connectors_say_what_the_workers_and_groups_say() -> None:
     assert "Task 0: java.lang.IllegalStateException" in text
     assert "headrace connect offsets '<" in html.unescape(text), "a name is no part of a shell's line"
     assert "has committed nothing yet" in words(ask(app_of(services()), "/connectors/warehouse").text)
+
+
+def test_sinks_and_mirrors_are_as_far_as_their_groups() -> None:
+    watch = CLUSTERS["small"]()
+    seen = watch.snapshot
+    assert seen is not None
+    assert not isinstance(seen.groups, Unknown)
+    behind = seen.groups["reports"]
+    named = {name: behind._replace(group_id=name) for name in ("connect-warehouse", "mirror-dr")}
+    translations = seen.topics["clicks"]._replace(name="__headrace_mirror_west", internal=True)
+    watch.snapshot = seen._replace(
+        groups={**seen.groups, **named}, topics={**seen.topics, translations.name: translations}
+    )
+    app = application(watch, MadeUpSource(), services=services(seen.view.cluster_id or ""))
+    view = ask(app, "/connectors?format=json").json
+    (sink,) = [row for row in view["listing"]["rows"] if row["name"] == "warehouse"]
+    assert (sink["lag"], sink["late_ms"], sink["group"]) == (behind.lag, behind.late_ms, "connect-warehouse")
+    assert [(job["group"], job["lag"]) for job in view["leaving"]] == [("mirror-dr", behind.lag)]
+    assert [each["name"] for each in view["arriving"]] == ["west"]
+    assert ask(app, "/connectors/warehouse?format=json").json["progress"]["lag"] == behind.lag
+    for path in ("/connectors", "/connectors/warehouse", "/pipeline"):
+        assert "1 h" in words(checked(ask(app, path))), path
+    watch.snapshot = seen._replace(groups=Unknown("no coordinator answers"))
+    for path in ("/connectors", "/connectors/warehouse"):
+        assert "no coordinator answers" in words(ask(app, path).text)
 
 
 def test_records_show_the_schema_beside() -> None:

@@ -8,7 +8,6 @@ import html
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,10 +18,9 @@ from click.testing import CliRunner
 
 from headrace.cli.service_options import ServiceAddresses, service_options
 from headrace.client.errors import ClientFailure
-from headrace.client.rest import Rest
+from headrace.client.rest import Rest, RestRefused
 from headrace.console.http.app import application
 from headrace.console.http.sights import SCOPE, Sight
-from headrace.console.pages.differences import MOST_COMPARED, MOST_SHOWN, Line, differences
 from headrace.console.services import connect
 from headrace.console.services.following import Asker, Followed
 from headrace.console.services.registry import LEVELS_AT_ONCE, RegistryLooks
@@ -88,6 +86,25 @@ def test_levels_are_asked_for_some_at_a_time_and_first_where_somebody_looks() ->
     rest.asked.clear()
     assert looks.look(Asker(rest)).subjects["s-400"].level == "NONE"
     assert len(rest.asked) == 3 + LEVELS_AT_ONCE
+
+
+def test_a_level_that_is_not_told_is_not_that_of_the_registry() -> None:
+    class Refusing(Scripted):
+        def get(self, path: str) -> Any:
+            if path.startswith("/config/"):
+                raise RestRefused("x" * 5000, 500)
+            return super().get(path)
+
+    rest = Refusing({"/schemas": [schema("a", 1, 1, ORDER)], "/config": {"compatibilityLevel": "FULL"}})
+    followed = Followed(rest, RegistryLooks().look)
+    followed.once()
+    app = app_of(Services(followed))
+    (row,) = ask(app, "/schemas?format=json").json["listing"]["rows"]
+    assert (row["level"], row["is_own_level"]) == ("", False)
+    assert "not told yet" in words(ask(app, "/schemas/a").text)
+    rest.answers = {}
+    followed.once()
+    assert followed.told.failing == "Not found."
 
 
 @pytest.mark.parametrize(
@@ -374,31 +391,3 @@ def test_a_reader_of_a_topic_gets_its_records_decoded_and_no_link() -> None:
     assert "orders-value" in text
     assert 'href="/schemas/orders-value' not in text
     assert "&#34;id&#34;: 7" in text
-
-
-# --- differences ----------------------------------------
-
-
-def test_differences() -> None:
-    before = [f"line {at}" for at in range(40)]
-    after = [*before[:20], "new", *before[21:]]
-    assert differences(before, before) == []
-    assert differences(before, after) == [
-        Line("…", "17 lines the same"),
-        *(Line(" ", f"line {at}") for at in (17, 18, 19)),
-        Line("-", "line 20"),
-        Line("+", "new"),
-        *(Line(" ", f"line {at}") for at in (21, 22, 23)),
-        Line("…", "16 lines the same"),
-    ]
-    assert differences([], ["a"]) == [Line("+", "a")]
-
-
-def test_texts_that_would_take_long_to_compare_do_not() -> None:
-    began = time.process_time()
-    lines = [f"{at % 99}" for at in range(MOST_COMPARED)]
-    differences(lines, lines[::-1])
-    many = [f"{at}" for at in range(50_000)]
-    found = differences(many, many[::-1])
-    assert time.process_time() - began < 3
-    assert len(found) == MOST_SHOWN + 1

@@ -6,6 +6,7 @@ from starlette.requests import Request
 
 from headrace.console.http.sights import sight_of
 from headrace.console.records.decoding import Decoder
+from headrace.console.services.registry import RegistrySeen
 from headrace.console.services.services import Services
 
 
@@ -24,4 +25,9 @@ def decoder_of(request: Request, topic: str) -> Decoder | None:
     if told.found is None:
         unknown = "the registry does not answer" if told.failing else "the registry is being asked"
         return Decoder(topic, None, None, unknown)
-    return Decoder(topic, told.found, told.found.limited(sight_of(request).may_read_subject))
+    return Decoder(topic, told.found, visible_to(request, told.found))
+
+
+def visible_to(request: Request, seen: RegistrySeen) -> RegistrySeen:
+    sight = sight_of(request)
+    return seen.limited(sight.may_read_subject) if sight.principal else seen

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headrace.console.http.answers import Watch, answer
-from headrace.console.http.decoding import services_of
+from headrace.console.http.decoding import services_of, visible_to
 from headrace.console.http.records import named
 from headrace.console.http.sights import sight_of
 from headrace.console.pages import connectors, schemas
@@ -37,7 +37,7 @@ async def list_subjects(request: Request) -> Response:
     followed, sight = services_of(request).registry, sight_of(request)
     told = None if followed is None else followed.told
     how = standing(told, REGISTRY, may_see=sight.may_see_settings())
-    seen = None if told is None or told.found is None else told.found.limited(sight.may_read_subject)
+    seen = None if told is None or told.found is None else visible_to(request, told.found)
     return _answer(request, schemas.schemas(how, seen, request.query_params), told.look if told else 0)
 
 
@@ -48,7 +48,7 @@ async def show_subject(request: Request) -> Response:
     how = standing(told, REGISTRY, may_see=sight.may_see_settings())
     if told is None or told.found is None or not how.is_known:
         raise NotThere(f"{how.headline} {how.sentence}")
-    page = schemas.subject(how, told.found.limited(sight.may_read_subject), name, request.query_params)
+    page = schemas.subject(how, visible_to(request, told.found), name, request.query_params)
     services.looks.want(name)
     return _answer(request, page, told.look)
 

@@ -4,6 +4,7 @@ and why not where that cannot be."""
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
@@ -147,17 +148,22 @@ def _references(seen: RegistrySeen, version: Version) -> dict[str, str]:
 
 
 _READERS: OrderedDict[tuple[str, str, tuple[tuple[str, str], ...]], Read] = OrderedDict()
+_TURN: Final = threading.Lock()
+"""Records of several pages are decoded in threads."""
 
 
 def _reader(version: Version, references: Mapping[str, str]) -> Read:
     """Kept: a schema is read once for many records. Raises Unreadable."""
     key = version.type, version.text, tuple(references.items())
-    read = _READERS.get(key)
+    with _TURN:
+        read = _READERS.get(key)
     if read is None:
-        read = _READERS[key] = _made(version, references)
+        read = _made(version, references)
+    with _TURN:
+        _READERS[key] = read
+        _READERS.move_to_end(key)
         while len(_READERS) > MOST_KEPT:
             _READERS.popitem(last=False)
-    _READERS.move_to_end(key)
     return read
 
 

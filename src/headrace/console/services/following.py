@@ -23,6 +23,8 @@ REQUEST_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 60.0
 """All requests of a look together."""
 ANSWER_BYTES: Final = 64 * 1024 * 1024
+LONGEST_REASON: Final = 500
+"""Characters: a service says what it likes."""
 _END_SECONDS: Final = 1.0
 
 
@@ -103,5 +105,7 @@ class Followed(Generic[T]):
 
 def _sentence(error: ClientFailure) -> str:
     text = str(error)
+    if len(text) > LONGEST_REASON:
+        text = f"{text[:LONGEST_REASON]}…"
     hint = f" {error.hint[:1].upper()}{error.hint[1:]}." if error.hint else ""
     return f"{text[:1].upper()}{text[1:]}.{hint}"

@@ -17,6 +17,7 @@ MOST_TEXT: Final = 64 * 1024 * 1024
 LEVELS_AT_ONCE: Final = 200
 """Subjects whose own level a look asks for, since each is a question of its own."""
 _PAGE: Final = 500
+_NOT_FOUND: Final = 404
 
 
 class Version(NamedTuple):
@@ -35,7 +36,7 @@ class Subject(NamedTuple):
     versions: Sequence[Version]
     """The oldest first."""
     level: str | None
-    """Its own; empty where that of the registry holds; None where it has not been asked for yet."""
+    """Its own; empty where that of the registry holds; None where it has not been told yet."""
 
 
 class RegistrySeen(NamedTuple):
@@ -78,7 +79,7 @@ class RegistryLooks:
     """Remembers the levels that earlier looks were told."""
 
     def __init__(self) -> None:
-        self._levels: dict[str, str] = {}
+        self._levels: dict[str, str | None] = {}
         """The one that was asked for longest ago comes first."""
         self._wanted: list[str] = []
 
@@ -109,7 +110,7 @@ class RegistryLooks:
             if name in subjects:
                 told = _setting(asker, f"/config/{in_path(name)}")
                 self._levels.pop(name, None)
-                self._levels[name] = told or ""
+                self._levels[name] = told
 
 
 def _versions(asker: Asker) -> tuple[list[Version], bool]:
@@ -163,11 +164,11 @@ def _reference(document: object) -> Reference | None:
 
 
 def _setting(asker: Asker, path: str) -> str | None:
-    """None where there is none, or whoever asks may not know it."""
+    """Empty where there is none; None where that is not told."""
     try:
         told = asker.get(path)
-    except RestRefused:
-        return None
+    except RestRefused as error:
+        return "" if error.status == _NOT_FOUND else None
     if not isinstance(told, dict):
         raise asker.strange(path)
     found = told.get("mode" if path == "/mode" else "compatibilityLevel")

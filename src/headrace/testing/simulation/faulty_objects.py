@@ -65,6 +65,7 @@ class FaultyObjects:
         self._random = random
         self._view = _ListedAsItWas(self)
         self._former: list[tuple[int, tuple[ObjectEntry, ...]]] = []
+        self._remembered = -1
 
     def submit(
         self,
@@ -112,7 +113,8 @@ class FaultyObjects:
 
     def _remember(self) -> None:
         """What a stale listing may show. A store without them need not remember."""
-        if self.faults.stale_listings:
+        if self.faults.stale_listings and self._remembered != self.inside.changes:
+            self._remembered = self.inside.changes
             listed = self.inside.list("", deadline_seconds=0)
             assert isinstance(listed, Listing)
             self._former.append((self.events.now_ms, tuple(listed.objects)))

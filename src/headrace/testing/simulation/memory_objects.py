@@ -44,6 +44,8 @@ class MemoryObjects:
     def __init__(self, now_ms: Callable[[], int]) -> None:
         self._now_ms = now_ms
         self._stored: dict[str, _Stored] = {}
+        self.changes = 0
+        """How often something was written or deleted."""
 
     def get(self, key: str, *, deadline_seconds: float) -> GetOutcome:
         found = self._stored.get(key)
@@ -59,6 +61,7 @@ class MemoryObjects:
 
     def put(self, key: str, data: Buffer | Iterable[Buffer], *, deadline_seconds: float) -> PutOutcome:
         whole = bytes(data) if isinstance(data, bytes | bytearray | memoryview) else b"".join(data)
+        self.changes += 1
         stored = self._stored[key] = _Stored(whole, self._now_ms())
         return Done(stored.tag)
 
@@ -67,12 +70,13 @@ class MemoryObjects:
     ) -> ConditionalOutcome:
         found = self._stored.get(key)
         if found is None if isinstance(expected, Absent) else found is not None and found.tag == expected:
+            self.changes += 1
             stored = self._stored[key] = _Stored(bytes(data), self._now_ms())
             return Done(stored.tag)
         return LostRace()
 
     def delete(self, key: str, *, deadline_seconds: float) -> DeleteOutcome:
-        self._stored.pop(key, None)
+        self.changes += self._stored.pop(key, None) is not None
         return Done()
 
     def list(self, prefix: str, *, deadline_seconds: float) -> ListOutcome:

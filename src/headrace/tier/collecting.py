@@ -1,0 +1,168 @@
+"""Garbage: objects that a manifest gave up, and objects that none ever named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headrace.core.ports_objects import Done, Listing, ObjectEntry
+from headrace.tier.calls import Delete, List, Steps, reason_of
+from headrace.tier.jobs import Basis, Place
+from headrace.tier.knowledge import Failed, Known, Result, Seen, Unusable, Written
+from headrace.tier.manifest import Manifest
+from headrace.tier.names import PAGE, ObjectName
+from headrace.tier.retaining import ListedPage
+from headrace.tier.writing import read, read_page
+
+
+@dataclass(frozen=True, slots=True)
+class StartJob:
+    """Rule 16: move the start in the manifest. What lies before it is named as removed, and goes later."""
+
+    basis: Basis
+    start: int
+    page: ListedPage | None
+    now_ms: int
+
+    def run(self) -> Steps[Result]:
+        place, manifest = self.basis.place, self.basis.next_manifest()
+        known = self.page
+        while manifest.pages and self.start > manifest.pages[0].base_offset:
+            page = manifest.pages[0]
+            if known is not None and known[0] == page.name:
+                listed = known[1]
+            else:
+                found = yield from read_page(place.folder, place.partition, page)
+                if not isinstance(found, tuple):
+                    return found
+                listed = found
+            manifest = manifest.unfolded(listed, self.now_ms)
+        changed = manifest.with_start(self.start, self.now_ms)
+        if not place.safeguards.manifest_before_objects:
+            yield from _delete(place, [each.name for each in changed.removed])
+        return (yield from self.basis.commit(changed))
+
+
+@dataclass(frozen=True, slots=True)
+class CollectJob:
+    """Delete what was given up long enough ago, and then forget it."""
+
+    basis: Basis
+    names: tuple[ObjectName, ...]
+
+    def run(self) -> Steps[Result]:
+        failed = yield from _delete(self.basis.place, self.names)
+        if failed is not None:
+            return failed
+        return (yield from self.basis.commit(self.basis.next_manifest().without_removed(self.names)))
+
+
+@dataclass(frozen=True, slots=True)
+class SweepJob:
+    """Rule 8: find what no manifest names. It is garbage if an earlier leader wrote it, or this one gave it
+    up.
+
+    It comes after a write of this leader (`is_claimed`, or it makes one): from then on no leader before it
+    can name anything any more. A listing that lacks objects leaves garbage for the next time, and one that
+    has too many makes us delete what is not there.
+    """
+
+    basis: Basis
+    is_claimed: bool
+    given_up: frozenset[ObjectName]
+    now_ms: int
+    garbage_age_ms: int
+
+    def run(self) -> Steps[Result]:
+        place, known = self.basis.place, self.basis.known
+        if not self.is_claimed and place.safeguards.claim_before_sweep:
+            claimed = yield from self.basis.commit(self.basis.next_manifest())
+            if not isinstance(claimed, Written):
+                return claimed
+            known = claimed.known
+        result: Result = Written(known) if known is not self.basis.known else Seen(known)
+        assert known.manifest is not None
+        named = yield from _named(place, known.manifest)
+        if not isinstance(named, set):
+            return named if isinstance(result, Seen) else result
+        listing = yield List(place.folder.prefix)
+        if isinstance(listing, Listing):
+            garbage = [
+                name
+                for name in _names(place, self._old(listing.objects))
+                if name not in named and self._is_ours_to_judge(name)
+            ]
+            yield from _delete(place, garbage)
+        return result
+
+    def _old(self, objects: Iterable[ObjectEntry]) -> Iterable[ObjectEntry]:
+        if not self.basis.place.safeguards.garbage_has_age:
+            return objects
+        newest_ms = self.now_ms - self.garbage_age_ms
+        return (each for each in objects if each.modified_ms <= newest_ms)
+
+    def _is_ours_to_judge(self, name: ObjectName) -> bool:
+        if not self.basis.place.safeguards.own_or_older_garbage:
+            return True
+        return name.leader_epoch < self.basis.leadership.epoch or name in self.given_up
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeJob:
+    """Everything of a deleted topic: what is named, what is listed, and at last the manifest, when nothing
+    else is listed any more. What arrives later is found by who looks for folders of no topic."""
+
+    place: Place
+    known: Known
+    with_manifest: bool
+
+    def run(self) -> Steps[Result]:
+        place, manifest = self.place, self.known.manifest
+        assert manifest is not None
+        listing = yield List(place.folder.prefix)
+        if not isinstance(listing, Listing):
+            return Failed(reason_of(listing))
+        found = [each.key for each in listing.objects if each.key != place.folder.manifest]
+        named = yield from _named(place, manifest)
+        if isinstance(named, Failed):
+            return named
+        # A page that is gone was listed, and so was what it lists: pages go after everything else.
+        names = set() if isinstance(named, Unusable) else named - {each.name for each in manifest.pages}
+        failed = yield from _delete(place, sorted(names))
+        pages = [key for key in found if key.endswith(PAGE)]
+        for key in [key for key in found if key not in pages] + pages:
+            outcome = yield Delete(key)
+            if not isinstance(outcome, Done):
+                failed = Failed(f"{key}: {reason_of(outcome)}")
+        if failed is not None or found or not self.with_manifest:
+            return failed or Seen(self.known)
+        yield Delete(place.folder.manifest)
+        return (yield from read(place.folder, place.partition))
+
+
+def _named(place: Place, manifest: Manifest) -> Steps[set[ObjectName] | Failed | Unusable]:
+    """Every object that the manifest speaks of, also by its pages."""
+    named = {*manifest.named, *(each.name for each in manifest.removed)}
+    if place.safeguards.listed_in_pages:
+        for page in manifest.pages:
+            listed = yield from read_page(place.folder, place.partition, page)
+            if not isinstance(listed, tuple):
+                return listed
+            named.update(each.name for each in listed)
+    return named
+
+
+def _names(place: Place, objects: Iterable[ObjectEntry]) -> Sequence[ObjectName]:
+    """Each once, in the order of the listing."""
+    found = (place.folder.name_of(each.key) for each in objects)
+    return list(dict.fromkeys(name for name in found if name is not None))
+
+
+def _delete(place: Place, names: Iterable[ObjectName]) -> Steps[Failed | None]:
+    """Records before their indexes."""
+    for name in names:
+        for key in place.folder.all_of(name):
+            outcome = yield Delete(key)
+            if not isinstance(outcome, Done):
+                return Failed(f"{key}: {reason_of(outcome)}")
+    return None

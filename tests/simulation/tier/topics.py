@@ -117,7 +117,8 @@ class Topic:
         other = self.random.choice(self.replicas).broker
         if other.broker_id == self.row.leader:
             return
-        if other.broker_id in isr and (not other.runs or self.random.random() < 0.1):
+        lags = not other.runs or self.replicas[other.broker_id].row.epoch != self.row.epoch
+        if other.broker_id in isr and (lags or self.random.random() < 0.1):
             isr = isr - {other.broker_id}
         elif other.broker_id not in isr and other.runs and leader.caught_up(other.broker_id):
             isr = isr | {other.broker_id}

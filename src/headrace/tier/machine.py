@@ -193,7 +193,6 @@ class PartitionTier:
             self._sweep_from_ms = now_ms + settings.sweep_ms
         if now_ms < self._sweep_from_ms:
             return None
-        self._sweep_from_ms = now_ms + settings.sweep_ms
         given_up = frozenset(self._given_up)
         return SweepJob(basis, self.has_written, given_up, now_ms, settings.garbage_age_ms)
 
@@ -224,6 +223,8 @@ class PartitionTier:
         if job is not self._job:
             return  # of a part that this replica plays no more
         self._job = None
+        if isinstance(job, SweepJob):
+            self._sweep_from_ms = now_ms + self.settings.sweep_ms  # however long it took, uploads have a turn
         if isinstance(job, PageJob) and job.listed is not None:
             self._page = job.listed
         match result:

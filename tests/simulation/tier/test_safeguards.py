@@ -15,7 +15,12 @@ from headrace.tier.safeguards import TierSafeguards
 from tests.simulation.tier.run import run_seed, switched_off
 
 _MOST: Final = 150
-BEGIN: Final = {"below_high_watermark": 0}
+BEGIN: Final = {
+    "higher_epoch_stops": 55,
+    "own_or_older_garbage": 80,
+    "claim_before_sweep": 45,
+    "epochs_compared": 100,
+}
 RULES: Final = {
     "below_high_watermark": 2,
     "below_last_stable": 2,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote
-from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
 
 from headrace.client.errors import ClientFailure
 
@@ -24,6 +24,13 @@ class RestRefused(ClientFailure):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    """Else whoever answers at that address could have the header Authorization sent to another."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
 
 
 class Rest:
@@ -50,7 +57,7 @@ class Rest:
             self._headers["Authorization"] = Path(authorization).read_text(encoding="utf-8").strip()
         # No proxy: the service is near, and what is sent to it can be secret.
         self._opener = build_opener(
-            ProxyHandler({}), HTTPSHandler(context=ssl.create_default_context(cafile=ca))
+            ProxyHandler({}), HTTPSHandler(context=ssl.create_default_context(cafile=ca)), _NoRedirects()
         )
 
     def get(self, path: str) -> Any:
@@ -67,6 +74,8 @@ class Rest:
             with error:
                 said = _parsed(error.read(_CHUNK))
             text = said.get("message") if isinstance(said, dict) else None
+            if 300 <= error.code < 400:
+                text = f"{self.url} sends to {error.headers['Location']}, which is not followed"
             raise RestRefused(str(text or f"HTTP {error.code} {error.reason}"), error.code) from None
         except (URLError, OSError, HTTPException) as error:
             why = getattr(error, "reason", error)

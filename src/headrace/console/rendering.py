@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from headrace.client.shell_words import word
 from headrace.console import words
 from headrace.console.pictures import charts, ribbons, squares
 
@@ -41,7 +42,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.filters.update(FILTERS)
-    made.filters.update(segment=segment, lines=lines, exact=exact)
+    made.filters.update(segment=segment, lines=lines, exact=exact, word=word)
     made.globals.update(
         counted=words.counted,
         link=link,

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import shlex
+from html import unescape
 from html.parser import HTMLParser
 from typing import Final
+from urllib.parse import quote
 
 import pytest
 from starlette.types import ASGIApp
@@ -24,7 +27,7 @@ from headrace.observe.history import History
 from headrace.observe.poller import Failing
 from tests.console.serving import CLUSTERS, Still
 from tests.unit.console.asking import Answered, ask
-from tests.unit.observe.made_up import small_look, snapshot_of
+from tests.unit.observe.made_up import committed, group, small_look, snapshot_of
 
 PAGES: Final = {
     "empty": ("/", "/topics", "/topics?internal=1", "/groups", "/brokers", "/audit", "/pipeline"),
@@ -209,6 +212,18 @@ def test_a_window_of_the_audit() -> None:
     assert audit["counts"] == {"certified": 475, "different": 1, "incomplete": 0, "open": 4}
     row = next(row for row in audit["listing"]["rows"] if row["topic"] == "orders")
     assert [hour["state"] for hour in row["hours"] if hour["state"]][-1] == "different"
+
+
+def test_a_command_that_is_copied_does_what_it_says_whatever_a_group_is_called() -> None:
+    name = "x; touch /tmp/taken; $(id)"
+    made = small_look(1)
+    orders = [TopicPartition("orders", 0)]
+    made = made._replace(groups={name: group(name)}, committed={name: committed(dict.fromkeys(orders, 4))})
+    watch = CLUSTERS["small"]()
+    watch.snapshot = snapshot_of(made)
+    answered = checked(ask(application(watch, Source(nobody)), f"/groups/{quote(name, safe='')}"))
+    (command,) = re.findall(r"<pre>(headrace group reset .*)</pre>", answered)
+    assert shlex.split(unescape(command)) == ["headrace", "group", "reset", name, "--to", "earliest"]
 
 
 def test_moves_before_and_after() -> None:

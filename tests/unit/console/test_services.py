@@ -301,7 +301,7 @@ def test_connectors_say_what_the_workers_and_groups_say() -> None:
     assert "The workers work for another cluster , another" in other
     text = words(checked(ask(app_of(services()), f"/connectors/{NAME}")))
     assert "Task 0: java.lang.IllegalStateException" in text
-    assert "headrace connect offsets '<" in html.unescape(text), "a name is no part of a shell's line"
+    assert "headrace connect offsets $'<" in html.unescape(text), "a name is no part of a shell's line"
     assert "has committed nothing yet" in words(ask(app_of(services()), "/connectors/warehouse").text)
 
 

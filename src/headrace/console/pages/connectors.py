@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from headrace.client.shell_words import word
 from headrace.console.pages.page import Listing, NotThere, Page, Scene, listing
 from headrace.console.pages.pipeline import CONNECTORS, MIRRORS, Job, job, jobs
 from headrace.console.pages.standing import Standing
@@ -58,8 +58,6 @@ class ConnectorsView(NamedTuple):
 class ConnectorView(NamedTuple):
     standing: Standing
     name: str
-    quoted: str
-    """As a shell takes it: strangers choose names, and commands are copied."""
     kind: str
     plugin: str
     condition: str
@@ -153,7 +151,6 @@ def connector(standing: Standing, seen: ConnectSeen, name: str, scene: Scene) ->
     view = ConnectorView(
         standing,
         name,
-        shlex.quote(name),
         found.kind,
         found.plugin,
         found.condition,
@@ -181,9 +178,7 @@ def _no_progress(found: Connector, scene: Scene, elsewhere: str) -> str:
     if elsewhere:
         return f"It works for cluster {elsewhere}, which this console does not look at."
     if found.kind != "sink":
-        return (
-            f"No group says how far a source is. `headrace connect offsets {shlex.quote(found.name)}` does."
-        )
+        return f"No group says how far a source is. `headrace connect offsets {word(found.name)}` does."
     groups = scene.snapshot.groups
     if isinstance(groups, Unknown):
         return f"Groups cannot be asked now: {groups.reason}"

@@ -125,7 +125,17 @@ class Manifest:
     said before it is done. So whoever saves writes what all have said. `save` is durable when it returns.
     """
 
-    __slots__ = ("_closed", "_contents", "_disk", "_folder", "_lock", "_saving", "_written", "cuts")
+    __slots__ = (
+        "_closed",
+        "_contents",
+        "_disk",
+        "_folder",
+        "_lock",
+        "_saving",
+        "_written",
+        "cuts",
+        "replaces_lost",
+    )
 
     def __init__(self, disk: Disk, folder: str, contents: Contents, written: Contents | None = None) -> None:
         self._disk = disk
@@ -138,6 +148,8 @@ class Manifest:
         self._closed = False
         self.cuts = 0
         """How often something was taken off the list: what was to be listed before is void."""
+        self.replaces_lost = False
+        """A clean stop left one that is damaged or gone since. Whatever did that may have done more."""
 
     @property
     def contents(self) -> Contents:

@@ -43,6 +43,8 @@ class Proof:
         self.lost_beginning = False
         """A loss of power took the first segments: what is behind them follows nothing."""
         known = self._known
+        self._lacks_manifest = False
+        """It was there at a clean stop."""
         self.was_emptied = known is not None and known.emptied
         """A truncation that was to drop everything was interrupted. Now it is done."""
         if known is not None:
@@ -169,10 +171,11 @@ class Proof:
     def doubt(self, segments: Sequence[Segment], is_clean: bool) -> None:
         """Mark the segments that neither manifest nor claims know: with offsets and epochs that fit, a file
         of another log is not told from one of this log. An earlier release wrote no manifest, so that
-        only its last segment is doubted. After a clean stop all of them are known."""
-        if is_clean and not self._claims.has_doubts:
-            return
+        only its last segment is doubted. After a clean stop all of them are known, if the manifest is."""
         is_earlier = self._known is None and not self._claims.start_is_proven
+        if is_clean and not self._claims.has_doubts and (self._known is not None or is_earlier):
+            return
+        self._lacks_manifest = is_clean and self._known is None
         for segment in segments[-1:] if is_earlier else segments:
             if segment.size and segment.base_offset not in self._listed:
                 segment.first_checksum = first_checksum(segment.file().pread(HEADER_SIZE, 0))
@@ -188,6 +191,7 @@ class Proof:
         sealed = manifest_recovery.sealed_of(self._disk, self._path, segments, self._listed, start, made_anew)
         contents = Contents(self._partition, self.topic_id, start, sealed)
         made = Manifest(self._disk, self._path, contents, self._known)
+        made.replaces_lost = self._lacks_manifest
         if sealed or start or self._known is not None:
             made.save()
         return made

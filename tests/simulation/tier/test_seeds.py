@@ -26,7 +26,7 @@ def test_the_history_stays_true_and_everything_heals(first: int) -> None:
 def test_seeds_do_something() -> None:
     """A verdict over nothing proves nothing."""
     counts: Counter[str] = Counter()
-    for seed in range(40):
+    for seed in range(100):
         counts.update(run_seed(seed).counts)
     for name in (
         "segments",

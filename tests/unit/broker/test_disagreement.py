@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 from typing import Any, cast
+from uuid import UUID
 
 import pytest
 
+from headrace.broker.replicas.directory_choices import LOST
 from headrace.broker.storage.quarantine import Quarantine
 from headrace.core.ids import TopicPartition
 from headrace.log.claims_file import FirstBatch
 
 LEADER, HERE, THIRD = 1, 2, 3
 DOUBTFUL = FirstBatch(7, 99)
+TOPIC_ID = UUID(int=7)
 
 
 class Log:
@@ -26,16 +29,23 @@ class Log:
         self.vouched.append(doubtful)
 
 
-def disagreement(isr: tuple[int, ...], elr: tuple[int, ...], **said: bool) -> tuple[int, Log]:
-    """How often the log is given up, and the log."""
-    given_up: list[Any] = []
+def quarantine_of(
+    isr: tuple[int, ...], elr: tuple[int, ...], given_up: list[Any], declared: list[Any]
+) -> Quarantine:
     loop = SimpleNamespace(call_soon=lambda *call: given_up.append(call))
     topic = SimpleNamespace(isr=lambda _: isr, exceptional=lambda _: SimpleNamespace(elr=elr))
     metadata = SimpleNamespace(image=SimpleNamespace(topic_by_id=lambda _: topic))
+    log = SimpleNamespace(warning=lambda *_, **__: None)
+    runtime = SimpleNamespace(broker_id=HERE, loop=loop, is_standalone=False, log=log)
+    replicas = SimpleNamespace(directories=SimpleNamespace(declare=lambda *said: declared.append(said)))
     nothing = cast(Any, None)
-    quarantine = Quarantine(
-        cast(Any, SimpleNamespace(broker_id=HERE, loop=loop)), cast(Any, metadata), *[nothing] * 4
-    )
+    return Quarantine(cast(Any, runtime), cast(Any, metadata), nothing, nothing, cast(Any, replicas), nothing)
+
+
+def disagreement(isr: tuple[int, ...], elr: tuple[int, ...], **said: bool) -> tuple[int, Log]:
+    """How often the log is given up, and the log."""
+    given_up: list[Any] = []
+    quarantine = quarantine_of(isr, elr, given_up, [])
     log = Log()
     partition = SimpleNamespace(
         log=log,
@@ -74,3 +84,26 @@ def test_what_the_leader_has_lost_is_vouched_for_by_the_only_one_who_may_lead(
 ) -> None:
     times, log = disagreement(isr, elr, cannot_compare=True)
     assert (times, log.vouched) == (0, vouched)
+
+
+@pytest.mark.parametrize(
+    ("isr", "elr", "doubtful", "lost", "refused"),
+    [
+        ((HERE,), (THIRD,), DOUBTFUL, True, True),
+        ((HERE, THIRD), (), DOUBTFUL, True, True),
+        ((HERE,), (), DOUBTFUL, True, False),
+        ((HERE,), (THIRD,), DOUBTFUL, False, False),
+        ((HERE,), (THIRD,), None, True, False),
+    ],
+    ids=["another is eligible", "another is in sync", "the only one", "after a crash", "compared since"],
+)
+def test_who_lost_its_manifest_leaves_the_lead_to_others_who_may(
+    isr: tuple[int, ...], elr: tuple[int, ...], doubtful: FirstBatch | None, lost: bool, refused: bool
+) -> None:
+    """It led with a segment of another partition, and consumers were given that."""
+    declared: list[Any] = []
+    quarantine = quarantine_of(isr, elr, [], declared)
+    log = SimpleNamespace(doubtful=doubtful, manifest=SimpleNamespace(replaces_lost=lost))
+    partition = SimpleNamespace(log=log, topic_id=TOPIC_ID, topic_partition=TopicPartition("t", 0))
+    assert quarantine.refuses_doubt(cast(Any, partition)) is refused
+    assert declared == ([(TOPIC_ID, 0, LOST)] if refused else [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from headrace.log.claims_file import FirstBatch
 from headrace.log.manager import LogManager
+from headrace.log.manifest import NAME as MANIFEST
 from headrace.log.partition_log import PartitionLog
 from headrace.testing.disk import SimulatedDisk
 from tests.unit.log.material import NOW, append, open_at, topic_config
@@ -100,6 +101,23 @@ def test_a_clean_stop_does_not_vouch() -> None:
     again = open_manager(disk, lost_nothing=True).get(PARTITION)
     assert doubted(again) == before
     assert again.first_batch is None, "the claims do not vouch either"
+
+
+def test_after_a_clean_stop_the_manifest_vouches_if_it_is_whole() -> None:
+    """Where it was damaged, a segment that was swapped with another partition's was led, and served."""
+    disk = SimulatedDisk()
+    manager = open_manager(disk)
+    log = new_log(manager)
+    fill(log, 0, 40)
+    bases = [segment.base_offset for segment in log.segments]
+    assert len(bases) > 2
+    manager.shut_down(1, {PARTITION: 0})
+    assert doubted(open_manager(disk, lost_nothing=True).get(PARTITION)) == []
+    path = f"{log.path}/{MANIFEST}"
+    harmed = bytearray(disk.content(path))
+    harmed[-20] ^= 1
+    disk.put(path, bytes(harmed))
+    assert doubted(open_manager(disk, lost_nothing=True).get(PARTITION)) == bases[:-1]
 
 
 def test_a_move_to_another_directory_does_not_vouch() -> None:

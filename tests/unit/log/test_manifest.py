@@ -147,10 +147,10 @@ def test_a_manifest_that_is_lost_or_damaged_alone_is_made_again(
     damage(host)
     host.start()
     assert (host.log.log_start_offset, host.log.end_offset) == (13, RECORDS)
-    if how == "killed":  # it vouches for nothing before somebody has vouched for the log (rule 13)
-        assert listed(host) == []
-        host.log.vouch()
-        host.log.flush()
+    assert listed(host) == []  # it vouches for nothing before somebody has vouched for the log (rule 13)
+    assert host.log.manifest.replaces_lost is (how == "clean")
+    host.log.vouch()
+    host.log.flush()
     assert listed(host) == [segment.base_offset for segment in host.log.segments[:-1]]
 
 

@@ -233,8 +233,9 @@ class Hosting:
                 self._partitions.add(partition)
                 self._coordinators.adopt(partition)
             row = _row(topic, index)
-            if row.leader == self._runtime.broker_id and self._quarantine.refuses_epoch(
-                partition, row.leader_epoch
+            if row.leader == self._runtime.broker_id and (
+                self._quarantine.refuses_epoch(partition, row.leader_epoch)
+                or self._quarantine.refuses_doubt(partition)
             ):
                 continue
             partition.assign(row, self._runtime.broker_id, now)

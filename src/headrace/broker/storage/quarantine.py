@@ -75,6 +75,21 @@ class Quarantine:
         self.give_up(partition, CorruptLog(problem))
         return True
 
+    def refuses_doubt(self, partition: Partition) -> bool:
+        """Whether this replica leaves the lead to others. They have all that is committed, and its manifest
+        was damaged after a clean stop. If more was, a leader can tell (rule 13), but what a leader has is
+        the log. A crash alone leaves doubts too: then it leads."""
+        log, own_id = partition.log, self._runtime.broker_id
+        if self._runtime.is_standalone or log.doubtful is None or not log.manifest.replaces_lost:
+            return False
+        if self._eligible(partition) <= {own_id}:
+            return False
+        self._runtime.log.warning(
+            "partition left to another leader", partition=str(partition.topic_partition)
+        )
+        self._replicas.directories.declare(partition.topic_id, partition.topic_partition.partition, LOST)
+        return True
+
     def disagree(self, partition: Partition) -> None:
         """The leader's log and this one are of different logs, as after files were swapped. The leader is in
         sync, so it is believed. But whoever may lead after it gives up nothing because of what the leader
@@ -93,11 +108,14 @@ class Quarantine:
 
     def _candidates(self, partition: Partition) -> set[int]:
         """Who may lead after the present leader."""
+        return self._eligible(partition) - {partition.leader_id}
+
+    def _eligible(self, partition: Partition) -> set[int]:
         topic = self._metadata.image.topic_by_id(partition.topic_id)
         if topic is None:
             return set()
         index = partition.topic_partition.partition
-        return {*topic.isr(index), *topic.exceptional(index).elr} - {partition.leader_id}
+        return {*topic.isr(index), *topic.exceptional(index).elr}
 
     def _give_up_log(self, partition: Partition, log: PartitionLog) -> None:
         name = partition.topic_partition

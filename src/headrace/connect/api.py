@@ -20,7 +20,7 @@ methods; where that is missing, `missing()` says which extra brings it. This mod
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -150,6 +150,10 @@ class Batch(Protocol):
     def ends(self) -> Mapping[TopicPartition, int]:
         """Where every partition of the connector is after this batch: what a target stores with its data, for
         `Sink.position`."""
+
+    def of_topics(self, topics: Collection[str]) -> Batch:
+        """Only the records of these: for who writes some topics here and others there. Its number and its
+        ends are the whole batch's."""
 
     def reject(self, rejected: Iterable[Rejected] | DataFrame) -> None:
         """These records cannot be written (a frame has topic, partition, offset, reason). With

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from headrace.connect.api import GiveUp
 from headrace.connect.postgres.catalogue import KeyColumn, primary_key
 from headrace.connect.postgres.database import quoted, quoted_table, rows, statement, told
-from headrace.connect.postgres.upserts import Key, Outcome
+from headrace.connect.upserts import Key, Outcome
 from headrace.core.ids import TopicPartition
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -78,6 +78,12 @@ class SinkBatch:
         frame = self._spark.read.format("kafka").options(**options, **bounds).load()
         return shape(frame, None, undecodable="keep", keep_value=True)
 
+    def of_topics(self, topics: Collection[str]) -> SinkBatch:
+        ranges = {
+            partition: range_ for partition, range_ in self._ranges.items() if partition.topic in topics
+        }
+        return SinkBatch(self._spark, self._kafka, self._config, ranges, self._ends, self._reject)
+
     def reject(self, rejected: Iterable[Rejected] | DataFrame) -> None:
         self._reject(self, rejected)
 
@@ -108,7 +114,7 @@ def _putter(
         connector = sink(config)
         connector.dead = dead
         try:
-            refused = connector.put(_records(batches, config, connector.unreadable)) or ()
+            refused = connector.put(records_of(batches, config, connector.unreadable)) or ()
             every = (*connector.unreadable, *refused)
             rejected = [each for each in every if (each.topic, each.partition, each.offset) not in dead]
         finally:
@@ -122,7 +128,8 @@ def _putter(
     return put
 
 
-def _records(batches: Iterable[Any], config: Config, rejected: list[Rejected]) -> Iterator[SinkRecord]:
+def records_of(batches: Iterable[Any], config: Config, rejected: list[Rejected]) -> Iterator[SinkRecord]:
+    """As the converters read them; `rejected` takes those that they do not."""
     keys = converter_of(config.given, "key.converter")
     values = converter_of(config.given, "value.converter")
     for batch in batches:

@@ -3,7 +3,7 @@ Spark."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # comes with PySpark, without types
@@ -19,28 +19,40 @@ _SERIALIZABLE: Final = 8
 _NO_DRIVER: Final = "No suitable driver"
 
 
+def opened(url: str, properties: Mapping[str, str], isolation: int) -> Any:
+    """A `java.sql.Connection` whose transactions end when they are told to. Raises ConnectorFailure with what
+    the driver says."""
+    context = SparkContext._active_spark_context
+    assert context is not None, "a worker has a session"
+    jvm: Any = context._jvm
+    given = jvm.java.util.Properties()
+    for name, value in properties.items():
+        if name != "driver":
+            given.setProperty(name, value)
+    try:
+        if driver := properties.get("driver"):
+            jvm.java.lang.Class.forName(driver)
+        connection = jvm.java.sql.DriverManager.getConnection(url, given)
+        connection.setAutoCommit(False)
+        connection.setTransactionIsolation(isolation)
+    except Py4JJavaError as error:
+        raise told(error, f"cannot connect to {shown(url)}") from None
+    return connection
+
+
+def shown(url: str) -> str:
+    """Without what may be a password."""
+    return url.partition("?")[0].partition(";")[0]
+
+
 class JdbcConnection:
     """Close it. Each question is a transaction that waits for rows which others have not committed yet, where
     the database has locks for that."""
 
-    def __init__(self, url: str, properties: dict[str, str]) -> None:
+    def __init__(self, url: str, properties: Mapping[str, str]) -> None:
         """Raises ConnectorFailure with what the driver says."""
-        context = SparkContext._active_spark_context
-        assert context is not None, "a worker has a session"
-        jvm: Any = context._jvm
-        given = jvm.java.util.Properties()
-        driver = properties.pop("driver", "")
-        for name, value in properties.items():
-            given.setProperty(name, value)
-        self._what = url.partition("?")[0].partition(";")[0]
-        try:
-            if driver:
-                jvm.java.lang.Class.forName(driver)
-            self._connection = jvm.java.sql.DriverManager.getConnection(url, given)
-            self._connection.setAutoCommit(False)
-            self._connection.setTransactionIsolation(_SERIALIZABLE)
-        except Py4JJavaError as error:
-            raise _told(error, f"cannot connect to {self._what}") from None
+        self._what = shown(url)
+        self._connection = opened(url, properties, _SERIALIZABLE)
 
     def kinds(self, query: str) -> list[Kind]:
         """Of the columns of a query."""
@@ -66,7 +78,7 @@ class JdbcConnection:
                 statement.close()
                 self._connection.rollback()
         except Py4JJavaError as error:
-            raise _told(error, f"{self._what} refused {query}") from None
+            raise told(error, f"{self._what} refused {query}") from None
 
 
 def _kinds(rows: Any) -> list[Kind]:
@@ -84,7 +96,7 @@ def _last(rows: Any, kinds: Sequence[Kind]) -> Place | None:
     )
 
 
-def _told(error: Py4JJavaError, what: str) -> ConnectorFailure:
+def told(error: Py4JJavaError, what: str) -> ConnectorFailure:
     said = str(error.java_exception.getMessage())
     is_missing = _NO_DRIVER in said or "ClassNotFound" in str(error.java_exception.getClass().getName())
     if is_missing:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final
 from headrace.connect.api import Config, GiveUp, Rejected, Sink, SinkRecord
 from headrace.connect.postgres.database import Address, connect, told
 from headrace.connect.postgres.target import Positions, TargetTable, table_name, target_table, write
-from headrace.connect.postgres.upserts import BadRow, Change, change_of, outcome
 from headrace.connect.settings import Importance, Kind, Setting, Settings
+from headrace.connect.upserts import BadRow, Change, change_of, outcome
 from headrace.core.ids import TopicPartition
 from headrace.spark.connect.connectors.postgres_address import DATABASE, address_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from headrace.connect.api import GiveUp
 from headrace.connect.postgres.target import table_name
-from headrace.connect.postgres.upserts import BadRow, Change, change_of, outcome, text
+from headrace.connect.upserts import BadRow, Change, change_of, outcome, text
 
 _COLUMNS = ("id", "v", "doc")
 

@@ -1,13 +1,13 @@
 """What a batch of records comes to in a table: for each key, one row or none. Pure.
 
-Only the last state of a key in a batch is written. A record may have some columns only (a value that Postgres
-did not send): then the others stay as an earlier record of the batch, or the table, has them.
+Only the last state of a key in a batch is written. A record may have some columns only (a value that a
+database did not send): then the others stay as an earlier record of the batch, or the table, has them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from headrace.core.errors import HeadraceError
@@ -34,12 +34,21 @@ class Outcome(NamedTuple):
     deleted: set[Key]
 
 
-def change_of(key: Any, value: Any, key_columns: Sequence[str], columns: Iterable[str]) -> Change:
-    """Of a record: plain rows, and the envelope of changes of a database. Raises BadRow."""
+def change_of(
+    key: Any,
+    value: Any,
+    key_columns: Sequence[str],
+    columns: Iterable[str],
+    named: Callable[[str], str] = str,
+) -> Change:
+    """Of a record: plain rows, and the envelope of changes of a database. `named` is the column of a field.
+    Raises BadRow."""
     document = _object(value, "value") if value is not None else None
     if document is not None and "op" in document and ("after" in document or "before" in document):
         document = None if document["op"] == "d" else _object(document.get("after"), "after")
-    found = _key(key, document, key_columns)
+    if document is not None:
+        document = {name if name.startswith("__") else named(name): each for name, each in document.items()}
+    found = _key(key, document, key_columns, named)
     if document is None:
         return Change(tuple(found.values()), None)
     known = set(columns)
@@ -65,7 +74,7 @@ def outcome(changes: Iterable[Change]) -> Outcome:
 
 
 def text(value: Any) -> str | None:
-    """As Postgres reads it."""
+    """As a database reads it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -75,10 +84,12 @@ def text(value: Any) -> str | None:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-def _key(key: Any, row: Mapping[str, Any] | None, key_columns: Sequence[str]) -> dict[str, str | None]:
+def _key(
+    key: Any, row: Mapping[str, Any] | None, key_columns: Sequence[str], named: Callable[[str], str]
+) -> dict[str, str | None]:
     parsed = _parsed(key, "key")
     if isinstance(parsed, dict):
-        given: Mapping[str, Any] = parsed
+        given: Mapping[str, Any] = {named(name): each for name, each in parsed.items()}
     elif parsed is not None and len(key_columns) == 1:
         given = {key_columns[0]: parsed}
     else:

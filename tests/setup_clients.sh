@@ -2,7 +2,8 @@
 # Brings every third-party client that the compatibility suite runs into .cache/ of this checkout:
 # Apache Kafka 4.3.1 and 3.9.1 (server, tools, clients), its Connect with MirrorMaker 2, kafka-clients 4.4.0, Kafka Streams, the Java
 # and Go programs, kcat;
-# the ZooKeeper server that the tests of clusters start, and the jars that Spark needs for the pipeline.
+# the ZooKeeper server that the tests of clusters start, the jars that Spark needs for the pipeline, and, for its connectors,
+# JDBC drivers and Debian's MariaDB.
 # Needs: java and javac 17, mvn, uv. Running it again does only what has changed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -47,6 +48,25 @@ install_debian_packages() {
   again "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
+# Its package would start a server too, so that it is unpacked and not installed.
+unpack_mariadb() {
+  local folder=$cache/mariadb fresh=$cache/mariadb.new package
+  [ -x "$folder/usr/sbin/mariadbd" ] && return
+  rm -rf "$folder" "$fresh"
+  mkdir "$fresh"
+  local as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+  again "${as_root[@]}" apt-get update -qq
+  cd "$fresh"
+  again apt-get download -qq mariadb-server-core mariadb-client-core mariadb-common libmariadb3 libaio1 liburing2
+  for package in *.deb; do
+    dpkg-deb -x "$package" .
+    rm "$package"
+  done
+  cd "$root"
+  mv "$fresh" "$folder"
+}
+
 build_program() { # SOURCES JARS CLASSES
   local files=("$sources/$1"/src/*.java) classes=$cache/$3
   fetch_jars "$sources/$1/pom.xml" "$cache/$2"
@@ -69,6 +89,7 @@ build_java() {
   fetch_jars "$sources/connect/pom.xml" "$cache/connect-4.3.1"
   fetch_jars "$root/src/headrace/testing/zookeeper.pom.xml" "$cache/zookeeper"
   fetch_jars "$root/src/headrace/spark/pom.xml" "$cache/spark-jars"
+  fetch_jars "$sources/jdbc/pom.xml" "$cache/jdbc"
   build_program java java-client java-program
   build_program streams streams streams-program
 }
@@ -92,6 +113,7 @@ build_go() {
 (
   flock 9
   install_debian_packages
+  unpack_mariadb
   build_java
   mkdir -p "$cache/go"
   build_go

@@ -252,9 +252,12 @@ class Invariants:
             except (HeadraceError, OSError):
                 committed.unread = max(committed.unread, replica.partition.high_watermark)
                 return
+        until = replica.partition.high_watermark
+        if replica.partition.log.log_start_offset >= until:  # committed and deleted since anybody looked
+            committed.unread = max(committed.unread, until)
+            return
         entries = replica.mirror.entries
         self._compare(replica, committed, committed.end, "StrongIsr", where)
-        until = replica.partition.high_watermark
         last_place = place_of(entries, until)
         added = entries[place_of(entries, committed.end) : last_place]
         self._require(

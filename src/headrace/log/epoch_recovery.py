@@ -26,15 +26,20 @@ def agree(epochs: LeaderEpochs, segments: Sequence[Located], start: int, end: in
     entries = epochs.entries
     if not entries:
         return start == end
+    before = NO_EPOCH
     for epoch, begins in entries:
         at = max(begins, start)
         if at >= end:
-            return begins == end and (epoch, begins) == entries[-1]
+            if begins != end or (epoch, begins) != entries[-1]:
+                return False
+            break  # it has just begun
         if begins >= start and not _is_told(epochs, segments, at):
             return False
-        if begins > start and _epoch_at(segments, begins - 1, exactly=True)[1] >= epoch:
+        # Nor may one be left out, which would make others cut off what was written in it.
+        latest = epoch - 1 if before == NO_EPOCH else before
+        if begins > start and _epoch_at(segments, begins - 1, exactly=True)[1] > latest:
             return False
-    # Nor may one be left out, which would make others cut off what was written in it.
+        before = epoch
     bases = [segment.base_offset for segment in segments[1:] if segment.size]
     return all(_is_told(epochs, segments, max(at, start)) for at in (start, *bases, end - 1))
 

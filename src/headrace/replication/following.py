@@ -222,6 +222,8 @@ class Following:
             if error_code == _OUT_OF_RANGE:
                 return self._out_of_range(data.log_start_offset)
             return _refused(error_code)
+        if self._log.latest_epoch > self.leader_epoch and self._reconciles:
+            return self._truncate_later_epochs()
         if data.diverging is not None:
             return self._truncate(data.diverging[0], data.diverging[1])
         if not len(data.records):
@@ -274,6 +276,13 @@ class Following:
             return FetchOutcome.BACK_OFF  # the leader says that the logs differ, not where
         # The target may lie before the log start: the next batch from the leader may begin there.
         log.take_truncation(target)
+        return FetchOutcome.TRUNCATING
+
+    def _truncate_later_epochs(self) -> FetchOutcome:
+        """The leader is of the latest epoch that there is, and the last batches here say a later one. No
+        checksum covers that: they are damaged, and the leader has them."""
+        _, end = self._log.end_offset_for_epoch(self.leader_epoch)
+        self._log.take_truncation(max(end, self._log.log_start_offset))
         return FetchOutcome.TRUNCATING
 
     def _out_of_range(self, leader_start: int) -> FetchOutcome:

@@ -22,7 +22,8 @@ class Log:
     closed = False
     doubtful = DOUBTFUL
 
-    def __init__(self) -> None:
+    def __init__(self, lost_manifest: bool) -> None:
+        self.manifest = SimpleNamespace(replaces_lost=lost_manifest)
         self.vouched: list[FirstBatch | None] = []
 
     def vouch(self, doubtful: FirstBatch | None = None) -> None:
@@ -42,11 +43,13 @@ def quarantine_of(
     return Quarantine(cast(Any, runtime), cast(Any, metadata), nothing, nothing, cast(Any, replicas), nothing)
 
 
-def disagreement(isr: tuple[int, ...], elr: tuple[int, ...], **said: bool) -> tuple[int, Log]:
+def disagreement(
+    isr: tuple[int, ...], elr: tuple[int, ...], lost_manifest: bool = False, **said: bool
+) -> tuple[int, Log]:
     """How often the log is given up, and the log."""
     given_up: list[Any] = []
     quarantine = quarantine_of(isr, elr, given_up, [])
-    log = Log()
+    log = Log(lost_manifest)
     partition = SimpleNamespace(
         log=log,
         leader_id=LEADER,
@@ -68,6 +71,11 @@ def test_whoever_may_lead_keeps_its_log(isr: tuple[int, ...], elr: tuple[int, ..
     """The leader alone was left, and damaged: the only good copy had given itself up on its word."""
     times, log = disagreement(isr, elr)
     assert (times, log.vouched) == (given_up, [])
+
+
+def test_who_is_eligible_gives_up_a_log_whose_manifest_was_damaged_too() -> None:
+    """It waited for ever, in doubt and not in sync."""
+    assert disagreement((LEADER, THIRD), (HERE,), lost_manifest=True)[0] == 1
 
 
 def test_who_is_eligible_begins_anew_where_the_leader_has_deleted_what_there_was_to_compare() -> None:

@@ -174,6 +174,22 @@ def test_a_divergence_that_cuts_nothing_is_not_asked_about_at_once_again(
     assert values(follower) == [b"a"]
 
 
+def test_a_last_batch_that_says_a_later_epoch_than_the_leaders_is_fetched_again(
+    leader: Partition, follower: Partition
+) -> None:
+    """No checksum covers it. The follower asked without end, and could not join the ISR."""
+    append(leader, b"a", b"b")
+    copy(leader, follower)
+    append(leader, b"c")
+    copy(leader, follower)
+    follower.log.begin_epoch(1030, 2)
+    assert copy(leader, follower) == FetchOutcome.TRUNCATING
+    assert values(follower) == [b"a", b"b"]
+    assert copy(leader, follower) == FetchOutcome.APPENDED
+    assert values(follower) == [b"a", b"b", b"c"]
+    assert follower.log.latest_epoch == 1
+
+
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [

@@ -102,7 +102,8 @@ class Quarantine:
             if candidates == {self._runtime.broker_id}:
                 log.vouch(log.doubtful)
             return
-        keepers = set(partition.isr) if partition.is_out_of_reach else candidates
+        is_damaged = partition.is_out_of_reach or log.manifest.replaces_lost
+        keepers = set(partition.isr) if is_damaged else candidates
         if self._runtime.broker_id not in keepers and not log.closed:
             self._runtime.loop.call_soon(self._give_up_log, partition, log)
 

@@ -172,10 +172,13 @@ class Proof:
         """Mark the segments that neither manifest nor claims know: with offsets and epochs that fit, a file
         of another log is not told from one of this log. An earlier release wrote no manifest, so that
         only its last segment is doubted. After a clean stop all of them are known, if the manifest is."""
-        is_earlier = self._known is None and not self._claims.start_is_proven
-        if is_clean and not self._claims.has_doubts and (self._known is not None or is_earlier):
+        # A log of one segment needs none.
+        self._lacks_manifest = (
+            is_clean and self._claims.was_closed and self._known is None and len(segments) > 1
+        )
+        if is_clean and not (self._claims.has_doubts or self._lacks_manifest):
             return
-        self._lacks_manifest = is_clean and self._known is None
+        is_earlier = self._known is None and not self._claims.start_is_proven
         for segment in segments[-1:] if is_earlier else segments:
             if segment.size and segment.base_offset not in self._listed:
                 segment.first_checksum = first_checksum(segment.file().pread(HEADER_SIZE, 0))

@@ -163,7 +163,7 @@ async def create(
         SOURCE_CLUSTER_ID: found.cluster_id,
         STATE: ACTIVE,
     }
-    if found.cluster_id and found.cluster_id == await _cluster_id(cluster):
+    if found.cluster_id and found.cluster_id == (await health.describe_cluster(cluster)).cluster_id:
         raise ClientFailure(
             f"{bootstrap} is this cluster itself", "a link copies another cluster: name that with --source"
         )
@@ -191,11 +191,6 @@ async def create(
             return  # this very creation, when it was asked for before
         await alter(cluster, topic, {STATE: None})
         raise
-
-
-async def _cluster_id(cluster: Cluster) -> str | None:
-    reply = await cluster.ask_any(MetadataRequest(topics=[]), MetadataResponse, at_most=METADATA_AT_MOST)
-    return reply.cluster_id
 
 
 async def alter(cluster: Cluster, topic: str, values: Mapping[str, str | None]) -> None:

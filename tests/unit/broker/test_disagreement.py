@@ -111,7 +111,7 @@ def test_who_lost_its_manifest_leaves_the_lead_to_others_who_may(
     """It led with a segment of another partition, and consumers were given that."""
     declared: list[Any] = []
     quarantine = quarantine_of(isr, elr, [], declared)
-    log = SimpleNamespace(doubtful=doubtful, manifest=SimpleNamespace(replaces_lost=lost))
+    log = SimpleNamespace(path="/data/t-0", doubtful=doubtful, manifest=SimpleNamespace(replaces_lost=lost))
     partition = SimpleNamespace(log=log, topic_id=TOPIC_ID, topic_partition=TopicPartition("t", 0))
     assert quarantine.refuses_doubt(cast(Any, partition)) is refused
     assert declared == ([(TOPIC_ID, 0, LOST)] if refused else [])

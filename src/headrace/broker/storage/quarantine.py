@@ -85,7 +85,9 @@ class Quarantine:
         if self._eligible(partition) <= {own_id}:
             return False
         self._runtime.log.warning(
-            "partition left to another leader", partition=str(partition.topic_partition)
+            "partition left to another leader",
+            partition=str(partition.topic_partition),
+            error=f"the manifest in {log.path} was damaged while the broker was stopped, and more may be",
         )
         self._replicas.directories.declare(partition.topic_id, partition.topic_partition.partition, LOST)
         return True

@@ -62,10 +62,11 @@ class RegistryClient:
             raise RegistryRefused("the registry has no address: write http://host:port, or https://", 400)
         self._patience_s = patience_s
         self._headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}
+        self._authorization: str | None = None
         host = parts.netloc.rpartition("@")[2]
         if parts.username is not None:
             secret = f"{urllib.parse.unquote(parts.username)}:{urllib.parse.unquote(parts.password or '')}"
-            self._headers["Authorization"] = "Basic " + base64.b64encode(secret.encode()).decode()
+            self._authorization = "Basic " + base64.b64encode(secret.encode()).decode()
         #: Without the password, because errors show it.
         self.address = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         #: By id. A version is asked for anew: after a deletion for good, its number goes to another schema.
@@ -136,6 +137,8 @@ class RegistryClient:
 
     def _ask(self, path: str) -> Any:
         request = urllib.request.Request(self.address + path, headers=self._headers)
+        if self._authorization is not None:  # for this address alone, wherever it sends
+            request.add_unredirected_header("Authorization", self._authorization)
         try:
             with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as answer:
                 return json.load(answer)

@@ -11,6 +11,7 @@ import pytest
 from headrace.spark.decoding.formats import Decoding, Format
 from headrace.spark.decoding.registered import registered
 from headrace.spark.decoding.registry_client import RegistryClient, RegistryRefused, RegistryUnreachable
+from tests.redirecting import redirecting
 from tests.spark.decoding.registry_server import RegistryServer, serve
 
 
@@ -113,6 +114,13 @@ def test_a_name_and_password_in_the_address_are_sent(registry: RegistryServer) -
     registry.register("s", "int")
     RegistryClient(registry.url.replace("//", "//me:p%40ss@")).versions("s")
     assert registry.authorizations == {"Basic " + base64.b64encode(b"me:p@ss").decode()}
+
+
+def test_credentials_are_not_taken_to_another_service() -> None:
+    heard: list[str | None] = []
+    with redirecting(heard) as url, pytest.raises(RegistryUnreachable):
+        RegistryClient(url.replace("http://", "http://me:secret@"), patience_s=0).latest_version("s")
+    assert heard == [None], "it was followed, without them"
 
 
 @pytest.mark.parametrize("url", ["localhost:8081", "ftp://host", "http://"])

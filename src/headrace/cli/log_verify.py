@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 import click
 
@@ -17,7 +18,7 @@ from headrace.broker.process.system import boot_id
 from headrace.cli.render import print_json
 from headrace.cli.values import counted
 from headrace.client.errors import ClientFailure
-from headrace.core.ids import TopicPartition
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.log import checkpoints, claims_file, files
 from headrace.log.claims_file import FirstBatch
 from headrace.log.os_disk import ReadOnlyOsDisk
@@ -43,6 +44,7 @@ class _Directory(NamedTuple):
     log_starts: Offsets
     high_watermarks: Offsets
     first_batches: Mapping[TopicPartition, FirstBatch]
+    topic_ids: Mapping[TopicPartition, UUID]
     beside_last: Mapping[TopicPartition, SideFiles]
     """Of logs that were closed, which are all that it names."""
     lost_nothing: bool
@@ -66,6 +68,7 @@ def verify_directory(path: str, *, as_json: bool) -> int:
                 first_batch=directory.first_batches.get(partition),
                 side=directory.beside_last.get(partition, SideFiles()),
                 was_closed=partition in directory.beside_last,
+                topic_id=directory.topic_ids.get(partition, NO_TOPIC_ID),
             )
             verdicts.append(_verify(str(folder), partition, claims, on_read))
     whole = all(verdict.is_whole for verdict in verdicts) and not any(
@@ -120,6 +123,7 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
             )
         loaded.append(offsets)
     first_batches: dict[TopicPartition, FirstBatch] = {}
+    topic_ids: dict[TopicPartition, UUID] = {}
     beside_last: dict[TopicPartition, SideFiles] = {}
     was_stopped_cleanly = (path / checkpoints.CLEAN_SHUTDOWN).exists()
     try:
@@ -131,6 +135,7 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
         findings.append(Finding(str(path / claims_file.NAME), problem, WRITTEN_AGAIN, is_damage=False))
     if said is not None:  # it has a checksum: a broker believes it, and not the others
         first_batches = {name: each.first_batch for name, each in said.logs.items() if each.first_batch}
+        topic_ids = {name: each.topic_id for name, each in said.logs.items()}
         if was_stopped_cleanly:
             beside_last = {name: each.side for name, each in said.logs.items()}
         loaded[1] = {partition: each.log_start_offset for partition, each in said.logs.items()}
@@ -155,6 +160,7 @@ def _read(path: Path, partitions: dict[TopicPartition, Path], *, only: bool) -> 
         log_starts,
         high_watermarks,
         first_batches,
+        topic_ids,
         beside_last,
         was_stopped_cleanly or _host_stayed_up(path),
         tuple(findings),

@@ -81,6 +81,7 @@ class DirectoryCheckpoints:
             first_batch=known.first_batch,
             was_closed=clean and partition in self.claims.logs,
             side=known.side if clean else SideFiles(),
+            topic_id=known.topic_id,
         )
 
     def known_watermarks(self) -> dict[TopicPartition, int]:
@@ -251,9 +252,7 @@ class DirectoryCheckpoints:
             return
         with self._writing:
             found = {
-                log.topic_partition: Claimed(
-                    said.log_start_offset, min(said.high_watermark, log.end_offset), log.first_batch
-                )
+                log.topic_partition: said.shortened(log.end_offset, log.first_batch)
                 for log in logs
                 if (said := self.claims.logs.get(log.topic_partition)) is not None
             }

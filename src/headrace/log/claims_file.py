@@ -3,14 +3,15 @@
 Kafka's checkpoints have no checksum. A digit that changes in one of them raised a log start, and what lies
 before it was deleted. So what decides whether a log is whole is written here as well, and believed from here:
 
-    headrace claims 1
+    headrace claims 2
     written 217
-    orders 0 1200 57311 52004 9f2b11c0
+    orders 0 2iVQ5RtPSQyR7kOPc9YBcg 1200 57311 52004 9f2b11c0
     crc32c 5d3e0a77
 
-For each partition: log start, high watermark, and the segment that was active with a checksum of the header
-of its first batch, which never changes once it is written. So a segment that belongs to another log is told
-from it, also if it is as long. A clean stop adds checksums of what stands beside that segment
+For each partition: the topic's id, log start, high watermark, and the segment that was active with a checksum
+of the header of its first batch, which never changes once it is written. So a segment that belongs to another
+log is told from it, also if it is as long. Version 1 had no ids: then `partition.metadata` tells, which has
+no checksum. A clean stop adds checksums of what stands beside that segment
 (side_files.py). `written` counts the versions of this file: the cluster is told of it, and
 knows a directory that was put back from an older copy (ADR 15). Kafka ignores the file.
 """
@@ -19,17 +20,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from crc32c import crc32c
 
-from headrace.core.ids import TopicPartition
+from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk
-from headrace.log import files, side_files
+from headrace.log import checkpoints, files, side_files
 from headrace.log.side_files import SideFiles
 from headrace.protocol.batch import HEADER_SIZE
 
 NAME: Final = "headrace.claims"
-_TITLE: Final = "headrace claims 1"
+_TITLE: Final = "headrace claims 2"
+_TITLE_WITHOUT_IDS: Final = "headrace claims 1"
 UNKNOWN: Final = -1
 
 
@@ -47,10 +50,18 @@ class Claimed(NamedTuple):
     """None: nothing was written to it yet, or it was cut since."""
     side: SideFiles = SideFiles()
     """Beside the last segment, if the log was closed."""
+    topic_id: UUID = NO_TOPIC_ID
+
+    def shortened(self, end: int, first_batch: FirstBatch | None) -> Claimed:
+        """After a loss of power: the log was found to end at `end`."""
+        return Claimed(
+            self.log_start_offset, min(self.high_watermark, end), first_batch, topic_id=self.topic_id
+        )
 
     def lowered(self, start: int, end: int) -> Claimed:
         """Before the log is cut to `end`: what its segment begins with then, the next version says."""
-        return Claimed(min(self.log_start_offset, start), min(self.high_watermark, end))
+        start, end = min(self.log_start_offset, start), min(self.high_watermark, end)
+        return Claimed(start, end, topic_id=self.topic_id)
 
 
 class ClaimsFile(NamedTuple):
@@ -67,8 +78,8 @@ def encode(said: ClaimsFile) -> bytes:
     for (topic, index), claimed in sorted(said.logs.items()):
         base, checksum = claimed.first_batch or (UNKNOWN, 0)
         offsets = f"{claimed.log_start_offset} {claimed.high_watermark} {base}"
-        words = (topic, str(index), offsets, f"{checksum:08x}", *side_files.to_words(claimed.side))
-        lines.append(" ".join(words))
+        name = f"{topic} {index} {checkpoints.encode_uuid(claimed.topic_id)}"
+        lines.append(" ".join((name, offsets, f"{checksum:08x}", *side_files.to_words(claimed.side))))
     body = "".join(f"{line}\n" for line in lines).encode()
     return body + b"crc32c %08x\n" % crc32c(body)
 
@@ -80,19 +91,22 @@ def decode(content: bytes) -> ClaimsFile | None:
         return None
     try:
         title, written, *rest = body.decode("ascii").splitlines()
-        if title != _TITLE:
+        if title not in (_TITLE, _TITLE_WITHOUT_IDS):
             return None
-        logs = dict(_parse(line) for line in rest)
+        logs = dict(_parse(line, has_id=title == _TITLE) for line in rest)
         return ClaimsFile(int(written.removeprefix("written ")), logs)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, checkpoints.CorruptCheckpoint):
         return None
 
 
-def _parse(line: str) -> tuple[TopicPartition, Claimed]:
-    topic, index, start, high_watermark, base, checksum, *side = line.split(" ")
+def _parse(line: str, *, has_id: bool) -> tuple[TopicPartition, Claimed]:
+    topic, index, *words = line.split(" ")
+    topic_id = checkpoints.decode_uuid(words.pop(0)) if has_id else NO_TOPIC_ID
+    start, high_watermark, base, checksum, *side = words
     first = None if int(base) == UNKNOWN else FirstBatch(int(base), int(checksum, 16))
     beside = side_files.from_words(side)
-    return TopicPartition(topic, int(index)), Claimed(int(start), int(high_watermark), first, beside)
+    claimed = Claimed(int(start), int(high_watermark), first, beside, topic_id)
+    return TopicPartition(topic, int(index)), claimed
 
 
 def load(disk: Disk, directory: str) -> ClaimsFile | None:

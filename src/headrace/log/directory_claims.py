@@ -60,6 +60,7 @@ def claims_of(
             marks.get(log.topic_partition, 0),
             log.first_batch,
             log.at_stop.side if log.closed else SideFiles(),
+            log.topic_id,
         )
         for log in logs
     }

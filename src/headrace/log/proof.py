@@ -35,6 +35,7 @@ class Proof:
         self._claims = claims
         self._rules = rules
         self.topic_id = checkpoints.load_topic_id(disk, path)
+        self._told_topic_id = self.topic_id
         self.recovery_point = claims.recovery_point
         is_proven = claims.start_is_proven or not rules.proven_start
         self.log_start_offset = claims.log_start_offset if is_proven else 0
@@ -42,6 +43,8 @@ class Proof:
         self._listed: dict[int, Sealed] = {}
         self.lost_beginning = False
         """A loss of power took the first segments: what is behind them follows nothing."""
+        if claims.proven_topic_id != NO_TOPIC_ID:
+            self.topic_id = claims.proven_topic_id  # it has a checksum, partition.metadata has none
         known = self._known
         self._lacks_manifest = False
         """It was there at a clean stop."""
@@ -49,12 +52,20 @@ class Proof:
         """A truncation that was to drop everything was interrupted. Now it is done."""
         if known is not None:
             if known.topic_id != NO_TOPIC_ID:
-                self.topic_id = known.topic_id  # it has a checksum, partition.metadata has none
+                self.topic_id = known.topic_id  # it is beside the files, and has a checksum too
             self.log_start_offset = max(self.log_start_offset, known.log_start_offset)
             if known.sealed:  # it was synced before it was listed
                 self.recovery_point = max(self.recovery_point, known.sealed[-1].next_offset)
             if known.emptied:
                 manifest_recovery.finish_emptying(disk, path)
+
+    def mend_topic_id(self) -> list[str]:
+        """Write `partition.metadata` as it should be; its path, if it was not."""
+        if self.topic_id == self._told_topic_id:
+            return []
+        path = f"{self._path}/{files.PARTITION_METADATA}"
+        files.replace(self._disk, path, checkpoints.format_partition_metadata(self.topic_id), sync=False)
+        return [path]
 
     def require_files(self, names: Sequence[str], epochs: Epochs | None) -> None:
         """By their names and sizes. `epochs`: as they were read; None if they could not be."""

@@ -191,6 +191,8 @@ class _Loader:
         if not self.proof.require_end(self.end_offset):
             return False
         self._load_side_files(self.segments, self.end_offset, is_all=True)
+        if self.end_offset > self.log_start_offset or not self.end_offset:
+            self.epochs.forget_from(self.end_offset)  # no batch confirms it, and the file has no checksum
         self.trusted = True
         return True
 
@@ -313,6 +315,7 @@ class _Loader:
             self.epochs, self.segments, start, self.end_offset
         ):
             epoch_recovery.rebuild(self.epochs, self.segments)
+        self.rebuilt += self.proof.mend_topic_id()
         if not (self.foreign or self.accept_loss):  # a person vouches for those
             self.proof.doubt(self.segments, self.trusted)
         log = PartitionLog(

@@ -15,6 +15,7 @@ from headrace.core.ids import NO_TOPIC_ID, TopicPartition
 from headrace.core.ports import Disk, File
 from headrace.log import (
     checkpoints,
+    claims_file,
     files,
     leftovers,
     manifest,
@@ -40,7 +41,7 @@ FETCH_ANEW: Final = (
 AT_START: Final = "nothing to do: the broker puts it right at its next start"
 NOT_READ: Final = "nothing to do: the broker does not need it, and deletes it with its segment"
 
-BY_MANIFEST: Final = "nothing to do: the broker believes the manifest, which has a checksum"
+ID_IS_KNOWN: Final = "nothing to do: the broker believes what has a checksum, and writes the file again"
 
 
 class Finding(NamedTuple):
@@ -113,8 +114,9 @@ class _Check:
         self._epochs = LeaderEpochs(disk, f"{folder}/{files.EPOCHS}")
         self._has_epochs = self._epochs.load()
         self._is_whole = True
-        self._topic_id = NO_TOPIC_ID
-        """As the manifest has it."""
+        self._topic_id = claims.proven_topic_id
+        """As the manifest has it, or else `headrace.claims`."""
+        self._names_it = claims_file.NAME
         self._last_epoch = NO_EPOCH
         """Of the last batch that was walked over."""
 
@@ -136,7 +138,8 @@ class _Check:
             yield _note(self._folder, "a compaction was interrupted")
             known = None  # until that is finished other files may be there than it lists
         if known is not None:
-            self._topic_id = known.topic_id
+            if known.topic_id != NO_TOPIC_ID:
+                self._topic_id, self._names_it = known.topic_id, "the manifest"
             yield from self._compare(known)
         yield from self._segments(known)
         yield from self._ends()
@@ -308,13 +311,13 @@ class _Check:
                 topic_id = checkpoints.parse_partition_metadata(files.read_all(self._disk, metadata))
                 if self._topic_id not in (NO_TOPIC_ID, topic_id):
                     told = checkpoints.encode_uuid(self._topic_id)
-                    problem = f"it names another topic id than the manifest, which says {told}"
-                    yield Finding(metadata, problem, BY_MANIFEST, is_damage=False)
+                    problem = f"it names another topic id than {self._names_it}, which says {told}"
+                    yield Finding(metadata, problem, ID_IS_KNOWN, is_damage=False)
             except checkpoints.CorruptCheckpoint as error:
                 is_known = self._topic_id != NO_TOPIC_ID
-                yield Finding(metadata, str(error), BY_MANIFEST if is_known else AT_START, is_damage=False)
+                yield Finding(metadata, str(error), ID_IS_KNOWN if is_known else AT_START, is_damage=False)
         elif self._topic_id != NO_TOPIC_ID:
-            yield Finding(metadata, "it is missing", BY_MANIFEST, is_damage=False)
+            yield Finding(metadata, "it is missing", ID_IS_KNOWN, is_damage=False)
         snapshots = leftovers.offsets_of(self._names, files.SNAPSHOT)
         for offset in snapshots:
             path = self._path(offset, files.SNAPSHOT)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from headrace.core.errors import CorruptLog
+from headrace.core.ids import NO_TOPIC_ID
 from headrace.log.claims_file import FirstBatch
 from headrace.log.side_files import SideFiles
 
@@ -68,8 +70,14 @@ class Claims(NamedTuple):
     """It was written when the log was closed: what it does not say was not there."""
     side: SideFiles = SideFiles()
     """Beside the last segment, when the log was closed."""
+    topic_id: UUID = NO_TOPIC_ID
     has_doubts: bool = False
     """It is a copy of a log of which a part is in doubt (rule 13)."""
+
+    @property
+    def proven_topic_id(self) -> UUID:
+        """NO_TOPIC_ID where nothing says that the files are those that the id was written of."""
+        return self.topic_id if self.first_batch is not None or self.was_closed else NO_TOPIC_ID
 
 
 class FileFault(NamedTuple):

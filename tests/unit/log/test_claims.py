@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
+from crc32c import crc32c
 
 from headrace.core.ids import TopicPartition
 from headrace.log import checkpoints, claims_file, files
 from headrace.log.claims_file import Claimed, ClaimsFile, FirstBatch
+from headrace.log.side_files import SideFiles
 from headrace.log.wholeness import ALL_ON
 from tests.unit.log.material import PARTITION, append, read_records
-from tests.unit.log.test_wholeness import RECORDS, STOPS, Host
+from tests.unit.log.test_wholeness import FOLDER, RECORDS, STOPS, Host
 
 STARTS = f"/data/{checkpoints.LOG_START_OFFSETS}"
 CLAIMS = f"/data/{claims_file.NAME}"
+METADATA = f"{FOLDER}/{files.PARTITION_METADATA}"
+TOPIC_ID = UUID(int=5)
 SAMPLE = ClaimsFile(
-    7, {PARTITION: Claimed(3, 9, FirstBatch(5, 0xABC)), TopicPartition("a.b_c", 12): Claimed(0, 0, None)}
+    7,
+    {
+        PARTITION: Claimed(3, 9, FirstBatch(5, 0xABC), SideFiles(1, 2), TOPIC_ID),
+        TopicPartition("a.b_c", 12): Claimed(0, 0, None),
+    },
 )
 
 
@@ -31,6 +40,14 @@ def test_what_was_written_is_read_again() -> None:
     for at in range(len(content)):
         assert claims_file.decode(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]) is None
         assert claims_file.decode(content[:at]) is None
+
+
+def test_a_file_without_ids_is_read() -> None:
+    body = b"headrace claims 1\nwritten 7\norders 0 3 9 5 00000abc 00000001 00000002\n"
+    said = claims_file.decode(body + b"crc32c %08x\n" % crc32c(body))
+    assert said == ClaimsFile(
+        7, {TopicPartition("orders", 0): Claimed(3, 9, FirstBatch(5, 0xABC), SideFiles(1, 2))}
+    )
 
 
 def damage_starts(host: Host, offset: int) -> None:
@@ -156,7 +173,7 @@ def test_a_version_is_counted_for_each_change(host: Host) -> None:
         said = claims_file.load(host.disk, "/data")
         assert said is not None
         assert said.written == number
-    assert files.read_all(host.disk, CLAIMS).startswith(b"headrace claims 1\nwritten 3\n")
+    assert files.read_all(host.disk, CLAIMS).startswith(b"headrace claims 2\nwritten 3\n")
 
 
 def test_a_log_that_was_closed_empty_holds_nothing(host: Host) -> None:
@@ -240,3 +257,58 @@ def test_after_a_loss_of_power_nothing_begins_behind_a_hole(host: Host) -> None:
     host.disk.lose(path)
     host.start(stayed_up=False)
     assert (host.log.log_start_offset, host.log.end_offset) == (0, 0)
+
+
+@STOPS
+@pytest.mark.parametrize("count", [0, 1, RECORDS])
+def test_a_flipped_bit_in_the_topic_id_makes_no_stray(host: Host, how: str, count: int) -> None:
+    """`partition.metadata` has no checksum. A log of one segment, which has no manifest, was once taken for
+    that of another topic; an empty one took its place, and was led."""
+    host.fill(count)
+    host.stop(how)
+    host.disk.flip(METADATA, 8 * len("version: 0\ntopic_id: AAAAA"))
+    assert checkpoints.load_topic_id(host.disk, FOLDER) != TOPIC_ID
+    host.start()
+    if how == "killed" and not count:
+        assert host.log.topic_id != TOPIC_ID, "nothing says of which log an empty file is"
+        return
+    assert host.log.topic_id == TOPIC_ID
+    assert checkpoints.load_topic_id(host.disk, FOLDER) == TOPIC_ID
+    assert METADATA in host.manager.rebuilt
+
+
+def test_files_of_an_earlier_topic_of_that_name_do_not_get_the_id_of_this_one(host: Host) -> None:
+    """As after a folder was put back from a backup while the broker was killed, before its claims knew of
+    the first batch."""
+    host.checkpoint()
+    host.manager.release()
+    host.disk.kill()
+    host.disk.put(METADATA, checkpoints.format_partition_metadata(UUID(int=6)))
+    earlier = Host()
+    earlier.fill(3)
+    host.disk.put(host.logs()[0], earlier.disk.content(earlier.logs()[0]))
+    host.start()
+    assert host.log.topic_id == UUID(int=6)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_after_a_clean_stop_an_epoch_counts_if_a_batch_has_it(host: Host, count: int) -> None:
+    """The file has no checksum. Swapped with that of another log it had an epoch that began where this one
+    ends, and everything that was to follow was refused, for it was of an earlier one."""
+    host.fill(count)
+    host.stop("clean")
+    epochs = f"{FOLDER}/{files.EPOCHS}"
+    batches = [(0, 0)] if count else []
+    host.disk.put(epochs, checkpoints.format_lines(f"{at} {start}" for at, start in [*batches, (7, count)]))
+    host.start()
+    assert host.log.latest_epoch == (0 if count else -1)
+    append(host.log, b"more")
+    assert host.log.end_offset == count + 1
+
+
+def test_of_a_log_that_retention_has_emptied_the_epoch_is_kept(host: Host) -> None:
+    host.fill(3)
+    host.log.delete_records_before(3)
+    host.stop("clean")
+    host.start()
+    assert host.log.latest_epoch == 0

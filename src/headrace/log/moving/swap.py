@@ -74,7 +74,7 @@ class ReplicaSwap:
         except OSError as error:
             raise log.directory.refuse(error, f"move {log.topic_partition}") from error
         self._plan = take_plan(log)
-        self._claimed = Claimed(log.log_start_offset, high_watermark, log.first_batch)
+        self._claimed = Claimed(log.log_start_offset, high_watermark, log.first_batch, topic_id=log.topic_id)
         self._ending = Ending(
             tuple(log.epochs.entries),
             log.folder.jumps,

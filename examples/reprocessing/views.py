@@ -59,7 +59,7 @@ class Views:
 
     def orders_in(self, version: str) -> int:
         """How many orders the version has counted so far."""
-        if not (self.path(version) / "_delta_log").exists():
+        if not any(self.path(version).glob("_delta_log/*0.json")):  # its first commit
             return 0
         total = self.read(version).agg(F.sum("orders")).first()
         return int(total[0] or 0) if total is not None else 0

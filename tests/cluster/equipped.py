@@ -62,3 +62,12 @@ class EquippedCluster(HeadraceCluster):
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
         assert done.returncode == 0, (arguments, done.stdout, done.stderr)
         return done.stdout
+
+
+class WithoutRacks(EquippedCluster):
+    """With two of four brokers in one rack, the others would hold a replica of all that has three."""
+
+    def make(self, broker_id: int, place: Place) -> BrokerProcess:
+        broker = super().make(broker_id, place)
+        del broker.properties["broker.rack"]
+        return broker

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.broker_process import BrokerProcess, Place
-from tests.cluster.equipped import EquippedCluster
+from tests.cluster.equipped import EquippedCluster, WithoutRacks
 from tests.cluster.load import Load, read_numbers, write
 from tests.cluster_process import eventually
 
@@ -29,15 +28,6 @@ SETTINGS = {
 }
 
 pytestmark = pytest.mark.timeout(300)
-
-
-class WithoutRacks(EquippedCluster):
-    """With two of four brokers in one rack, the others would hold a replica of all that has three."""
-
-    def make(self, broker_id: int, place: Place) -> BrokerProcess:
-        broker = super().make(broker_id, place)
-        del broker.properties["broker.rack"]
-        return broker
 
 
 @pytest.fixture

@@ -56,7 +56,10 @@ class Truth:
         self.records += log.records[len(self.records) : until]
 
     def begin_line(self, epoch: int, log: ReplicaLog, tier_end: int) -> None:
-        """A leader begins that may lack committed records."""
+        """A leader begins that may lack committed records. One that was frozen since it wrote the manifest, and
+        has a successor that began meanwhile, commits nothing that counts."""
+        if epoch < self.since_epoch:
+            return
         kept = common(self.records, log.records)
         require(kept >= tier_end, 14, f"a leader begins with {kept} committed records, {tier_end} are stored")
         del self.records[kept:]

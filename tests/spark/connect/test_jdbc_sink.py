@@ -167,7 +167,7 @@ def test_rows_that_are_only_added(spark: SparkSession, derby: Derby) -> None:
     sink.write(GivenBatch(spark, [Given(n, None, {"id": n % 2, "v": n}) for n in range(4)]))
     assert derby.rows("SELECT id, v FROM seen ORDER BY v") == [("0", "0"), ("1", "1"), ("0", "2"), ("1", "3")]
     sink.stop()
-    derby.run('DELETE FROM "headrace_connect_positions"')
+    derby.run('DELETE FROM "headrace_jdbc_positions"')
     by_key = sink_of(derby.url, insert__mode="insert")
     given = [Given(n, {"id": n % 3}, {"v": n}) for n in range(5)]
     batch = GivenBatch(spark, [*given, Given(5, {"id": 9}, None)], tolerant=True)

@@ -170,7 +170,7 @@ class Held:
             EXECUTE FUNCTION on_stage();
         CREATE FUNCTION on_drop() RETURNS event_trigger LANGUAGE plpgsql AS $$
         BEGIN
-            IF EXISTS (SELECT 1 FROM headrace_connect_positions
+            IF EXISTS (SELECT 1 FROM headrace_jdbc_positions
                        WHERE connector = 'pg-seen' AND topic_partition >= 0) THEN
                 PERFORM pg_advisory_xact_lock_shared(2);
             END IF;

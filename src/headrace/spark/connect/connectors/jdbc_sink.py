@@ -51,7 +51,7 @@ class JdbcSink(Sink):
         ),
         Setting(
             "positions.table",
-            default="headrace_connect_positions",
+            default="headrace_jdbc_positions",
             doc="Where the connector keeps how far it is; made if it is missing.",
             importance=Importance.LOW,
         ),

@@ -55,14 +55,15 @@ class Truth:
         )
         self.records += log.records[len(self.records) : until]
 
-    def begin_line(self, epoch: int, log: ReplicaLog, tier_end: int) -> None:
-        """A leader begins that may lack committed records. One that was frozen since it wrote the manifest, and
-        has a successor that began meanwhile, commits nothing that counts."""
+    def begin_line(self, epoch: int, log: ReplicaLog, tier_start: int, tier_end: int) -> None:
+        """A leader begins that may lack committed records. One that was frozen since it wrote the manifest,
+        and has a successor that began meanwhile, commits nothing that counts. Of what retention has deleted in
+        the store a leader may have another version: nobody can read it."""
         if epoch < self.since_epoch:
             return
-        kept = common(self.records, log.records)
+        kept = tier_start + common(self.records[tier_start:], log.records[tier_start:])
         require(kept >= tier_end, 14, f"a leader begins with {kept} committed records, {tier_end} are stored")
-        del self.records[kept:]
+        self.records = log.records[:tier_start] + self.records[tier_start:kept]
         self.since_epoch = epoch
 
 

@@ -181,7 +181,7 @@ class Replica:
             self._require_read(max(log.local_start, found.start), min(log.end, found.offset))
             log.begin_anew(checks.truth.records[: found.offset], found.start)
             checks.count("begun at the tier's end")
-        checks.truth.begin_line(self.row.epoch, self.log, checks.next_offset)
+        checks.truth.begin_line(self.row.epoch, self.log, checks.start, checks.next_offset)
         checks.count("begun uncleanly")
         self.topic.on_begun(self.row.epoch)
         self._advance()

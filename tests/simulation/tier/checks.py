@@ -57,7 +57,7 @@ class Truth:
 
     def begin_line(self, epoch: int, log: ReplicaLog, tier_start: int, tier_end: int) -> None:
         """A leader begins that may lack committed records. One that was frozen since it wrote the manifest,
-        and has a successor that began meanwhile, commits nothing that counts. Of what retention has deleted in
+        and has a successor that began meanwhile, commits nothing that counts. Of what retention deleted in
         the store a leader may have another version: nobody can read it."""
         if epoch < self.since_epoch:
             return

@@ -122,7 +122,7 @@ def told(name: str, values: list[float]) -> float:
 
 
 def _is_spread(cluster: WithoutRacks) -> bool:
-    """Whether no partition moves, and each broker has as many as another. A broker is asked, and not a command:
+    """Whether nothing moves, and each broker has as many as another. A broker is asked, and not a command:
     that would take more of the machine than what is measured."""
     found = cluster.view("skewed", "large").partitions.values()
     counts = Counter(broker for each in found for broker in each.replicas)

@@ -150,6 +150,10 @@ class Scheduler:
             if not isinstance(error, SimulationFailed):
                 error.add_note(f"in a callback of {handle.loop.name} at {self.now:.3f} s")
             self.fail(error)
+        # A traceback keeps this frame and the one that called it. If they kept the task that failed, nobody
+        # would hear that its error was dropped.
+        handle.callback = callback = None
+        handle.args = ()
         if self.after_callback is not None:
             try:
                 self.after_callback(handle.loop)

@@ -156,3 +156,4 @@ def test_a_task_whose_error_is_dropped_fails_the_run() -> None:
     loop.create_task(stumbles())
     with pytest.raises(SimulationFailed, match="never retrieved"):
         loop.run_until_complete(asyncio.sleep(2))
+    scheduler.bury()  # what was to sleep never began

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import loop_sentinel
 from tests.host import Processors
+from tests.interrupts import listen_to_interrupts
 
 # How long an example takes depends on what else the machine does. Tests have timeouts of their own.
 # A build draws the same examples each time: what it finds is of the change. `poe explore` draws new ones.
@@ -35,6 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    listen_to_interrupts()
     # Third-party clients are test subjects: what their own modules do is not ours to mend.
     for module in ("kafka", "aiokafka", "confluent_kafka"):
         for category in ("DeprecationWarning", "ResourceWarning", "PendingDeprecationWarning"):

@@ -21,9 +21,11 @@ _CHUNK: Final = 64 * 1024
 class RestRefused(ClientFailure):
     """The service has answered, and does not do it."""
 
-    def __init__(self, message: str, status: int) -> None:
+    def __init__(self, message: str, status: int, code: int | None = None) -> None:
+        """`code`: the service's own, which tells its "there is no such thing" from that of a proxy."""
         super().__init__(message)
         self.status = status
+        self.code = code
 
 
 class _NoRedirects(HTTPRedirectHandler):
@@ -76,7 +78,12 @@ class Rest:
             text = said.get("message") if isinstance(said, dict) else None
             if 300 <= error.code < 400:
                 text = f"{self.url} sends to {error.headers['Location']}, which is not followed"
-            raise RestRefused(str(text or f"HTTP {error.code} {error.reason}"), error.code) from None
+            code = said.get("error_code") if isinstance(said, dict) else None
+            raise RestRefused(
+                str(text or f"HTTP {error.code} {error.reason}"),
+                error.code,
+                code if isinstance(code, int) else None,
+            ) from None
         except (URLError, OSError, HTTPException) as error:
             why = getattr(error, "reason", error)
             raise ClientFailure(f"no {self.who} answers at {self.url}: {why}", self.hint) from None

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command, word
 from headrace.console import words
 from headrace.console.pictures import charts, ribbons, squares
 
@@ -45,6 +45,7 @@ def environment() -> Environment:
     made.filters.update(segment=segment, lines=lines, exact=exact, word=word)
     made.globals.update(
         counted=words.counted,
+        command=command,
         link=link,
         sparkline=charts.sparkline,
         area=charts.area,

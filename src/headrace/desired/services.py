@@ -21,7 +21,14 @@ from headrace.desired.schemas import Schema
 from headrace.registry.content import Reference, SchemaType
 
 T = TypeVar("T")
-NOT_FOUND: Final = 404
+_NO_SUBJECT: Final = 40401
+_NO_VERSION: Final = 40402
+_NO_SCHEMA: Final = 40403
+_GONE_SOFTLY: Final = 40404
+_NO_LEVEL: Final = 40408
+_NO_CONNECTOR: Final = 404
+_UNKNOWN_SCHEMA: Final = (_NO_SUBJECT, _NO_VERSION, _NO_SCHEMA)
+"""Codes by which a service says itself that something is not there. A 404 without one is somebody else's."""
 
 
 class RegistryRest(Rest):
@@ -90,16 +97,32 @@ def _subjects(rest: Rest, owns: Ownership, document: Document | None) -> dict[st
 
 
 def _level(rest: Rest, name: str) -> str | None:
-    """Its own."""
-    told = _or_none(lambda: rest.get(f"/config/{in_path(name)}"))
-    return None if told is None else told.get("compatibilityLevel")
+    """Its own. What is not told is not taken for none: a plan would leave a level that is to go."""
+    try:
+        told = rest.get(f"/config/{in_path(name)}")
+    except RestRefused as error:
+        if error.code in (_NO_LEVEL, _NO_SUBJECT):
+            return None
+        raise ClientFailure(
+            f"the registry does not tell the compatibility level of {name}: {error} (HTTP {error.status})",
+            "nothing was changed; whoever applies a file may read the levels of all subjects that it owns",
+        ) from None
+    level = told.get("compatibilityLevel") if isinstance(told, dict) else None
+    if not isinstance(level, str):
+        raise ClientFailure(
+            f"the registry answers strangely when it is asked for the compatibility level of {name}",
+            "nothing was changed; see whether a schema registry is at the address that --registry says",
+        )
+    return level
 
 
 def _compared(rest: Rest, name: str, there: PresentSubject, latest: int, wanted: Schema) -> PresentSubject:
     """The registry knows which spellings of a schema mean the same; registering one of them does nothing."""
     if wanted.says_the_same_as(there.schema):
         return there
-    known = _or_none(lambda: rest.ask("POST", f"/subjects/{in_path(name)}", wanted.request()))
+    known = _or_none(
+        lambda: rest.ask("POST", f"/subjects/{in_path(name)}", wanted.request()), *_UNKNOWN_SCHEMA
+    )
     if known is None:
         return there
     version = int(known["version"])
@@ -125,12 +148,12 @@ def _connectors(rest: Rest, owns: Ownership) -> dict[str, dict[str, str]]:
     }
 
 
-def _or_none(ask: Callable[[], T]) -> T | None:
-    """None of what is not there."""
+def _or_none(ask: Callable[[], T], *codes: int) -> T | None:
+    """None of what is not there, by one of these codes."""
     try:
         return ask()
     except RestRefused as error:
-        if error.status != NOT_FOUND:
+        if error.code not in codes:
             raise
         return None
 
@@ -159,7 +182,7 @@ def _of_registry(rest: Rest | None, plan: Plan) -> list[str]:
         try:
             told = rest.ask("POST", path, schema.request()) or {}
         except RestRefused as error:
-            if error.status != NOT_FOUND:
+            if error.code not in _UNKNOWN_SCHEMA:
                 refused.append(f"schema {change.name}: {error}")
             continue
         if not told.get("is_compatible", True):
@@ -206,7 +229,11 @@ class ServiceAdministration:
     async def delete_subject(self, name: str) -> None:
         rest = self._services.registry
         assert rest is not None
-        await _in_thread(lambda: _or_none(lambda: rest.ask("DELETE", f"/subjects/{in_path(name)}")))
+        await _in_thread(
+            lambda: _or_none(
+                lambda: rest.ask("DELETE", f"/subjects/{in_path(name)}"), _NO_SUBJECT, _GONE_SOFTLY
+            )
+        )
 
     async def put_connector(self, change: ConnectorChange) -> None:
         rest = self._services.connect
@@ -217,7 +244,9 @@ class ServiceAdministration:
     async def delete_connector(self, name: str) -> None:
         rest = self._services.connect
         assert rest is not None
-        await _in_thread(lambda: _or_none(lambda: rest.ask("DELETE", f"/connectors/{in_path(name)}")))
+        await _in_thread(
+            lambda: _or_none(lambda: rest.ask("DELETE", f"/connectors/{in_path(name)}"), _NO_CONNECTOR)
+        )
 
 
 def _change_subject(rest: Rest, change: SubjectChange) -> None:
@@ -226,7 +255,7 @@ def _change_subject(rest: Rest, change: SubjectChange) -> None:
     if change.level is not None:
         level = change.level[1]
         if level is None:
-            _or_none(lambda: rest.ask("DELETE", f"/config/{path}"))
+            _or_none(lambda: rest.ask("DELETE", f"/config/{path}"), _NO_LEVEL, _NO_SUBJECT)
         else:
             rest.ask("PUT", f"/config/{path}", {"compatibility": level})
     if change.schema is not None and change.schema[1] is not None:

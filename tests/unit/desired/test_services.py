@@ -55,7 +55,7 @@ class InMemory(Rest):
         self.asked.append(f"{method} {path.partition('?')[0]}")
         answer = asyncio.run_coroutine_threadsafe(self._ask(method, path, document), self._loop).result(60)
         if answer.status >= 400:
-            raise RestRefused(answer.document["message"], answer.status)
+            raise RestRefused(answer.document["message"], answer.status, answer.document["error_code"])
         return answer.document
 
 
@@ -186,6 +186,52 @@ async def test_nothing_is_deleted_by_one_word_or_without_being_owned(both: Both)
     only = "prune: true\nowns: {schemas: [orders]}\nschemas: {orders: {}}"
     assert (await both.apply(only, prune=True)).changes_nothing
     assert await asked(both.rest, "/subjects") == ["orders", "returns"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (RestRefused("no rights", 403, 40301), "no rights (HTTP 403)"),
+        (RestRefused("HTTP 404 Not Found", 404), "HTTP 404 Not Found (HTTP 404)"),
+        (RestRefused("the store is being read", 503, 50302), "the store is being read"),
+        (RestRefused("a timeout", 500, 50001), "a timeout"),
+        (RestRefused("no such version", 404, 40402), "no such version"),
+        (None, "answers strangely"),
+        ({"level": "FULL"}, "answers strangely"),
+        (["FULL"], "answers strangely"),
+    ],
+)
+async def test_a_level_that_is_not_told_stops_the_plan(both: Both, answer: Any, said: str) -> None:
+    """It was taken for none once: then a file without a level was said to have nothing to change."""
+    await both.apply(schemas("compatibility: FULL, ", orders=RECORD))
+    real = both.rest.ask
+
+    def ask(method: str, path: str, document: object = None) -> Any:
+        if path != "/config/orders":
+            return real(method, path, document)
+        if isinstance(answer, RestRefused):
+            raise answer
+        return answer
+
+    both.rest.ask = ask  # type: ignore[method-assign]  # one answer of it is another's
+    with pytest.raises(ClientFailure, match="compatibility level of orders") as caught:
+        await both.planned(schemas(orders=RECORD))
+    assert said in str(caught.value)
+    assert "nothing was changed" in caught.value.hint
+
+
+@pytest.mark.parametrize("code", [40401, 40408])
+async def test_a_registry_that_says_that_there_is_no_level_is_believed(both: Both, code: int) -> None:
+    await both.apply(schemas(orders=RECORD))
+    real = both.rest.ask
+
+    def ask(method: str, path: str, document: object = None) -> Any:
+        if path == "/config/orders":
+            raise RestRefused("not there", 404, code)
+        return real(method, path, document)
+
+    both.rest.ask = ask  # type: ignore[method-assign]  # as registries of several ages say it
+    assert (await both.planned(schemas(orders=RECORD)))[1].changes_nothing
 
 
 CONNECTOR = "owns: {connectors: ['shop-*']}\nconnectors:\n  shop-in: {connector.class: WellSource, topic: %s}"

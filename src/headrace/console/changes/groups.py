@@ -11,7 +11,7 @@ from headrace.client import offset_resets
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.offset_resets import PlannedReset, Target, TargetKind
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command, word
 from headrace.client.start import parse_time_ms
 from headrace.console.changes.planned import Planned, Shift, Subject, Tell
 from headrace.core.ids import TopicPartition
@@ -114,4 +114,4 @@ def _given(text: str) -> Target:
 def _command(name: str, fields: Mapping[str, str], topic: str) -> str:
     option = _OPTIONS[_target(fields).kind].format(word(fields.get(VALUE, "").strip()))
     where = f" --topic {word(topic)}" if topic else ""
-    return f"headrace group reset {word(name)} {option}{where} --execute"
+    return command("headrace group reset", name, options=f"{option}{where} --execute")

@@ -9,7 +9,7 @@ from headrace.client import moves
 from headrace.client.cluster import Cluster
 from headrace.client.errors import ClientFailure
 from headrace.client.reassignments import Election, list_reassignments
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command
 from headrace.client.topics import describe_topics
 from headrace.console.changes.planned import Line, Planned, Subject, Tell
 from headrace.core.ids import TopicPartition
@@ -55,7 +55,7 @@ async def plan_cancellation(cluster: Cluster, name: str, fields: Mapping[str, st
         Subject(ResourceType.TOPIC, name),
         f"Call off moves of {name}",
         tuple(lines),
-        (f"headrace topic reassign {word(name)} --cancel",),
+        (command("headrace topic reassign", name, options="--cancel"),),
         partial(_cancel, list(moving)),
         notes=("What was copied so far is thrown away.",) if lines else (),
     )

@@ -9,7 +9,7 @@ from typing import Final
 from headrace.client.cluster import Cluster
 from headrace.client.configs import ConfigEntry, ConfigSource, Resource, ResourceType, describe_configs
 from headrace.client.errors import ClientFailure
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command, word
 from headrace.client.topics import describe_topics
 from headrace.console.changes.planned import Line, Planned, Subject, Tell
 from headrace.desired import carrying_out, wire
@@ -72,7 +72,7 @@ async def plan_deletion(cluster: Cluster, name: str, fields: Mapping[str, str]) 
         Subject(Resources.TOPIC, name),
         f"Delete topic {name}",
         tuple(Line("-", f"topic {name}") for _ in found.changes),
-        (f"headrace topic delete {word(name)}",),
+        (command("headrace topic delete", name),),
         partial(_carry_out, found),
         notes=tuple(notes),
         typed=name,
@@ -94,7 +94,7 @@ async def _present(cluster: Cluster, name: str) -> PresentTopic:
 def brokers_own(name: str) -> ClientFailure:
     return ClientFailure(
         f"topic {name} is the brokers' own",
-        f"`headrace topic alter {word(name)}` and `headrace config set --topic {word(name)}` change it",
+        f"`{command('headrace topic alter', name)}` and `headrace config set --topic {word(name)}` change it",
     )
 
 
@@ -135,7 +135,9 @@ def _commands(change: TopicChange) -> list[str]:
     if gone:
         said.append(f"headrace config unset --topic {topic} {' '.join(gone)}")
     if change.partitions is not None:
-        said.append(f"headrace topic alter {topic} --partitions {change.partitions[1]}")
+        said.append(
+            command("headrace topic alter", change.name, options=f"--partitions {change.partitions[1]}")
+        )
     return said
 
 

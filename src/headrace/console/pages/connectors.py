@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command
 from headrace.console.pages.page import Listing, NotThere, Page, Scene, listing
 from headrace.console.pages.pipeline import CONNECTORS, MIRRORS, Job, job, jobs
 from headrace.console.pages.standing import Standing
@@ -178,7 +178,7 @@ def _no_progress(found: Connector, scene: Scene, elsewhere: str) -> str:
     if elsewhere:
         return f"It works for cluster {elsewhere}, which this console does not look at."
     if found.kind != "sink":
-        return f"No group says how far a source is. `headrace connect offsets {word(found.name)}` does."
+        return f"No group says how far a source is. `{command('headrace connect offsets', found.name)}` does."
     groups = scene.snapshot.groups
     if isinstance(groups, Unknown):
         return f"Groups cannot be asked now: {groups.reason}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headrace.client.groups import DEAD, EMPTY
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command, word
 from headrace.core.ids import TopicPartition
 from headrace.doctor.facts import HOUR_MS, NEARLY, Ends, Facts, GroupFacts, kept_ms
 from headrace.doctor.model import Check, Finding, Level, NotKnown, known
@@ -39,7 +39,7 @@ def _losing(facts: Facts) -> Iterator[Finding]:
                     for name in topics
                     if (kept := kept_ms(settings.get(name, {}))) is not None
                 ),
-                f"headrace group describe {word(group.group_id)}",
+                command("headrace group describe", group.group_id),
             ],
             "the first gives it time, at the cost of disk; then find out why it does not keep up"
             if group.members
@@ -68,7 +68,7 @@ def _standing_still(facts: Facts) -> Iterator[Finding]:
                 Level.WARNING,
                 f"job {group.group_id} has not committed records that are older than an hour",
                 [f"{partition}: {count:,} records" for partition, count in sorted(behind.items())],
-                [f"headrace group lag {word(group.group_id)}"],
+                [command("headrace group lag", group.group_id)],
                 "look at the job: a lake, a table, a sink or a mirror shows its own `status`",
             )
     known(facts.last_records)
@@ -90,8 +90,8 @@ def _abandoned(facts: Facts) -> Iterator[Finding]:
             if behind
             else f"group {group.group_id} has no members, and offsets of topics that are gone",
             sorted({partition.topic for partition in behind} | gone),
-            [f"headrace group describe {word(group.group_id)}"],
-            f"start its consumers; if nobody needs it: `headrace group delete {word(group.group_id)}`",
+            [command("headrace group describe", group.group_id)],
+            f"start its consumers; if nobody needs it: `{command('headrace group delete', group.group_id)}`",
         )
     known(facts.last_records)
 
@@ -111,7 +111,7 @@ def _restless(facts: Facts) -> Iterator[Finding]:
             f"group {name} rebalances: {before.state}, and {after.state} {facts.look_seconds:.0f} s later",
             [f"epoch {before.epoch} and {after.epoch}"] if has_changed else (),
             [
-                f"headrace group describe {word(name)}",
+                command("headrace group describe", name),
                 f"headrace doctor groups-restless --look {_LONGER_SECONDS}",
             ],
             "the second command looks again, for longer; if it goes on: members that come and go, or that"

@@ -8,7 +8,7 @@ from typing import Final
 
 from headrace.client import findings
 from headrace.client.health import Health
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command
 from headrace.doctor.facts import Facts, brokers
 from headrace.doctor.model import Check, Finding, Level, NotKnown, known
 
@@ -24,7 +24,7 @@ def _describe(partitions: str) -> Callable[[Health], list[str]]:
 
     def commands(seen: Health) -> list[str]:
         places = getattr(seen, partitions)
-        return [f"headrace topic describe {word(places[0].topic)}"] if places else []
+        return [command("headrace topic describe", places[0].topic)] if places else []
 
     return commands
 

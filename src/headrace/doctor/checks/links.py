@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from headrace.client.links import ACTIVE
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command
 from headrace.doctor.facts import Facts
 from headrace.doctor.model import Check, Finding, Level, known
 
@@ -21,8 +21,8 @@ def _stopped(facts: Facts) -> Iterator[Finding]:
                 Level.SERIOUS,
                 f"the link of {link.topic} has stopped: {stopped[0].stopped}",
                 [f"{link.topic}-{each.partition}" for each in stopped],
-                [f"headrace link describe {word(link.topic)}"],
-                f"look at the source; then `headrace link resume {word(link.topic)}`, or promote it",
+                [command("headrace link describe", link.topic)],
+                f"look at the source; then `{command('headrace link resume', link.topic)}`, or promote it",
             )
 
 
@@ -35,7 +35,7 @@ def _silent(facts: Facts) -> Iterator[Finding]:
                 + (f": {link.errors[0]}" if link.errors else ""),
                 [f"{link.topic}-{each.partition}" for each in link.partitions if each.lag < 0]
                 or [link.topic],
-                [f"headrace link describe {word(link.topic)}"],
+                [command("headrace link describe", link.topic)],
                 "see whether the source runs, has the topic, and is reached from every broker",
             )
 

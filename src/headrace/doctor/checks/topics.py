@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from headrace.client.health import MIN_ISR
-from headrace.client.shell_words import word
+from headrace.client.shell_words import command, word
 from headrace.client.topics import TopicState
 from headrace.doctor.facts import Facts, Setting
 from headrace.doctor.model import Check, Finding, Level, known
@@ -36,7 +36,9 @@ def _single_copies(facts: Facts) -> Iterator[Finding]:
         "topics with one copy of each record",
         single,
         [
-            f"headrace topic reassign {word(name)} --brokers {numbers} --replication-factor {factor}"
+            command(
+                "headrace topic reassign", name, options=f"--brokers {numbers} --replication-factor {factor}"
+            )
             for name in single
         ]
         if factor > 1

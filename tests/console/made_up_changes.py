@@ -141,10 +141,50 @@ async def nothing(cluster: Cluster, name: str, fields: Mapping[str, str]) -> Pla
     return Planned(Subject(ResourceType.TOPIC, name), f"Give leadership of {name} back", (), (), run)
 
 
+async def record(cluster: Cluster, name: str, fields: Mapping[str, str]) -> Planned:
+    obedient = cast(Any, cluster)
+
+    async def run(_: Cluster, tell: Tell) -> None:
+        tell("1 of 1: write 1 record to orders-0")
+        obedient.told.append(f"{fields.get('key')}={fields.get('value')}")
+
+    return Planned(
+        Subject(ResourceType.TOPIC, name),
+        f"Produce a record into {name}",
+        (Line("+", f"record in {name}-0"),),
+        (),
+        run,
+        fields=tuple(fields.items()),
+        shown=(("Key", fields.get("key", "")), ("Value", fields.get("value", "") + HOSTILE)),
+        adds=True,
+    )
+
+
+async def copies(cluster: Cluster, name: str, fields: Mapping[str, str]) -> Planned:
+    obedient = cast(Any, cluster)
+
+    async def run(_: Cluster, tell: Tell) -> None:
+        tell("1 of 1: write 2 records to payments-0")
+        obedient.told.append(f"copy {fields['records']} of {name} into {fields['to']}")
+
+    return Planned(
+        Subject(ResourceType.TOPIC, fields["to"]),
+        f"Copy 2 records of {name} into {fields['to']}",
+        (Line("+", f"2 records in {fields['to']}-0"),),
+        (),
+        run,
+        fields=tuple(fields.items()),
+        beside=(Subject(ResourceType.TOPIC, name),),
+        adds=True,
+    )
+
+
 STAND_INS: dict[str, Plan] = {
     "plan_settings": settings,
     "plan_deletion": deletion,
     "plan_reset": reset,
+    "plan_record": record,
+    "plan_copies": copies,
     "plan_election": nothing,
     "plan_cancellation": nothing,
 }

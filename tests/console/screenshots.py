@@ -30,7 +30,7 @@ from headrace.audit.verdict import DEFAULT_TOPIC, Difference, Kind, State, Verdi
 from headrace.audit.verdict_topic import publish
 from headrace.client.cluster import Cluster as Client
 from headrace.testing.cluster import Cluster
-from tests.console.test_browser import CHROMIUM
+from tests.console.chromium import launched
 
 FOLDER: Final = Path(__file__).parents[2] / "docs/img/console"
 SECONDS: Final = 150.0
@@ -184,9 +184,7 @@ def wait_for_verdicts(url: str) -> None:
 
 def take(url: str) -> None:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
+        browser = launched(playwright)
         for name, path in PAGES.items():
             shoot(browser, url + path, f"{name}-light", WIDTH, dark=False)
             if name in DARK:

@@ -6,18 +6,20 @@ import asyncio
 import math
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
 from headrace.client.cluster import Cluster
+from headrace.client.errors import ClientFailure
 from headrace.console.access.seen import AccessSeen
 from headrace.console.changes.making import Changes
 from headrace.console.http.app import application
-from headrace.console.http.records import Source
+from headrace.console.http.records import NextTurn, Source
 from headrace.console.records.reading import Found
-from headrace.console.records.search import Wanted
+from headrace.console.records.search import Wanted, wanted
+from headrace.console.records.tailing import Turn
 from headrace.console.records.texts import ALONE, Decoding, Row, row
 from headrace.console.records.timeline import Bucket, Timeline
 from headrace.console.services.services import Services
@@ -80,11 +82,12 @@ def served(
     making: Changes | None = None,
     access: AccessSeen = SEEN,
     services: Services | None = None,
+    source: Source | None = None,
 ) -> Iterator[str]:
     """The address."""
     app = application(
         watch,
-        MadeUpSource(),
+        MadeUpSource() if source is None else source,
         making=making,
         access=MadeUpAccess(access),
         services=made_up_services.services() if services is None else services,
@@ -122,6 +125,7 @@ class MadeUpSource(Source):
 
     def __init__(self) -> None:
         super().__init__(lambda: Cluster("127.0.0.1:1"))
+        self.tails = self.turns = 0
 
     async def read(self, topic: str, asked: Wanted, decoding: Decoding | None = None) -> Found:
         rows = [
@@ -129,16 +133,38 @@ class MadeUpSource(Source):
             for offset, value in enumerate(HOSTILE)
         ]
         if not asked.is_search:
-            return Found(rows, [0, 1], len(rows), len(rows), 1000, 0.1, "", 0, 0)
+            return Found(rows, [0, 1], len(rows), len(rows), 1000, 0.1, "", 0, 0, f"0:{len(rows)}")
         done = asked.done + 400_000
         after = f"0:{done}" if done < 1_000_000 else ""
         found = [] if after else rows[:2]
-        return Found(found, [0, 1], min(done, 1_000_000), 1_000_000, 32_000_000, 2.0, after, 1, 3)
+        return Found(
+            found, [0, 1], min(done, 1_000_000), 1_000_000, 32_000_000, 2.0, after, 1, 3, f"0:{len(rows)}"
+        )
 
     async def one(self, place: TopicPartition, offset: int, decoding: Decoding | None = None) -> Row | None:
         if offset >= len(HOSTILE):
             return None
         return row(0, Record(offset, NOW_MS, b"key", HOSTILE[offset], (("<i>", b"\xff"),)), ALONE, decoding)
+
+    @asynccontextmanager
+    async def tail(self, topic: str, asked: Wanted) -> AsyncGenerator[NextTurn, None]:
+        """Each turn has the worst records once more, at new offsets."""
+        done = max(asked.after.values(), default=0)
+
+        async def turn(decoding: Decoding | None) -> Turn:
+            nonlocal done
+            if asked.key == "gone":
+                raise ClientFailure("broker 2 does not answer")
+            rows = (await self.read(topic, wanted({}), decoding)).rows
+            done += len(rows)
+            self.turns += 1
+            return Turn([each._replace(offset=done + each.offset) for each in rows], 5, 0, f"0:{done}")
+
+        self.tails += 1
+        try:
+            yield turn
+        finally:
+            self.tails -= 1
 
     async def timeline(self, seen: TopicSeen, partition: int | None) -> Timeline | None:
         buckets = [Bucket(NOW_MS + at * 60_000, at * at % 37) for at in range(40)]

@@ -10,17 +10,17 @@ from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from headrace.console.services.services import Services
 from headrace.observe.metadata_changes import MetadataChange
 from tests.console import made_up_services
+from tests.console.chromium import opened
 from tests.console.made_up_access import HOSTILE_USER, UNANSWERED
 from tests.console.made_up_changes import Obedient, made_up_changes
 from tests.console.serving import CLUSTERS, HOSTILE, Still, served, still
 from tests.unit.observe.made_up import NOW_MS, small_look
 
-CHROMIUM: Final = "/usr/bin/chromium"
 QUESTION: Final = "/access/question?principal=intern&operation=READ&kind=topic&name=orders&host=10.0.0.9"
 HOSTILE_NAME: Final = quote(HOSTILE_USER, safe="")
 STRANGE_NAME: Final = quote(made_up_services.HOSTILE, safe="")
@@ -61,14 +61,6 @@ CHANGING: Final = (
 FORMS: Final = ((1280, "light"), (320, "dark"))
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-background-networking"]
-        )
-
-
 @pytest.fixture(scope="module", params=list(CLUSTERS))
 def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
     """Its name and the address."""
@@ -80,15 +72,6 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[tuple[str, str]]:
 def small() -> Iterator[str]:
     with served(CLUSTERS["small"]()) as url:
         yield url
-
-
-def opened(browser: Browser, width: int = 1280, scheme: str = "light", *, scripts: bool = True) -> Page:
-    context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme="dark" if scheme == "dark" else "light",
-        java_script_enabled=scripts,
-    )
-    return context.new_page()
 
 
 @pytest.mark.parametrize(("width", "scheme"), FORMS)

@@ -47,7 +47,16 @@ class Viewer:
 
     def agree(self, path: str, **more: str) -> Any:
         """To the plan of this page; what came of it."""
-        view = self.json(path)
+        return self.yes(path, self.json(path), **more)
+
+    def write(self, topic: str, **fields: str) -> Any:
+        """By the form of a record; what came of it."""
+        path = f"/topics/{topic}/produce/plan"
+        status, text = self.get(f"{path}?format=json", fields)
+        assert status == 200, text
+        return self.yes(path, json.loads(text))
+
+    def yes(self, path: str, view: Any, **more: str) -> Any:
         fields = {**dict(view["fields"]), "confirmation": view["confirmation"], **more}
         status, text = self.get(f"{path.partition('?')[0]}?format=json", fields)
         assert status == 200, text
@@ -71,6 +80,7 @@ def url(cluster: Cluster) -> Iterator[str]:
 
     for topic in ("orders", "salaries", "public", "scratch"):
         cluster.create_topic(topic)
+    cluster.create_topic("notes", partitions=3)
     producer = Producer(cluster.client_config)
     for topic in ("orders", "salaries", "public"):
         producer.produce(topic, f"record of {topic}".encode())
@@ -79,6 +89,9 @@ def url(cluster: Cluster) -> Iterator[str]:
         run("user", "create", user, "--password-stdin", stdin=f"{PASSWORD}\n")
     run("acl", "grant", "alice", "consume", "orders", "--group", "billing")
     run("acl", "add", "--allow-principal", "alice", "--operation", "describe", "--topic", "public")
+    for operation in ("read", "write"):
+        run("acl", "add", "--allow-principal", "owner", "--operation", operation, "--topic", "notes")
+    run("acl", "add", "--allow-principal", "alice", "--operation", "write", "--topic", "notes")
     for operation in ("read", "alter", "alter-configs", "describe-configs", "delete"):
         run("acl", "add", "--allow-principal", "owner", "--operation", operation, "--topic", "scratch")
     words = ["console", "-b", cluster.bootstrap, "--command-config", properties, "--port", "0"]
@@ -125,8 +138,8 @@ def test_whoever_does_not_log_in_sees_nothing(url: str) -> None:
 def test_a_viewer_sees_what_the_rules_allow(url: str) -> None:
     alice = Viewer(url, "alice")
     listing = alice.json("/topics")["listing"]
-    assert [row["name"] for row in listing["rows"]] == ["orders", "public"]
-    assert alice.json("/")["totals"]["topics"] == 2
+    assert [row["name"] for row in listing["rows"]] == ["notes", "orders", "public"]
+    assert alice.json("/")["totals"]["topics"] == 3
     status, page = alice.get("/topics/orders/records")
     assert (status, "record of orders" in page) == (200, True)
     status, page = alice.get("/topics/public/records")
@@ -193,6 +206,76 @@ def test_whoever_reads_resets_their_group_and_nothing_else(url: str, cluster: Cl
     assert "settings" not in alice.get("/topics/orders")[1]
     assert [made["title"] for made in alice.json("/changes")["made"]] == ["Reset group billing"]
     assert Viewer(url, "nobody").json("/changes")["made"] == []
+
+
+def test_records_are_written_and_copied_as_whoever_may(url: str, cluster: Cluster) -> None:
+    owner, alice = Viewer(url, "owner"), Viewer(url, "alice")
+    made = owner.write("notes", key="k", value="two\r\nlines", headers="trace=a=1")
+    assert (made["outcome"], made["left"], made["principal"]) == ("done", None, "User:owner")
+    assert "lines" not in json.dumps(made)
+    assert owner.write("notes", key="/w==", value="AP8A", form="base64")["outcome"] == "done"
+    assert owner.write("notes", key="k", no_value="1")["outcome"] == "done"
+    written = everything(cluster, "notes")
+    keyed = [(key, value, headers) for _, _, key, value, headers in written if key == b"k"]
+    assert keyed == [(b"k", b"two\nlines", [("trace", b"a=1")]), (b"k", None, [])]
+    assert (b"\xff", b"\x00\xff\x00") in [(key, value) for _, _, key, value, _ in written]
+    assert all(record[1] > 1_700_000_000_000 for record in written), "a record has the time of its writing"
+    chosen = ", ".join(place for place, *_ in written)
+    path = f"/topics/notes/replay/plan?{urlencode({'records': chosen, 'to': 'notes', 'where': 'same'})}"
+    assert owner.agree(path)["outcome"] == "done"
+    doubled = everything(cluster, "notes")
+    assert sorted(map(contents, doubled), key=repr) == sorted(2 * list(map(contents, written)), key=repr)
+    copied = alice.agree("/topics/orders/replay/plan?records=0:0-7&to=notes&where=key")
+    assert copied["outcome"] == "done"
+    assert copied["title"] == "Copy 1 record of orders into notes"
+    assert (None, b"record of orders", []) in map(contents, everything(cluster, "notes"))
+
+
+def test_nobody_writes_or_copies_what_they_may_not(url: str, cluster: Cluster) -> None:
+    owner, alice, nobody = Viewer(url, "owner"), Viewer(url, "alice"), Viewer(url, "nobody")
+    before = len(everything(cluster, "orders"))
+    for viewer, path, status in (
+        (alice, "/topics/orders/produce", 403),
+        (alice, "/topics/orders/replay/plan?records=0:0&to=orders", 403),
+        (alice, "/topics/orders/replay/plan?records=0:0&to=salaries", 403),
+        (alice, "/topics/public/replay", 403),
+        (alice, "/topics/salaries/replay/plan?records=0:0&to=notes", 404),
+        (owner, "/topics/orders/replay/plan?records=0:0&to=notes", 404),
+        (nobody, "/topics/notes/replay", 404),
+        (nobody, "/topics/notes/produce", 404),
+    ):
+        answered, page = viewer.get(path)
+        assert answered == status, (path, page)
+        assert "record of" not in page
+    for viewer, topic in ((alice, "orders"), (nobody, "notes")):
+        assert viewer.get(f"/topics/{topic}/produce/plan", {"value": "x"})[0] == 403
+    page = alice.get("/topics/orders/records")[1]
+    assert ("/topics/orders/replay" in page, "/produce" in page) == (True, False)
+    assert len(everything(cluster, "orders")) == before
+    assert alice.get("/topics/public/records/tail")[0] == 404
+    assert nobody.get("/topics/orders/records/tail")[0] == 404
+
+
+def everything(cluster: Cluster, topic: str) -> list[tuple[str, int, Any, Any, Any]]:
+    """As another client reads it: place, time, key, value, headers."""
+    reader = Consumer({**cluster.client_config, "group.id": "reads-all", "enable.auto.commit": False})
+    partitions = reader.list_topics(topic, SECONDS).topics[topic].partitions
+    found = []
+    for partition in sorted(partitions):
+        first, end = reader.get_watermark_offsets(TopicPartition(topic, partition), SECONDS)
+        reader.assign([TopicPartition(topic, partition, first)])
+        for _ in range(end - first):
+            record = reader.poll(SECONDS)
+            assert record is not None
+            assert record.error() is None
+            place = f"{partition}:{record.offset()}"
+            found.append((place, record.timestamp()[1], record.key(), record.value(), record.headers() or []))
+    reader.close()
+    return found
+
+
+def contents(record: tuple[str, int, Any, Any, Any]) -> tuple[Any, Any, Any]:
+    return record[2:]
 
 
 def test_a_yes_to_a_deletion_without_the_right_says_what_the_brokers_said(url: str, cluster: Cluster) -> None:

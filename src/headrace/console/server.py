@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from starlette.types import ASGIApp
+from uvicorn import Config
 
 from headrace.audit.verdict import DEFAULT_TOPIC
 from headrace.client.cluster import Cluster
@@ -22,6 +23,7 @@ from headrace.console.changes.making import SECONDS, Changes
 from headrace.console.http.app import application
 from headrace.console.http.guard import Guard
 from headrace.console.http.records import Source
+from headrace.console.http.tail import Tails
 from headrace.console.services.services import Services
 from headrace.core.errors import ConfigError
 from headrace.core.tasks import spawn
@@ -54,6 +56,16 @@ class Settings:
     connect: Rest | None = None
 
 
+class _Server(Server):
+    def __init__(self, config: Config, tails: Tails) -> None:
+        super().__init__(config)
+        self._tails = tails
+
+    def end(self) -> None:
+        self._tails.end()
+        super().end()
+
+
 async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
     listener = settings.listener
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
@@ -70,6 +82,7 @@ async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
         source = Source(
             partial(connect, request_timeout=RECORDS_SECONDS), shows_records=settings.shows_records
         )
+        tails = Tails()
         services = Services.at(settings.registry, settings.connect)
         host = f"[{listener.host}]" if ":" in listener.host else listener.host
         app = application(
@@ -79,8 +92,9 @@ async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
             guard=guard,
             making=changes_of(settings),
             services=services,
+            tails=tails,
         )
-        server = Server(server_config(app, certificates))
+        server = _Server(server_config(app, certificates), tails)
         watching.start()
         stack.push_async_callback(asyncio.to_thread, watching.stop)
         services.start()

@@ -34,6 +34,8 @@ class Entry:
     title: str
     told: Sequence[str]
     commands: Sequence[str]
+    beside: Sequence[Subject] = ()
+    adds: bool = False
     outcome: Outcome = Outcome.BEGUN
     steps: list[str] = field(default_factory=list)
     """Those that were begun. All but the last one were done, and that too if the outcome is."""
@@ -68,6 +70,8 @@ class Journal:
             planned.title,
             planned.told,
             planned.commands,
+            planned.beside,
+            planned.adds,
         )
         self._entries.append(found)
         log.warning("a change begins", extra={**_who(found), "change": found.told})

@@ -88,7 +88,7 @@ class Changes:
                 entry = self.journal.begin(_now_ms(), actor.principal, actor.host, planned)
                 self._confirmations.use(yes.confirmation, entry.number)
                 await self._carry_out(cluster, entry, planned)
-                entry.left = await _left(cluster, plan, name, fields)
+                entry.left = None if planned.adds else await _left(cluster, plan, name, fields)
             return entry.number
 
     def _require(self, actor: Actor, path: str, planned: Planned, yes: Yes) -> None:

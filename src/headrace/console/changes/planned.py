@@ -82,6 +82,13 @@ class Planned:
     identity: str = ""
     """Of what is changed: another topic with the same name is another one."""
 
+    shown: tuple[tuple[str, str], ...] = ()
+    """To whoever asks, and to nobody else: what is in records. The journal has none of it."""
+    beside: tuple[Subject, ...] = ()
+    """What it tells of besides: whoever may not see it is not told of the change."""
+    adds: bool = False
+    """Whatever there is, it would be added once more: a look afterwards tells nothing."""
+
     @property
     def changes_nothing(self) -> bool:
         return not self.lines and not self.shifts

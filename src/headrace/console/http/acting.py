@@ -86,6 +86,13 @@ class Offers:
     def deletion(self, topic: str) -> bool:
         return self._may(Operation.DELETE, ResourceType.TOPIC, topic)
 
+    def produce(self, topic: str) -> bool:
+        return self._may(Operation.WRITE, ResourceType.TOPIC, topic)
+
+    def replay(self, topic: str) -> bool:
+        """Into which topic is chosen later."""
+        return self._may(Operation.READ, ResourceType.TOPIC, topic)
+
     def cluster(self) -> bool:
         """Elections, and moves that are called off."""
         return self._may(Operation.ALTER, ResourceType.CLUSTER, CLUSTER_NAME)

@@ -18,7 +18,7 @@ from headrace.client.errors import ClientFailure
 from headrace.console.access.asking import AccessSource
 from headrace.console.changes.making import Changes
 from headrace.console.http import access as access_pages
-from headrace.console.http import changes, journal, records
+from headrace.console.http import changes, journal, producing, records, tail
 from headrace.console.http import services as service_pages
 from headrace.console.http.acting import NotAllowed
 from headrace.console.http.answers import Message, Watch, answer
@@ -168,6 +168,7 @@ ROUTES: Final = [
     Route("/topics", shown(topics)),
     Route("/topics/{name}", shown_one(topic)),
     *records.ROUTES,
+    *tail.ROUTES,
     Route("/groups", shown(groups)),
     Route("/groups/{name}", shown_one(group)),
     Route("/brokers", shown(brokers)),
@@ -193,10 +194,11 @@ def application(
     making: Changes | None = None,
     access: AccessSource | None = None,
     services: Services | None = None,
+    tails: tail.Tails | None = None,
 ) -> ASGIApp:
     """Without a guard everybody sees what the console itself may see. `making`: may change what they may."""
     app = Starlette(
-        routes=ROUTES if making is None else [*ROUTES, *changes.ROUTES],
+        routes=ROUTES if making is None else [*ROUTES, *changes.ROUTES, *producing.ROUTES],
         exception_handlers={
             NotThere: not_there,
             Refused: refused,
@@ -211,6 +213,7 @@ def application(
     app.state.source = source
     app.state.access = access or AccessSource(source.connect)
     app.state.services = services or Services()
+    app.state.tails = tails or tail.Tails()
     app.state.changes = making
     app.state.own_security = making.security if making is not None and guard is None else None
     app.state.sight = None if guard is not None else Sight.unlimited()

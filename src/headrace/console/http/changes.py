@@ -48,6 +48,8 @@ class PlanView(NamedTuple):
     confirmation: str
     """Empty where there is nothing to say yes to."""
     fields: Sequence[tuple[str, str]]
+    shown: Sequence[tuple[str, str]]
+    adds: bool
     back: str
 
 
@@ -84,16 +86,24 @@ class NotPossible(Exception):
         self.back = back
 
 
-def planned(plan: Plan, back: Callable[[str], str]) -> Callable[[Request], Awaitable[Response]]:
+Check = Callable[[Request, str, Mapping[str, str]], None]
+"""Raises NotAllowed for what this viewer is not to be shown a plan of. The brokers decide in any case."""
+
+
+def planned(
+    plan: Plan, back: Callable[[str], str], check: Check = lambda *_: None, *, by_post: bool = False
+) -> Callable[[Request], Awaitable[Response]]:
+    """`by_post`: what is in the form is not for an address, so a form without a yes asks for its plan."""
+
     async def endpoint(request: Request) -> Response:
-        changes, actor, name = _changes(request), actor_of(request), named(request, "name")
+        changes, actor, name = making_of(request), actor_of(request), named(request, "name")
         path = request.scope["path"]
         try:
-            if request.method != "POST":
-                fields = {key: value for key, value in request.query_params.items() if key != "format"}
+            fields = await _fields(request)
+            check(request, name, fields)
+            if request.method != "POST" or (by_post and CONFIRMATION not in fields):
                 found = await changes.plan(actor, plan, name, fields)
                 return _plan_page(request, changes, actor, found, back(path))
-            fields = await _form(request)
             yes = Yes(fields.pop(CONFIRMATION, ""), fields.pop(TYPED, ""))
             number = await changes.make(actor, path, plan, name, fields, yes)
         except NotAgreed as error:
@@ -131,32 +141,40 @@ def _plan_page(
         found.typed,
         changes.question(actor, request.scope["path"], found) if can_be else "",
         found.fields,
+        found.shown,
+        found.adds,
         back,
     )
-    return _page(request, Page("plan.html", found.title, _menu_of(request), view), status)
+    return page_of(request, Page("plan.html", found.title, _menu_of(request), view), status)
 
 
 def _menu_of(request: Request) -> str:
     return str(request.scope["path"]).split("/")[1]
 
 
-def _page(request: Request, page: Page, status: int = 200) -> Response:
+def page_of(request: Request, page: Page, status: int = 200) -> Response:
     watch: Watch = request.app.state.watch
-    seen = _mine(request)
+    seen = seen_by(request)
     return answer(request, page, seen, watch.failing, status=status, refreshes=False)
 
 
-def _mine(request: Request) -> Snapshot:
+def seen_by(request: Request) -> Snapshot:
     watch: Watch = request.app.state.watch
     if watch.snapshot is None:
         raise NotThere("The first look at the cluster is under way.")
     return sight_of(request).of(watch.snapshot)
 
 
-def _changes(request: Request) -> Changes:
+def making_of(request: Request) -> Changes:
     found = changes_of(request)
     assert found is not None, "there are no such routes without it"
     return found
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    if request.method == "POST":
+        return await _form(request)
+    return {key: value for key, value in request.query_params.items() if key != "format"}
 
 
 async def _form(request: Request) -> dict[str, str]:
@@ -174,16 +192,16 @@ async def _form(request: Request) -> dict[str, str]:
 
 
 async def settings(request: Request) -> Response:
-    changes, actor, name = _changes(request), actor_of(request), named(request, "name")
-    found = topic_in(_mine(request), name)
+    changes, actor, name = making_of(request), actor_of(request), named(request, "name")
+    found = topic_in(seen_by(request), name)
     if found.internal:
-        raise NotPossible(brokers_own(name), _subject_before(request.scope["path"]))
+        raise NotPossible(brokers_own(name), subject_before(request.scope["path"]))
     entries = await changes.settings(actor, name)
     rows = [_setting(each) for each in entries]
     mine = [row for row, each in zip(rows, entries, strict=True) if each.source == ConfigSource.TOPIC]
     others = [row for row in rows if row not in mine]
     view = SettingsView(name, len(found.partitions), mine, others)
-    return _page(request, Page("settings.html", f"Settings of {name}", "topics", view))
+    return page_of(request, Page("settings.html", f"Settings of {name}", "topics", view))
 
 
 def _setting(entry: ConfigEntry) -> Setting:
@@ -195,27 +213,27 @@ def _setting(entry: ConfigEntry) -> Setting:
 async def reset(request: Request) -> Response:
     actor_of(request)
     name = named(request, "name")
-    found = group(Scene(_mine(request), History(), {}), name).view
+    found = group(Scene(seen_by(request), History(), {}), name).view
     topics = sorted({row.partition.topic for row in found.rails})
     view = ResetView(name, found.members, found.state, topics, TARGETS)
-    return _page(request, Page("reset.html", f"Reset {name}", "groups", view))
+    return page_of(request, Page("reset.html", f"Reset {name}", "groups", view))
 
 
-def _form_before(path: str) -> str:
+def form_before(path: str) -> str:
     return path.removesuffix("/plan")
 
 
-def _subject_before(path: str) -> str:
+def subject_before(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-_BOTH: Final = ["GET", "POST"]
+BOTH: Final = ["GET", "POST"]
 ROUTES: Final = [
     Route("/topics/{name}/settings", settings),
-    Route("/topics/{name}/settings/plan", planned(plan_settings, _form_before), methods=_BOTH),
-    Route("/topics/{name}/deletion", planned(plan_deletion, _subject_before), methods=_BOTH),
-    Route("/topics/{name}/leaders", planned(plan_election, _subject_before), methods=_BOTH),
-    Route("/topics/{name}/moves", planned(plan_cancellation, lambda _: "/moves"), methods=_BOTH),
+    Route("/topics/{name}/settings/plan", planned(plan_settings, form_before), methods=BOTH),
+    Route("/topics/{name}/deletion", planned(plan_deletion, subject_before), methods=BOTH),
+    Route("/topics/{name}/leaders", planned(plan_election, subject_before), methods=BOTH),
+    Route("/topics/{name}/moves", planned(plan_cancellation, lambda _: "/moves"), methods=BOTH),
     Route("/groups/{name}/reset", reset),
-    Route("/groups/{name}/reset/plan", planned(plan_reset, _form_before), methods=_BOTH),
+    Route("/groups/{name}/reset/plan", planned(plan_reset, form_before), methods=BOTH),
 ]

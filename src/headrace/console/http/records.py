@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -20,6 +23,7 @@ from headrace.console.pages.page import NotThere, Page
 from headrace.console.pages.topic import topic_in
 from headrace.console.records.reading import Found, one, read
 from headrace.console.records.search import Wanted, wanted
+from headrace.console.records.tailing import Tail, Turn
 from headrace.console.records.texts import Decoding, Row, pretty
 from headrace.console.records.timeline import Timeline, timeline
 from headrace.core.ids import TopicPartition
@@ -29,6 +33,10 @@ AT_ONCE: Final = 4
 """Steps of searches. Whoever comes next waits: brokers must not pay for viewers."""
 KEPT_SECONDS: Final = 20.0
 MOST_KEPT: Final = 64
+
+
+NextTurn = Callable[[Decoding | None], Awaitable[Turn]]
+"""Of a tail. Raises ClientFailure; then it can be asked for once more."""
 
 
 class RecordsView(NamedTuple):
@@ -41,6 +49,8 @@ class RecordsView(NamedTuple):
     """Why no record is shown; empty where they are."""
     shows_schemas: bool
     """The viewer may open the pages of subjects."""
+    at_ms: int
+    """When it was read."""
 
 
 class RecordView(NamedTuple):
@@ -68,6 +78,13 @@ class Source:
     async def one(self, place: TopicPartition, offset: int, decoding: Decoding | None = None) -> Row | None:
         async with self._turns, self.connect() as cluster:
             return await one(cluster, place, offset, decoding)
+
+    @asynccontextmanager
+    async def tail(self, topic: str, asked: Wanted) -> AsyncGenerator[NextTurn, None]:
+        """Raises Refused."""
+        tail = Tail(topic, asked)
+        async with self.connect() as cluster:
+            yield partial(tail.turn, cluster)
 
     async def timeline(self, seen: TopicSeen, partition: int | None) -> Timeline | None:
         """Some seconds old at most. None also where a leader is away: it is only a picture."""
@@ -97,27 +114,28 @@ def named(request: Request, name: str) -> str:
 
 
 async def list_records(request: Request) -> Response:
-    seen, topic = _topic(request)
+    seen, topic = topic_of(request)
     source: Source = request.app.state.source
     asked = wanted(request.query_params)
-    hidden = _hidden(request, topic.name)
+    hidden = hidden_of(request, topic.name)
     found = line = None
+    at_ms = time.time_ns() // 1_000_000
     if not hidden:
         found = await source.read(topic.name, asked, decoder_of(request, topic.name))
         line = await source.timeline(topic, asked.partition)
     shows = sight_of(request).may_see_settings()
-    view = RecordsView(topic.name, asked, found, line, len(topic.partitions), hidden, shows)
+    view = RecordsView(topic.name, asked, found, line, len(topic.partitions), hidden, shows, at_ms)
     page = Page("records.html", f"Records of {topic.name}", "topics", view)
-    return answer(request, page, seen, request.app.state.watch.failing, refreshes=_is_tail(asked))
+    return answer(request, page, seen, request.app.state.watch.failing, refreshes=_is_newest(asked))
 
 
-def _is_tail(asked: Wanted) -> bool:
-    return asked.begin == "newest" and not asked.is_search
+def _is_newest(asked: Wanted) -> bool:
+    return asked.begin == "newest" and not asked.is_search and not asked.live
 
 
 async def show_record(request: Request) -> Response:
-    seen, topic = _topic(request)
-    hidden = _hidden(request, topic.name)
+    seen, topic = topic_of(request)
+    hidden = hidden_of(request, topic.name)
     if hidden:
         raise NotThere(hidden)
     partition, offset = request.path_params["partition"], request.path_params["offset"]
@@ -133,7 +151,7 @@ async def show_record(request: Request) -> Response:
     )
 
 
-def _topic(request: Request) -> tuple[Snapshot, TopicSeen]:
+def topic_of(request: Request) -> tuple[Snapshot, TopicSeen]:
     watch: Watch = request.app.state.watch
     seen = watch.snapshot
     if seen is None:
@@ -142,7 +160,7 @@ def _topic(request: Request) -> tuple[Snapshot, TopicSeen]:
     return mine, topic_in(mine, named(request, "name"))
 
 
-def _hidden(request: Request, topic: str) -> str:
+def hidden_of(request: Request, topic: str) -> str:
     if not request.app.state.source.shows_records:
         return "This console was started with --no-records."
     if not sight_of(request).may_read(topic):

@@ -49,6 +49,8 @@ class ChangeView(NamedTuple):
     steps: Sequence[str]
     said: str
     left: Sequence[str] | None
+    is_there: bool
+    """What was changed can be looked at."""
 
 
 class Viewer(NamedTuple):
@@ -57,7 +59,9 @@ class Viewer(NamedTuple):
     may: MayDescribe
 
     def sees(self, entry: Entry) -> bool:
-        return entry.principal == self.principal or self.may(Operation.DESCRIBE, *entry.subject)
+        return entry.principal == self.principal or all(
+            self.may(Operation.DESCRIBE, *subject) for subject in (entry.subject, *entry.beside)
+        )
 
 
 def changes(viewer: Viewer, journal: Journal | None, found: Sequence[MetadataChange]) -> Page:
@@ -95,5 +99,6 @@ def change(viewer: Viewer, journal: Journal | None, number: int) -> Page:
         entry.steps,
         entry.said,
         entry.left if entry.outcome is not Outcome.BEGUN else None,
+        entry.adds or (entry.outcome is not Outcome.BEGUN and entry.left is not None),
     )
     return Page("change.html", entry.title, "changes", view)

@@ -11,7 +11,6 @@ from headrace.client.cluster import Cluster
 from headrace.client.consumer import Consumer
 from headrace.client.offsets import ends_of, list_offsets, partitions_of
 from headrace.client.partitioner import partition_for_key
-from headrace.console.records.filters import Filter, TooLarge
 from headrace.console.records.search import (
     Refused,
     Wanted,
@@ -21,9 +20,9 @@ from headrace.console.records.search import (
     to_read,
     written,
 )
+from headrace.console.records.step import PARTITION_BYTES, WAIT_MS, Budget, Step
 from headrace.console.records.texts import ALONE, Decoding, Row, row
 from headrace.core.ids import TopicPartition
-from headrace.protocol.records import Record
 
 ROWS: Final = 25
 HITS: Final = 50
@@ -31,9 +30,6 @@ STEP_SECONDS: Final = 2.0
 STEP_BYTES: Final = 32 * 1024 * 1024
 MOST_PARTITIONS: Final = 500
 """That one page reads. Of a wider topic one partition is chosen."""
-_PARTITION_BYTES: Final = 1024 * 1024
-_FETCH_BYTES: Final = 8 * 1024 * 1024
-_WAIT_MS: Final = 200
 
 
 class Found(NamedTuple):
@@ -51,6 +47,8 @@ class Found(NamedTuple):
     """Records that a filter did not look into."""
     held: int
     """Offsets that an open transaction hides."""
+    end: str = ""
+    """Where a tail goes on after this."""
 
     @property
     def share(self) -> float:
@@ -66,13 +64,14 @@ async def read(
 ) -> Found:
     """Raises Refused and ClientFailure."""
     condition = asked.compiled()
-    places = await _places(cluster, topic, asked)
+    places = await places_of(cluster, topic, asked)
     ends = await ends_of(cluster, places)
     stable = await list_offsets(cluster, dict.fromkeys(places, -1), read_committed=True)
-    begin = await _positions(cluster, asked, ends)
     until = {place: stable[place].offset for place in places}
+    begin = until if asked.begins_live else await _positions(cluster, asked, ends)
     whole = asked.whole or to_read(begin, until)
-    reading = _Step(topic, asked, condition, until, decoding)
+    budget = Budget(STEP_SECONDS, STEP_BYTES, HITS if asked.is_search else ROWS)
+    reading = Step(topic, asked, condition, until, decoding, budget)
     began = now()
     await reading.run(cluster, begin, now)
     rows = reading.rows
@@ -90,86 +89,11 @@ async def read(
         "" if is_over else written(left),
         reading.too_large,
         sum(max(0, ends[place][1] - until[place]) for place in places),
+        written(until),
     )
 
 
-class _Step:
-    def __init__(
-        self,
-        topic: str,
-        asked: Wanted,
-        condition: Filter | None,
-        until: Mapping[TopicPartition, int],
-        decoding: Decoding | None,
-    ) -> None:
-        self.rows: list[Row] = []
-        self.positions: dict[TopicPartition, int] = {}
-        self.scanned = self.bytes = self.too_large = 0
-        self._topic = topic
-        self._key = asked.key.encode() if asked.key else None
-        self._condition = condition
-        self._until = until
-        self._decoding = decoding
-        self._most = HITS if asked.is_search else ROWS
-        self._is_newest = asked.begin == "newest" and not asked.is_search
-
-    async def run(
-        self, cluster: Cluster, begin: Mapping[TopicPartition, int], now: Callable[[], float]
-    ) -> None:
-        self.positions = {place: at for place, at in begin.items() if at < self._until[place]}
-        deadline = now() + STEP_SECONDS
-        consumer = Consumer(
-            cluster,
-            self.positions,
-            max_wait_ms=_WAIT_MS,
-            max_bytes=_FETCH_BYTES,
-            partition_max_bytes=_PARTITION_BYTES,
-            patience=STEP_SECONDS,
-        )
-        try:
-            while consumer.positions and now() < deadline and self.bytes < STEP_BYTES:
-                for fetched in await consumer.poll():
-                    place = fetched.partition
-                    is_full = await asyncio.to_thread(self._take, place, fetched.records, fetched.next_offset)
-                    if is_full:
-                        return
-                    if self.positions[place] >= self._until[place]:
-                        consumer.drop(place)
-        finally:
-            await consumer.close()
-
-    def _take(self, place: TopicPartition, records: list[Record], next_offset: int) -> bool:
-        """Whether there are rows enough. The position is behind the last record that was looked at."""
-        for record in records:
-            if record.offset >= self._until[place]:
-                break
-            self.bytes += len(record.key or b"") + len(record.value or b"")
-            self._move(place, record.offset + 1)
-            if self._is_wanted(place, record):
-                self.rows.append(row(place.partition, record, decoding=self._decoding))
-                if len(self.rows) >= self._most and not self._is_newest:
-                    return True
-        self._move(place, min(next_offset, self._until[place]))
-        return False
-
-    def _move(self, place: TopicPartition, offset: int) -> None:
-        if offset > self.positions[place]:
-            self.scanned += offset - self.positions[place]
-            self.positions[place] = offset
-
-    def _is_wanted(self, place: TopicPartition, record: Record) -> bool:
-        if self._key is not None and record.key != self._key:
-            return False
-        if self._condition is None:
-            return True
-        try:
-            return self._condition.takes(self._topic, place.partition, record)
-        except TooLarge:
-            self.too_large += 1
-            return False
-
-
-async def _places(cluster: Cluster, topic: str, asked: Wanted) -> list[TopicPartition]:
+async def places_of(cluster: Cluster, topic: str, asked: Wanted) -> list[TopicPartition]:
     every = await partitions_of(cluster, topic)
     if asked.partition is not None:
         if asked.partition >= len(every):
@@ -209,8 +133,8 @@ async def one(
     consumer = Consumer(
         cluster,
         {place: offset},
-        max_wait_ms=_WAIT_MS,
-        partition_max_bytes=_PARTITION_BYTES,
+        max_wait_ms=WAIT_MS,
+        partition_max_bytes=PARTITION_BYTES,
         read_committed=False,
         patience=STEP_SECONDS,
     )

@@ -37,6 +37,13 @@ class Wanted(NamedTuple):
     """That there were to look at when it began."""
     everywhere: bool
     """A key is looked for in every partition."""
+    live: bool = False
+    """What comes is shown as it comes."""
+
+    @property
+    def begins_live(self) -> bool:
+        """A search in what comes: what is there already does not count."""
+        return self.live and self.is_search and not self.after
 
     @property
     def is_search(self) -> bool:
@@ -54,7 +61,8 @@ class Wanted(NamedTuple):
 
 def wanted(query: Query) -> Wanted:
     """Raises Refused."""
-    begin = query.get("from", "newest")
+    is_live = query.get("live") == "1"
+    begin = "newest" if is_live else query.get("from", "newest")
     text = query.get("partition", "").strip()
     if text and not text.isdecimal():
         raise Refused(f"{text} is no number of a partition.")
@@ -71,6 +79,7 @@ def wanted(query: Query) -> Wanted:
         number_in(query, "done", 0),
         number_in(query, "whole", 0),
         query.get("everywhere") == "1",
+        is_live,
     )
 
 

@@ -11,6 +11,7 @@
     const at = document.activeElement;
     const selection = document.getSelection();
     return document.hidden
+      || live.querySelector("input:checked")
       || (at && live.contains(at) && /^(INPUT|SELECT|TEXTAREA)$/.test(at.tagName))
       || (selection && !selection.isCollapsed && live.contains(selection.anchorNode));
   };
@@ -71,6 +72,84 @@
     if (stop) { event.preventDefault(); document.body.dataset.stopped = "1"; stop.textContent = "Stopped"; }
   });
 
-  if (document.querySelector("a[data-go-on]")) goOn();
+  // What comes into a topic, while the page is looked at and nobody has paused it.
+  const MOST_ROWS = 200;
+  const follow = (place) => {
+    const rows = document.querySelector("section.rows");
+    const button = place.querySelector(".pause");
+    const address = new URL(place.dataset.tail, location.href);
+    let source = null;
+    let paused = false;
+    let failing = 0;
+    let since = "";
+    let came = 0;
+    let passed = 0;
+
+    const say = (text) => {
+      const said = place.querySelector(".said");
+      clearTimeout(failing);
+      if (said.textContent !== text) said.textContent = text;
+    };
+    const number = (value) => value.toLocaleString("en-US");
+    const count = () => {
+      const more = passed ? `, and ${number(passed)} that are not shown: more came than 20 in a second` : "";
+      place.querySelector(".counted").textContent = came || passed ? `${number(came)} shown${more}` : "";
+    };
+    const stop = () => { if (source) source.close(); source = null; };
+    const pause = (text) => {
+      stop();
+      paused = true;
+      button.textContent = "Go on";
+      say(text);
+    };
+    const show = (event) => {
+      const turn = JSON.parse(event.data);
+      address.searchParams.set("after", event.lastEventId);
+      since = "";
+      say("Following");
+      came += turn.rows;
+      passed += turn.left_out + turn.too_large;
+      count();
+      if (!turn.rows) return;
+      const fresh = new DOMParser().parseFromString(turn.html, "text/html");
+      rows.querySelectorAll(":scope > p").forEach((each) => each.remove());
+      rows.prepend(...fresh.querySelectorAll("article.record"));
+      [...rows.children].slice(MOST_ROWS).forEach((each) => {
+        if (!each.contains(document.activeElement)) each.remove();
+      });
+    };
+    const start = () => {
+      if (source || paused || document.hidden) return;
+      source = new EventSource(address);
+      source.onmessage = show;
+      source.addEventListener("problem", (event) => {
+        since = since || new Date().toISOString().slice(11, 19);
+        say(`${JSON.parse(event.data).sentence} Nothing is known since ${since} UTC.`);
+      });
+      source.addEventListener("end", (event) => pause(JSON.parse(event.data).sentence));
+      source.onerror = () => {
+        if (source.readyState === EventSource.CLOSED) pause("The console tells no more. Reload the page to see why.");
+        // A stream ends each minute and another one begins: that is nothing to tell of.
+        else failing = setTimeout(() => say("The console does not answer."), 5000);
+      };
+    };
+    button.addEventListener("click", () => {
+      if (!paused) { pause("Paused"); return; }
+      paused = false;
+      button.textContent = "Pause";
+      say("Following");
+      start();
+    });
+    document.addEventListener("visibilitychange", () => { if (document.hidden) stop(); else start(); });
+    addEventListener("pagehide", stop);
+    addEventListener("pageshow", start);
+    place.querySelector(".still").hidden = true;
+    place.querySelector(".following").hidden = false;
+    start();
+  };
+
+  const tail = document.querySelector("[data-tail]");
+  if (tail) follow(tail);
+  else if (document.querySelector("a[data-go-on]")) goOn();
   else if (seconds > 0) setInterval(() => refresh(location.href), seconds * 1000);
 })();

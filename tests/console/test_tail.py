@@ -36,7 +36,8 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def rows(page: Page) -> int:
-    return page.locator("article.record").count()
+    count: int = page.locator("article.record").count()
+    return count
 
 
 def pressed_to(page: Page, name: str) -> None:

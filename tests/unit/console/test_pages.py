@@ -223,7 +223,7 @@ def test_a_command_that_is_copied_does_what_it_says_whatever_a_group_is_called()
     watch.snapshot = snapshot_of(made)
     answered = checked(ask(application(watch, Source(nobody)), f"/groups/{quote(name, safe='')}"))
     (command,) = re.findall(r"<pre>(headrace group reset .*)</pre>", answered)
-    assert shlex.split(unescape(command)) == ["headrace", "group", "reset", name, "--to", "earliest"]
+    assert shlex.split(unescape(command)) == ["headrace", "group", "reset", name, "--to-earliest"]
 
 
 def test_moves_before_and_after() -> None:

@@ -26,6 +26,7 @@ from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.oauth import OAuthProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
+from headrace.config.broker_properties.tiered_storage import TieredStorageProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.broker_properties.zookeeper import ZooKeeperProperties
@@ -43,6 +44,7 @@ SECTIONS: tuple[tuple[str, type], ...] = (
     ("Listeners, sockets, requests", NetworkProperties),
     ("Memory for peers", MemoryProperties),
     ("The log", StorageProperties),
+    ("Tiered storage", TieredStorageProperties),
     ("The cleaner", CleanerProperties),
     ("Creating topics", TopicCreationProperties),
     ("Replication", ReplicationProperties),

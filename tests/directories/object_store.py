@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+import signal
 import subprocess
 import sysconfig
 import tempfile
@@ -86,6 +87,10 @@ class ObjectStore:
             secret_key=SECRET,
             allow_bucket_creation=True,
         )
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
 
     def stop(self) -> None:
         if self._process is not None:

@@ -7,6 +7,7 @@ from typing import Final
 from headrace.core.ports_coordination import SessionState
 from headrace.metrics.collector import BrokerCollector
 from headrace.metrics.registry import BrokerMetrics, PartitionGauges, ZooKeeperGauges
+from headrace.metrics.tiering import TierGauges
 
 _INTRODUCTION: Final = """\
 # Exported metrics
@@ -25,6 +26,7 @@ def render() -> str:
     metrics.read_loop_seconds = lambda: 0.0
     metrics.read_zookeeper = lambda: ZooKeeperGauges(SessionState.CONNECTED, 0.0)
     metrics.read_certificates = lambda: [("SSL", 60.0)]
+    metrics.read_tiers = lambda: [TierGauges("t", 0, 0, 0.0, 0, 0)]
     rows = {}
     for family in BrokerCollector(metrics, lambda: 0.0).collect():
         name = f"{family.name}_total" if family.type == "counter" else family.name

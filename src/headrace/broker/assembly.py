@@ -8,7 +8,7 @@ gets a function that calls the second.
 from __future__ import annotations
 
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Final
@@ -48,12 +48,12 @@ from headrace.broker.requests.context import Fetches, Peers, Produces, RequestCo
 from headrace.broker.requests.dispatcher import Dispatcher
 from headrace.broker.requests.held_memory import held_bytes
 from headrace.broker.requests.in_flight import InFlightRequests
-from headrace.broker.requests.listening import bind, follow_config, make_network
+from headrace.broker.requests.listening import bind, follow_config, make_network, open_to_clients
 from headrace.broker.requests.metadata_answers import MetadataAnswers
 from headrace.broker.runtime.environment import Environment
 from headrace.broker.runtime.runtime import Runtime
+from headrace.broker.runtime.work_thread import thread_pool
 from headrace.broker.security.assembling import guard_connections, make_security, wake_fetches
-from headrace.broker.security.security import Security
 from headrace.broker.security.token_expiry import TokenExpiry
 from headrace.broker.security.transport import protect
 from headrace.broker.storage.cleaning import Cleaning
@@ -63,6 +63,7 @@ from headrace.broker.storage.hosting import Hosting
 from headrace.broker.storage.integrity import Integrity
 from headrace.broker.storage.log_dir_failures import LogDirFailureHandler, LogDirFailures
 from headrace.broker.storage.maintenance import Maintenance
+from headrace.broker.storage.object_store import followed_by, may_lead, open_store, tiering_with
 from headrace.broker.storage.opening import open_storage
 from headrace.broker.storage.producer_memory import ProducerMemory
 from headrace.broker.storage.quarantine import Quarantine
@@ -108,10 +109,10 @@ class _Assembly:
         self.stops = stops
         self.coordination = environment.make_coordination(config)
         self.runtime = Runtime(config, environment, is_standalone=self.coordination is None)
-        self.flush_threads = _threads(stops, FLUSH_THREADS, "flush")
-        self.truncation_threads = _threads(stops, TRUNCATION_THREADS, "truncate")
-        self.read_threads = _threads(stops, READ_THREADS, "read-ahead")
-        self.move_thread = _threads(stops, 1, "move")
+        self.flush_threads = thread_pool(stops, FLUSH_THREADS, "flush")
+        self.truncation_threads = thread_pool(stops, TRUNCATION_THREADS, "truncate")
+        self.read_threads = thread_pool(stops, READ_THREADS, "read-ahead")
+        self.move_thread = thread_pool(stops, 1, "move")
         stops.callback(self.runtime.work_thread.close)
 
     async def open_files(self) -> None:
@@ -127,6 +128,7 @@ class _Assembly:
             self.reachability = Reachability(coordination, runtime.config.zookeeper)
             self.reachability.report_to(runtime.health)
             await coordination.start()
+        self.store = await open_store(runtime)
         self.failures = LogDirFailures(runtime)
         self.opened = await open_storage(runtime, coordination, self.failures)
         self.logs = self.opened.logs
@@ -197,6 +199,9 @@ class _Assembly:
             partitions,
             ProducerIds(runtime, node, self.channel, self.in_flight),
         )
+        self.tiering = tiering_with(
+            self.store, host, integrity, lambda topic, rows: self.hosting.host(topic, rows), self.stops
+        )
         self.linking = make_linking(
             host, coordinators, self.read_threads, lambda message: self.dispatcher.serve_itself(message)
         )
@@ -211,8 +216,9 @@ class _Assembly:
             quarantine,
             coordinators,
             self.answers.forget,
-            self.linking.consider,
+            followed_by(self.linking.consider, self.tiering),
             self.opened.high_watermarks,
+            partial(may_lead, self.tiering),
         )
 
     def _look_at(self, partition: FollowingPartition, offset: int) -> None:
@@ -290,7 +296,13 @@ class _Assembly:
                     runtime.memory.fetch_sessions,
                 ),
                 WideFetches(),
-                ColdReads(runtime.loop, self.read_threads, self.integrity, runtime.metrics.scrub),
+                ColdReads(
+                    runtime.loop,
+                    self.read_threads,
+                    self.integrity,
+                    runtime.metrics.scrub,
+                    None if self.tiering is None else self.tiering.reads,
+                ),
             ),
             produces=Produces(
                 ProducePurgatory(runtime.loop, runtime.memory.held.limit_bytes), RefusedBatches()
@@ -300,6 +312,7 @@ class _Assembly:
             in_flight=self.in_flight,
             security=self.security,
             mutations=MutationQuotas(runtime, self.metadata),
+            tiering=self.tiering,
             served_versions={
                 key: (api.lowest, api.highest) for key, api in BY_KEY.items() if not api.internal
             },
@@ -323,6 +336,8 @@ class _Assembly:
         stops.callback(self.channel.close)
         stops.push_async_callback(self.node.stop)
         stops.push_async_callback(self.maintenance.stop)
+        if self.tiering is not None:
+            stops.push_async_callback(self.tiering.stop)
         stops.push_async_callback(self.cleaning.stop)
         stops.push_async_callback(self.snapshots.stop)
         stops.callback(self.dead_directories.stop)
@@ -358,31 +373,19 @@ class _Assembly:
         starts += [
             partial(self.node.start, self.linking.after(self.hosting.start)),
             self.maintenance.start,
+            *([] if self.tiering is None else [self.tiering.start]),
             self.cleaning.start,
             self.moves.start,
             self.snapshots.start,
-            partial(_open_to_clients, self.security, self.network, self.dispatcher),
+            partial(open_to_clients, self.security, self.network, self.dispatcher),
         ]
         if runtime.is_standalone:
             starts.append(accept)
         return Broker(self.context, self.dispatcher, self.network, starts, self.stops)
 
 
-def _open_to_clients(security: Security, network: Any, dispatcher: Dispatcher) -> None:
-    if security.authenticate:
-        security.end_early_logins(network.connections)
-    dispatcher.open_to_clients()
-
-
-def _threads(stops: AsyncExitStack, count: int, name: str) -> ThreadPoolExecutor:
-    """Start a thread pool. A stop waits for its work; a failed start does not."""
-    threads = ThreadPoolExecutor(count, name)
-    stops.push(lambda _type, error, _traceback: threads.shutdown(wait=error is None))
-    return threads
-
-
 async def _close_logs(
-    runtime: Runtime, flusher: Flusher, hosting: Hosting, threads: ThreadPoolExecutor, *failure: Any
+    runtime: Runtime, flusher: Flusher, hosting: Hosting, threads: Executor, *failure: Any
 ) -> None:
     """Close the logs cleanly. After a failed start, leave the disk as it is."""
     if failure[1] is None:

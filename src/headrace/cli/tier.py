@@ -9,6 +9,7 @@ import click
 
 from headrace.cli.options import json_option
 from headrace.cli.render import print_json, print_table
+from headrace.cli.tier_status import status
 from headrace.cli.values import counted
 
 if TYPE_CHECKING:
@@ -28,8 +29,11 @@ def _complete_url(_context: click.Context, _parameter: click.Parameter, incomple
 def tier() -> None:
     """Keep the history of topics in an object store.
 
-    Brokers do not move segments there yet. `check` says whether a bucket could hold them.
+    `check` says whether a bucket can hold it, `status` how far it is there.
     """
+
+
+tier.add_command(status)
 
 
 @tier.command()

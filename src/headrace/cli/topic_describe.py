@@ -9,10 +9,12 @@ import click
 from headrace.cli.completions import complete_topics
 from headrace.cli.options import bootstrap_option, json_option, with_cluster
 from headrace.cli.render import print_json, print_table
+from headrace.cli.tier_status import print_tiers
 from headrace.cli.values import counted
 from headrace.client import configs, health, log_dirs
 from headrace.client.cluster import Cluster
 from headrace.client.log_dirs import Arrivals, Files
+from headrace.client.tiering import ENABLE, PartitionTier, describe_tiers
 from headrace.client.topics import PartitionState, TopicState, describe_topics
 from headrace.core.ids import TopicPartition
 
@@ -24,6 +26,8 @@ class Described(NamedTuple):
     files: Files
     arrivals: Arrivals
     """Replicas that move between the log directories of their broker."""
+    tiers: dict[TopicPartition, PartitionTier]
+    """Of topics with history in an object store."""
 
 
 @click.command()
@@ -56,6 +60,9 @@ def describe(names: tuple[str, ...], bootstrap: str, as_json: bool) -> None:
                     f"  partition {partition.partition} of broker {broker_id} moves to {directory}:"
                     f" {files.size} bytes are there, {counted(files.lag, 'record')} missing"
                 )
+        tiers = {name: tier for name, tier in described.tiers.items() if name.topic == state.name}
+        if tiers:
+            print_tiers(tiers)
 
 
 async def _ask(cluster: Cluster, names: tuple[str, ...]) -> Described:
@@ -70,7 +77,8 @@ async def _ask(cluster: Cluster, names: tuple[str, ...]) -> Described:
     view = await health.describe_cluster(cluster)
     alive = [broker.broker_id for broker in view.brokers if broker.alive]
     files, arrivals = await log_dirs.files_and_arrivals(cluster, health.holders_of(states, alive))
-    return Described(states, own, files, arrivals)
+    tiered = [name for name, settings in own.items() if settings.get(ENABLE) == "true"]
+    return Described(states, own, files, arrivals, await describe_tiers(cluster, tiered))
 
 
 def _lags(topic: str, state: PartitionState, files: Files) -> dict[int, int | None]:
@@ -100,6 +108,11 @@ def _row(topic: str, state: PartitionState, files: Files) -> tuple[object, ...]:
     )
 
 
+def _tier(name: TopicPartition, described: Described) -> dict[str, int] | None:
+    tier = described.tiers.get(name)
+    return None if tier is None else tier._asdict()
+
+
 def _document(state: TopicState, described: Described) -> dict[str, object]:
     return {
         "name": state.name,
@@ -111,6 +124,7 @@ def _document(state: TopicState, described: Described) -> dict[str, object]:
                 **partition._asdict(),
                 "lag": _lags(state.name, partition, described.files),
                 "bytes": _size(state.name, partition, described.files),
+                "tier": _tier(TopicPartition(state.name, partition.partition), described),
                 "moving": [
                     {"broker": broker_id, "directory": directory, **files._asdict()}
                     for broker_id, directory, files in described.arrivals.get(

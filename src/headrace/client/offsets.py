@@ -19,7 +19,9 @@ from headrace.protocol.messages.list_offsets_response import ListOffsetsResponse
 EARLIEST: Final = -2
 LATEST: Final = -1
 MAX_TIMESTAMP: Final = -3
-LIST_OFFSETS_AT_MOST: Final = 9
+LIST_OFFSETS_AT_MOST: Final = 11
+_STORE_TIMEOUT_MS: Final = 20_000
+"""How long the broker may look into an object store."""
 _CONSUMER: Final = -1
 COMPARING_REPLICAS: Final = -2  # who compares replicas, and may see what no consumer sees yet
 
@@ -52,6 +54,7 @@ async def list_offsets(
                 replica_id=COMPARING_REPLICAS if log_end else _CONSUMER,
                 isolation_level=int(read_committed),
                 topics=topics_of({partition: wanted[partition] for partition in partitions}),
+                timeout_ms=_STORE_TIMEOUT_MS,
             )
             reply = await cluster.ask_broker(
                 broker_id, request, ListOffsetsResponse, at_most=LIST_OFFSETS_AT_MOST

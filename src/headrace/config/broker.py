@@ -25,6 +25,7 @@ from headrace.config.broker_properties.network import NetworkProperties
 from headrace.config.broker_properties.oauth import OAuthProperties
 from headrace.config.broker_properties.offsets import OffsetProperties
 from headrace.config.broker_properties.storage import StorageProperties
+from headrace.config.broker_properties.tiered_storage import TieredStorageProperties
 from headrace.config.broker_properties.tls import TlsListenerProperties
 from headrace.config.broker_properties.transactions import TransactionProperties
 from headrace.config.broker_properties.zookeeper import ZooKeeperProperties
@@ -50,6 +51,7 @@ _GROUPS: tuple[type, ...] = (
     NetworkProperties,
     MemoryProperties,
     StorageProperties,
+    TieredStorageProperties,
     CleanerProperties,
     TopicCreationProperties,
     ReplicationProperties,
@@ -90,6 +92,7 @@ class BrokerConfig(
     NetworkProperties,
     MemoryProperties,
     StorageProperties,
+    TieredStorageProperties,
     CleanerProperties,
     TopicCreationProperties,
     ReplicationProperties,
@@ -364,6 +367,11 @@ def _check_together(config: BrokerConfig) -> None:
     if least > most:
         raise ConfigError(
             f"log.cleaner.min.compaction.lag.ms={least} is above log.cleaner.max.compaction.lag.ms={most}"
+        )
+    if config.remote_log_storage_system_enable and not config.headrace_tier_url:
+        raise ConfigError(
+            "remote.log.storage.system.enable needs to know the store: set headrace.tier.url, for example"
+            " s3://BUCKET/PREFIX"
         )
     complaint = check_consumer_groups(config)
     if complaint is not None:

@@ -142,7 +142,6 @@ LOCAL_RETENTION_BYTES = int64(
     -2,
     "Bytes of a tiered partition that also stay on the broker's disk; -2 means as retention.bytes.",
     at_least=-2,
-    status=Status.LATER,
     synonyms=(("log.local.retention.bytes", 1),),
 )
 LOCAL_RETENTION_MS = int64(
@@ -150,7 +149,6 @@ LOCAL_RETENTION_MS = int64(
     -2,
     "How long a tiered segment also stays on the broker's disk; -2 means as retention.ms.",
     at_least=-2,
-    status=Status.LATER,
     synonyms=(("log.local.retention.ms", 1),),
 )
 MAX_COMPACTION_LAG_MS = int64(
@@ -222,20 +220,16 @@ REMOTE_LOG_COPY_DISABLE = boolean(
     "remote.log.copy.disable",
     False,
     "Stop copying a tiered topic's segments to the object store and keep what is there readable.",
-    status=Status.LATER,
 )
 REMOTE_LOG_DELETE_ON_DISABLE = boolean(
     "remote.log.delete.on.disable",
     False,
     "Delete a topic's data in the object store when tiering is switched off for it.",
-    status=Status.LATER,
 )
 REMOTE_STORAGE_ENABLE = boolean(
     "remote.storage.enable",
     False,
-    "Keep old segments in an object store. Only false is accepted until tiering exists.",
-    check=lambda value: "tiered storage does not exist here yet; leave it false" if value else None,
-    status=Status.LATER,
+    "Keep old segments in an object store. Needs remote.log.storage.system.enable at the brokers.",
 )
 RETENTION_BYTES = int64(
     "retention.bytes",

@@ -26,8 +26,9 @@ _MIN_INSYNC_REPLICAS = "min.insync.replicas"
 class ConfigSchema(Protocol):
     """The properties that exist, as far as the controller has to know them. Raises InvalidConfig."""
 
-    def check_topic(self, overrides: Mapping[str, str]) -> None:
-        """All overrides of one topic, together: some are only wrong beside another."""
+    def check_topic(self, overrides: Mapping[str, str], before: Mapping[str, str] = ...) -> None:
+        """All overrides of one topic, together: some are only wrong beside another, or after what it had
+        before."""
         ...
 
     def check_group(self, overrides: Mapping[str, str]) -> None:
@@ -202,7 +203,7 @@ def _check_values(
     values: dict[str, str | None] = {**image.configs(resource), **changed}
     after = {name: value for name, value in values.items() if value is not None}
     if resource.type == ResourceType.TOPIC:
-        schema.check_topic(after)
+        schema.check_topic(after, image.configs(resource))
         return
     if resource.type == ResourceType.GROUP:
         schema.check_group(after)

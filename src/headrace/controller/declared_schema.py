@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from headrace.config.broker import BROKER_PROPERTIES, BrokerConfig
 from headrace.config.group import validate_group_overrides
 from headrace.config.group_properties import GROUP_PROPERTIES
 from headrace.config.property import Property
+from headrace.config.tiering import ENABLE, check_tiered_topic
+from headrace.config.topic import resolve_topic
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.validation import validate_broker_dynamic, validate_topic_overrides
 from headrace.config.values import ConfigType
 from headrace.controller.image import ResourceType
+
+NOTHING: Final[Mapping[str, str]] = {}
 
 
 class DeclaredSchema:
@@ -21,8 +26,12 @@ class DeclaredSchema:
         """`broker` has the bounds of what a group may have; without one they are the defaults."""
         self._broker = BrokerConfig.parse({}) if broker is None else broker
 
-    def check_topic(self, overrides: Mapping[str, str]) -> None:
+    def check_topic(self, overrides: Mapping[str, str], before: Mapping[str, str] = NOTHING) -> None:
         validate_topic_overrides(overrides)
+        if ENABLE in overrides or ENABLE in before:
+            topic = resolve_topic(self._broker, {}, {}, overrides)
+            is_possible = self._broker.remote_log_storage_system_enable
+            check_tiered_topic(topic, before, is_possible=is_possible)
 
     def check_group(self, overrides: Mapping[str, str]) -> None:
         validate_group_overrides(overrides, self._broker)

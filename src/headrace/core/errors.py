@@ -340,6 +340,14 @@ class OffsetNotAvailable(RetriableError):
     pass
 
 
+class HistoryUnavailable(RetriableError):
+    """What is asked for lies in the object store, which does not give it now."""
+
+
+class OffsetMovedToTieredStorage(RetriableError):
+    """A follower asks for what is only in the object store: it reads the manifest, and begins behind it."""
+
+
 # --- our fault: the operator has to know -------------------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ whole directory offline. (A lack of descriptors is no error of the disk.)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -23,6 +24,7 @@ from headrace.log.descriptors import is_lack_of_descriptors
 from headrace.log.log_reads import LogReads
 from headrace.log.producer_entry import RememberedBatch
 from headrace.log.producer_replay import take_over
+from headrace.log.producer_snapshot import SnapshotEntry
 from headrace.log.retention import RetentionJob
 from headrace.log.segment import MAX_RELATIVE_OFFSET, Segment
 from headrace.log.truncation import TruncationJob, lower_together
@@ -322,6 +324,23 @@ class PartitionLog(LogReads):
             return retention.take(self, now_ms, high_watermark)
         except OSError as error:
             raise self.directory.fail(error, f"remove segments of {self.topic_partition}") from error
+
+    def begin_with(self, entries: Iterable[SnapshotEntry], epoch: int) -> None:
+        """The log is empty, and what lies before it is elsewhere: what it knew of producers, and the epoch of
+        the last record there."""
+        self.require_open()
+        try:
+            self.producers.restore(entries, self.end_offset)
+            self.take_snapshot()
+        except OSError as error:
+            raise self.directory.fail(error, f"begin {self.topic_partition}") from error
+        self.begin_epoch(epoch)
+
+    def take_removal(self, offset: int) -> RetentionJob | None:
+        """Raise the log start past sealed segments that end at `offset` or before it, and that are kept
+        elsewhere. Return a job that removes them."""
+        self.require_open()
+        return retention.take_until(self, offset)
 
     def enforce_retention(self, now_ms: int, high_watermark: int) -> int:
         """Remove segments that exceed retention or lie before the log start. Return how many."""

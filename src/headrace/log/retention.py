@@ -78,6 +78,18 @@ def take(log: DurableLog, now_ms: int, high_watermark: int) -> RetentionJob | No
     return RetentionJob(log, high_watermark)
 
 
+def take_until(log: DurableLog, offset: int) -> RetentionJob | None:
+    """Raise the log start past the sealed segments that end at `offset` or before it: they are kept
+    elsewhere. None if there are none."""
+    count = _before(log, offset)
+    if count == 0:
+        return None
+    start = log.segments[count].base_offset
+    if start > log.log_start_offset:
+        log.raise_log_start(start)
+    return RetentionJob(log, offset)
+
+
 def enforce(log: DurableLog, now_ms: int, high_watermark: int) -> int:
     job = take(log, now_ms, high_watermark)
     if job is None:

@@ -30,6 +30,7 @@ from headrace.metrics.quota_families import quota_families
 from headrace.metrics.registry import BrokerGauges, BrokerMetrics, PartitionGauges, ZooKeeperGauges
 from headrace.metrics.request_families import times_by_part
 from headrace.metrics.scrub_families import scrub_families
+from headrace.metrics.tiering_families import tiering_families
 
 QUANTILES = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 WINDOW_SECONDS = 60.0
@@ -173,6 +174,8 @@ class BrokerCollector:
         yield from link_families(self._metrics)
         yield from cleaner_families(self._metrics.cleaner, self._now())
         yield from scrub_families(self._metrics.scrub)
+        if self._metrics.read_tiers is not None:
+            yield from tiering_families(self._metrics.tiering, self._metrics.read_tiers())
         yield from authentication_families(self._metrics)
         yield from authorizer_families(self._metrics.authorizer)
         yield from quota_families(self._metrics.quotas)

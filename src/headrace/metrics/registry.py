@@ -18,6 +18,7 @@ from headrace.metrics.coordinators import CoordinatorMetrics
 from headrace.metrics.histogram import LatencyHistogram
 from headrace.metrics.quotas import QuotaMetrics
 from headrace.metrics.scrub import ScrubMetrics
+from headrace.metrics.tiering import TierGauges, TieringMetrics
 
 TOPIC_COUNTERS: Final = (
     "bytes_in",
@@ -211,10 +212,12 @@ class BrokerMetrics:
         "read_loop_seconds",
         "read_partitions",
         "read_spaces",
+        "read_tiers",
         "read_zookeeper",
         "refused_by_full_disks",
         "replication",
         "scrub",
+        "tiering",
     )
 
     def __init__(self) -> None:
@@ -230,6 +233,9 @@ class BrokerMetrics:
         self.quotas = QuotaMetrics()
         self.cleaner = CleanerMetrics()
         self.scrub = ScrubMetrics()
+        self.tiering = TieringMetrics()
+        self.read_tiers: Callable[[], Iterable[TierGauges]] | None = None
+        """None: this broker has no object store."""
         self.coordinators = CoordinatorMetrics()
         self.log_flushes = LatencyHistogram()
         """Time of each sync of a log to disk."""

@@ -64,6 +64,12 @@ class CopyingReplica(Replica):
             log.delete_records_before(start)
         self._follow_high_watermark(following, high_watermark)
 
+    def _begin_behind_store(self) -> FetchOutcome:
+        """What the leader has next is in the object store only."""
+        if self.history is not None:
+            self.history.begin_behind_store()
+        return FetchOutcome.BACK_OFF
+
     @property
     def lag(self) -> int:
         """Records that this replica is behind what is committed, as far as it knows; 0 while it leads."""

@@ -27,6 +27,7 @@ nothing is committed by it."""
 _NONE: Final = int(ErrorCode.NONE)
 _OUT_OF_RANGE: Final = int(ErrorCode.OFFSET_OUT_OF_RANGE)
 _DAMAGED: Final = int(ErrorCode.KAFKA_STORAGE_ERROR)
+_MOVED: Final = int(ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE)
 MOST_DISAGREEMENTS: Final = 5
 """In a row, with pauses that grow: until then the leader may find that it is the one with damage."""
 _EPOCH_ERRORS: Final = (
@@ -64,6 +65,8 @@ class FetchOutcome(IntEnum):
     """Leader and follower are not in the same epoch: one of them has yet to hear of it. Back off."""
     BACK_OFF = 5
     """The leader could not serve it, or what came was damaged. Nothing was appended."""
+    IN_STORE = 6
+    """The leader has what comes next in an object store only. This replica has to begin behind that."""
 
 
 class Following:
@@ -173,6 +176,8 @@ class Following:
         self.is_out_of_reach = False
         if error_code == _OUT_OF_RANGE:
             return self._out_of_reach(doubtful, data.log_start_offset)
+        if error_code == _MOVED:
+            return FetchOutcome.IN_STORE
         if error_code != _NONE:
             return _refused(error_code)
         asked_for_end, self._asks_for_end = self._asks_for_end, False
@@ -221,7 +226,7 @@ class Following:
         if error_code != _NONE:
             if error_code == _OUT_OF_RANGE:
                 return self._out_of_range(data.log_start_offset)
-            return _refused(error_code)
+            return FetchOutcome.IN_STORE if error_code == _MOVED else _refused(error_code)
         if self._log.latest_epoch > self.leader_epoch and self._reconciles:
             return self._truncate_later_epochs()
         if data.diverging is not None:

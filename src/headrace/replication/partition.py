@@ -236,9 +236,9 @@ class Partition(CopyingReplica):
         if log_start_offset == IN_DOUBT:
             return
         steps_back = fetch_offset < progress.end_offset and broker_epoch == progress.broker_epoch
-        caught_up = progress.on_fetch(
-            broker_epoch, fetch_offset, log_start_offset, leader_start, leader_end, now
-        )
+        # With a history, what lies before this log was compared as well: `end_offset_for_epoch`.
+        compared = leader_start if self.history is None else 0
+        caught_up = progress.on_fetch(broker_epoch, fetch_offset, log_start_offset, compared, leader_end, now)
         if steps_back:
             # It is believed: to believe too little is always safe. But whoever has nothing new to say would
             # not say it again, and be kept out of the ISR until the next append.
@@ -332,6 +332,8 @@ class Partition(CopyingReplica):
         outcome = following.apply(sent, data, now_ms)
         if outcome <= FetchOutcome.APPENDED:
             self._on_copied(following, data, outcome)
+        elif outcome == FetchOutcome.IN_STORE:
+            outcome = self._begin_behind_store()
         elif following.is_at_odds and self.on_disagreement is not None:
             self.on_disagreement(self)
         return outcome
@@ -341,6 +343,8 @@ class Partition(CopyingReplica):
         log = self.log
         if log.truncation is not None:
             log.truncation.done()
+        if self.history is not None and not self.is_offline:
+            self.history.on_truncated()
         later, self._later = self._later, None
         if self.is_offline:
             return
@@ -378,21 +382,10 @@ class Partition(CopyingReplica):
 
         A follower that has not said where its log begins holds it at 0.
         """
-        start = self.log.log_start_offset
+        start = self.log.log_start_offset if self.history is None else self.history.durable_log_start
         term = self._term
         if term is not None:
             for follower in term.followers.values():
                 if follower.log_start_offset < start and is_alive(follower.replica_id):
                     start = max(follower.log_start_offset, 0)
-        return start
-
-    def delete_records_before(self, offset: int) -> int:
-        """Raise the log start; -1 means up to the high watermark. Returns the new log start."""
-        target = self.high_watermark if offset == -1 else offset
-        if not 0 <= target <= self.high_watermark:
-            raise OffsetOutOfRange(
-                f"offset {target} is not between 0 and the high watermark {self.high_watermark}"
-            )
-        start = self.log.delete_records_before(target)
-        self._tell_changed()
         return start

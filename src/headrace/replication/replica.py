@@ -8,13 +8,14 @@ from __future__ import annotations
 from enum import IntEnum
 from uuid import UUID
 
-from headrace.core.errors import FencedLeaderEpoch, NotLeader, UnknownLeaderEpoch
+from headrace.core.errors import FencedLeaderEpoch, NotLeader, OffsetOutOfRange, UnknownLeaderEpoch
 from headrace.core.ids import TopicPartition
 from headrace.log.log_reads import LogSlice
 from headrace.log.partition_log import PartitionLog
 from headrace.metrics.registry import TopicMetrics
 from headrace.replication.assignment import NO_LEADER
 from headrace.replication.high_watermark import committed_bytes
+from headrace.replication.history import History
 from headrace.replication.safeguards import Safeguards
 from headrace.replication.waiting import Watcher, tell_change, tell_commit
 
@@ -38,6 +39,7 @@ class Replica:
         "_told_stable",
         "_unstable_bytes",
         "high_watermark",
+        "history",
         "is_leader",
         "isr",
         "leader_epoch",
@@ -63,6 +65,8 @@ class Replica:
         self.topic_partition = topic_partition
         self.topic_id = topic_id
         self.log = log
+        self.history: History | None = None
+        """Of a topic with tiered storage, where this broker has a store. Its own log is then only a part."""
         self.metrics = metrics
         self.role = Role.IDLE
         self.is_leader = False
@@ -133,6 +137,11 @@ class Replica:
     # --- offsets -----------------------------------------------------------------------------------------
 
     @property
+    def log_start_offset(self) -> int | None:
+        """Where what can be read begins, here or in an object store; None if the store was not asked yet."""
+        return self.log.log_start_offset if self.history is None else self.history.log_start_offset
+
+    @property
     def last_stable_offset(self) -> int:
         """Below it every transaction is decided."""
         return self.log.last_stable_offset(self.high_watermark)
@@ -152,6 +161,10 @@ class Replica:
             return epoch, log.end_offset
         if log.latest_epoch < epoch < self.leader_epoch:
             return (log.latest_epoch if log.latest_epoch >= 0 else epoch), log.end_offset
+        if self.history is not None and log.epochs.entries and epoch < log.epochs.entries[0][0]:
+            ended = self.history.end_of_epoch(epoch)  # before this log begins
+            if ended is not None:
+                return ended
         return log.end_offset_for_epoch(epoch)
 
     def diverging(self, last_fetched_epoch: int, fetch_offset: int) -> tuple[int, int] | None:
@@ -166,6 +179,20 @@ class Replica:
         """flush.messages records or more are not on disk yet: they count for nothing before they are."""
         log = self.log
         return log.end_offset - log.synced_offset >= log.config.flush_messages
+
+    def delete_records_before(self, offset: int) -> int:
+        """Raise the log start; -1 means up to the high watermark. Returns the new log start."""
+        target = self.high_watermark if offset == -1 else offset
+        if not 0 <= target <= self.high_watermark:
+            raise OffsetOutOfRange(
+                f"offset {target} is not between 0 and the high watermark {self.high_watermark}"
+            )
+        start = self.log.delete_records_before(target)
+        if self.history is not None:
+            self.history.request_log_start(target)
+            start = target
+        self._tell_changed()
+        return start
 
     # --- reading -----------------------------------------------------------------------------------------
 

@@ -44,6 +44,24 @@ class StartJob:
 
 
 @dataclass(frozen=True, slots=True)
+class EmptyJob:
+    """The topic's history is given up, and its local log stays: it begins at `start` from now on."""
+
+    basis: Basis
+    start: int
+    now_ms: int
+
+    def run(self) -> Steps[Result]:
+        place, manifest = self.basis.place, self.basis.next_manifest()
+        while manifest.pages:
+            found = yield from read_page(place.folder, place.partition, manifest.pages[0])
+            if not isinstance(found, tuple):
+                return found
+            manifest = manifest.unfolded(found, self.now_ms)
+        return (yield from self.basis.commit(manifest.emptied(self.start, self.now_ms)))
+
+
+@dataclass(frozen=True, slots=True)
 class CollectJob:
     """Delete what was given up long enough ago, and then forget it."""
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from headrace.tier import choosing
 from headrace.tier.beginning import Begin, LocalLogStays, Wait, begin, may_begin_at
-from headrace.tier.collecting import CollectJob, PurgeJob, SweepJob
+from headrace.tier.collecting import CollectJob, EmptyJob, PurgeJob, SweepJob
 from headrace.tier.jobs import (
     Basis,
     ClaimJob,
@@ -79,6 +79,10 @@ class PartitionTier:
         self._page: ListedPage | None = None
         self._job: Job | None = None
         self._read_ms: int | None = None
+        self.gives_up_history = False
+        """Tiered storage was switched off for the topic: its history goes, and its local log stays."""
+        self.must_read = False
+        """What is known is too little: a follower reads the manifest next."""
         self._rest_until_ms = 0
         self._collect_from_ms = 0
         self._sweep_from_ms: int | None = None
@@ -144,7 +148,7 @@ class PartitionTier:
             self._job = self._take_deletion(self.known, self._deleter, now_ms)
         elif self.leadership is not None:
             self._job = self._take_as_leader(self.known, self.leadership, local, now_ms)
-        elif self._is_old(local, now_ms):
+        elif self.must_read or self._is_old(local, now_ms):
             self._job = LoadJob(self.place)
         return self._job
 
@@ -167,6 +171,12 @@ class PartitionTier:
         if not self.is_begun:
             return None if self.has_written else ClaimJob(basis)
         job: Job | None = None
+        if self.gives_up_history:
+            if known.manifest is None:
+                return None
+            if known.manifest.ranges:
+                return EmptyJob(basis, local.local_start, now_ms)
+            return self._take_upkeep(basis, known.manifest, now_ms)
         if known.manifest is not None:
             job = choosing.start_job(basis, known.manifest, local, self._page, self.settings, now_ms)
             job = job or self._take_upkeep(basis, known.manifest, now_ms)
@@ -219,6 +229,10 @@ class PartitionTier:
 
     # --- what came of them -----------------------------------------------------------------------------
 
+    def is_current(self, job: Job) -> bool:
+        """Whether somebody waits for it: it is not of a part that this replica plays no more."""
+        return job is self._job
+
     def done(self, job: Job, result: Result, now_ms: int) -> None:
         if job is not self._job:
             return  # of a part that this replica plays no more
@@ -253,7 +267,12 @@ class PartitionTier:
                 self.stopped = reason
                 self._rest_until_ms = now_ms + self.settings.backoff_ms
 
+    def read_again(self) -> None:
+        """What is known is too little: a follower reads the manifest next."""
+        self.must_read = True
+
     def _learn(self, known: Known, now_ms: int) -> None:
+        self.must_read = False
         self.known, self._read_ms = known, now_ms
         manifest, seen_ms = known.manifest, self._seen_ms
         gone: list[ObjectName | None] = []

@@ -136,6 +136,14 @@ class Manifest:
             removed=(*self.removed, *(Removed(each.name, now_ms) for each in gone)),
         )
 
+    def emptied(self, offset: int, now_ms: int) -> Manifest:
+        """Nothing is there any more, and what comes next begins at `offset` or later. No page may be left."""
+        if self.pages:
+            raise Misfit(f"{self.pages[0].name} lists segments that could not be named as removed")
+        gone = [Removed(each.name, now_ms) for each in (*self.oldest, *self.segments)]
+        start = max(self.start, offset)
+        return replace(self, start=start, oldest=(), segments=(), removed=(*self.removed, *gone))
+
     def folded(self, page: PageRef) -> Manifest:
         """The first segments are listed by a page from now on."""
         if [each.base_offset for each in self.segments[:1]] != [page.base_offset]:

@@ -34,6 +34,7 @@ from headrace.core.memory import unlimited
 from headrace.core.ports import Clock, FileRange
 from headrace.core.timers import TimerQueue
 from headrace.log.read_ahead import ReadAhead
+from headrace.log.read_state import ColdRead
 from headrace.metrics.histogram import LatencyHistogram
 from headrace.metrics.registry import BrokerMetrics
 from headrace.network.connection import Connection
@@ -92,6 +93,7 @@ class ColdReadsInPlace:
     def bring(self, parts: Sequence[ColdPart], then: Callable[[], None]) -> None:
         for part in parts:
             cold = part.read
+            assert isinstance(cold, ColdRead)
             job = ReadAhead(
                 part.partition.log, cold.segment, cold.offset, part.max_bytes, transactions=cold.transactions
             )

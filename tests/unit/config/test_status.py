@@ -41,6 +41,7 @@ WORKED_OUT_HERE = {
     "node.id",
     "port",
     "process.roles",
+    "remote.log.delete.on.disable",
     "zookeeper.connect",
     *(name for name in BROKER_PROPERTIES if name.startswith(("zookeeper.ssl.", "headrace.zookeeper."))),
     "zookeeper.set.acl",

@@ -148,7 +148,7 @@ def test_a_topic_config_does_not_change() -> None:
         ("compression.gzip.level", "0"),
         ("compression.zstd.level", "99"),
         ("compression.type", "GZIP"),
-        ("remote.storage.enable", "true"),
+        ("remote.storage.enable", "yes"),
         ("min.insync.replicas", "0"),
         ("message.timestamp.type", "x"),
         ("message.format.version", "2.0"),

@@ -12,6 +12,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.fetch.read_result import ColdPart
+from headrace.broker.fetch.remote_read import RemoteRead
 from headrace.core.failures import report
 from headrace.log.read_ahead import ReadAhead
 from headrace.log.segment import Segment
@@ -19,6 +20,7 @@ from headrace.metrics.scrub import ScrubMetrics
 
 if TYPE_CHECKING:
     from headrace.broker.storage.integrity import Integrity
+    from headrace.broker.tiering.remote_reads import RemoteReads
 
 Then = Callable[[], None]
 MOST_AT_ONCE: Final = 50
@@ -27,8 +29,14 @@ MOST_AT_ONCE: Final = 50
 
 class ColdReads:
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, threads: Executor, integrity: Integrity, counts: ScrubMetrics
+        self,
+        loop: asyncio.AbstractEventLoop,
+        threads: Executor,
+        integrity: Integrity,
+        counts: ScrubMetrics,
+        remote: RemoteReads | None = None,
     ) -> None:
+        self._remote = remote
         self._loop = loop
         self._threads = threads
         self._integrity = integrity
@@ -52,6 +60,10 @@ class ColdReads:
             self._bring(part, one_is_there)
 
     def _bring(self, part: ColdPart, then: Then) -> None:
+        if isinstance(part.read, RemoteRead):
+            assert self._remote is not None
+            self._remote.bring(part.read.history, part.read.offset, then)
+            return
         partition, (segment, offset) = part.partition, (part.read.segment, part.read.offset)
         key = (segment, offset, part.read.transactions)
         waiting = self._running.get(key)

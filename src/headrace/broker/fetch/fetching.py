@@ -6,12 +6,13 @@ long requests have, and its answer is encoded in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.fetch.delayed_fetch import DelayedFetch
-from headrace.broker.fetch.read_result import PartitionAnswer, ReadResult
+from headrace.broker.fetch.read_result import ColdPart, PartitionAnswer, ReadResult
 from headrace.broker.fetch.reading import Reader, find, read_some
+from headrace.broker.fetch.remote_read import RemoteRead
 from headrace.broker.fetch.sessions import FetchContext
 from headrace.broker.fetch.watched_partition import (
     WATCHED_BYTES,
@@ -211,8 +212,31 @@ class Fetching:
         self._rounds += 1
         # Memory is short if it is cold still: it is sent as it is, and brought once more while it is sent.
         self._reader.probes = self._rounds < PROBED_ROUNDS
-        self._context.fetches.cold_reads.bring(result.cold, lambda: self._finish(pending))
+        if any(isinstance(part.read, RemoteRead) for part in result.cold):
+            self._bring_in_time(result.cold, pending)
+        else:
+            self._context.fetches.cold_reads.bring(result.cold, lambda: self._finish(pending))
         return pending
+
+    def _bring_in_time(self, parts: Sequence[ColdPart], pending: DelayedResponse) -> None:
+        """From an object store, which may take its time: what is not there by then, the next fetch finds."""
+        runtime = self._context.runtime
+        is_over = False
+
+        def go_on() -> None:
+            nonlocal is_over
+            if not is_over:
+                is_over = True
+                timer.cancel()
+                self._finish(pending)
+
+        def give_up() -> None:
+            self._reader.waits_for_store = False
+            go_on()
+
+        wait_ms = min(runtime.config.remote_fetch_max_wait_ms, max(self._request.max_wait_ms, 1))
+        timer = runtime.timers.after(wait_ms / 1000, "a fetch from the object store", give_up)
+        self._context.fetches.cold_reads.bring(parts, go_on)
 
     # --- of very many partitions ---------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from headrace.core.ports import FileRange
 from headrace.log.read_state import ColdRead
 
 if TYPE_CHECKING:
+    from headrace.broker.fetch.remote_read import RemoteRead
     from headrace.metrics.registry import TopicMetrics
     from headrace.replication.partition import Partition
 
@@ -95,7 +96,7 @@ class ColdPart:
 
     __slots__ = ("max_bytes", "partition", "read")
 
-    def __init__(self, partition: Partition, read: ColdRead, max_bytes: int) -> None:
+    def __init__(self, partition: Partition, read: ColdRead | RemoteRead, max_bytes: int) -> None:
         self.partition = partition
         self.read = read
         self.max_bytes = max_bytes

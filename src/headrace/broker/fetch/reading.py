@@ -6,14 +6,22 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from headrace.broker.cluster.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
+from headrace.broker.fetch.history_reading import is_in_history, log_start_of, read_history
 from headrace.broker.fetch.preferred_read_replica import preferred_read_replica
-from headrace.broker.fetch.read_result import NO_REPLICA, ColdPart, PartitionAnswer, ReadResult
+from headrace.broker.fetch.read_result import (
+    NO_REPLICA,
+    ColdPart,
+    PartitionAnswer,
+    ReadResult,
+)
+from headrace.broker.fetch.remote_read import RemoteRead
 from headrace.broker.fetch.watched_partition import WatchedPartition
 from headrace.broker.requests.errors import code_of
 from headrace.core.errors import (
     FencedLeaderEpoch,
     HeadraceError,
     NotLeader,
+    OffsetMovedToTieredStorage,
     OffsetOutOfRange,
     TopicNotAuthorized,
     UnknownTopicId,
@@ -52,6 +60,7 @@ class Reader:
         "replica_id",
         "rights",
         "throttles",
+        "waits_for_store",
     )
 
     def __init__(
@@ -87,6 +96,8 @@ class Reader:
         """While a reassignment is throttled: holds back replicas that are not in sync."""
         self.probes = True
         """Looks whether ranges are in memory. Not for ever: they may go again before they are sent."""
+        self.waits_for_store = True
+        """False once remote.fetch.max.wait.ms is over: what is not fetched by then is left out."""
 
     @property
     def is_checked(self) -> bool:
@@ -130,7 +141,7 @@ def read_some(
             if partition is None or reader.is_checked:
                 partition = _find_allowed(context, want, reader)
             _read_one(context, partition, want, answer, reader, remaining, min_one)
-        except ColdRead as cold:
+        except (ColdRead, RemoteRead) as cold:
             if partition is not None:
                 if result.cold is None:
                     result.cold = []
@@ -222,9 +233,13 @@ def _refuse(
         topic = image.topic(key.topic) if key.topic_id is None else image.topic_by_id(key.topic_id)
         if topic is not None and key.partition in topic:
             answer.current_leader = (topic.leader(key.partition), topic.leader_epoch(key.partition))
-    elif isinstance(error, OffsetOutOfRange) and partition is not None and reader.replica_id >= 0:
+    elif (
+        isinstance(error, OffsetOutOfRange | OffsetMovedToTieredStorage)
+        and partition is not None
+        and reader.replica_id >= 0
+    ):
         # A follower whose log ends before this one begins goes on from here. Consumers are told -1.
-        answer.log_start_offset = partition.log.log_start_offset
+        answer.log_start_offset = log_start_of(partition)
 
 
 def _read_one(
@@ -249,7 +264,7 @@ def _read_one(
 def _describe(partition: Partition, answer: PartitionAnswer) -> None:
     answer.high_watermark = partition.high_watermark
     answer.last_stable_offset = partition.last_stable_offset
-    answer.log_start_offset = partition.log.log_start_offset
+    answer.log_start_offset = log_start_of(partition)
 
 
 def _read_as_consumer(
@@ -276,6 +291,9 @@ def _read_as_consumer(
         answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
         if answer.diverging is not None:
             return
+    if is_in_history(partition, want.fetch_offset):
+        read_history(context, partition, want, answer, reader, remaining, min_one)
+        return
     compares = reader.replica_id == DEBUGGING_CONSUMER
     limit = partition.log.end_offset if compares else partition.readable_limit(reader.read_committed)
     if remaining <= 0 and not min_one:
@@ -307,6 +325,8 @@ def serve_replica(
     min_one: bool,
 ) -> None:
     partition.check_replica(want.current_leader_epoch)
+    if is_in_history(partition, want.fetch_offset):
+        raise OffsetMovedToTieredStorage(f"{partition.topic_partition} is on the disk from a later offset on")
     if want.last_fetched_epoch >= 0:
         answer.diverging = partition.diverging(want.last_fetched_epoch, want.fetch_offset)
         if answer.diverging is not None:

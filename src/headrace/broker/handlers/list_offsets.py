@@ -2,8 +2,8 @@
 
 Versions 1-11. 2: isolation level. 4: leader epochs. 7: -3, the largest timestamp. 8: -4, the earliest on
 local disk. 9: -5, the latest in remote storage (KIP-1005). 10: how long to wait for remote storage
-(KIP-1075). 11: -6, the earliest that is still to be copied there (KIP-1023). There is no remote storage:
-nothing is waited for, and -5 and -6 are at offset -1, as in Kafka where a topic has none.
+(KIP-1075). 11: -6, the earliest that is still to be copied there (KIP-1023). Of a topic without remote
+storage, -5 and -6 are at offset -1, as in Kafka. With it, a time is looked up in the store first, by threads.
 
 Only a leader answers, but to those who compare replicas (replica -2): to them any replica tells how far its
 log reaches, committed or not, and the epoch of its last record, whether or not there is a leader. Of one that
@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Final
 
 from headrace.broker.requests.api import Api, Call
 from headrace.broker.requests.errors import code_of
-from headrace.core.errors import HeadraceError, LeaderNotAvailable, OffsetNotAvailable, UnsupportedVersion
+from headrace.core.errors import (
+    HeadraceError,
+    HistoryUnavailable,
+    LeaderNotAvailable,
+    OffsetNotAvailable,
+    UnsupportedVersion,
+)
 from headrace.core.ids import TopicPartition
 from headrace.log.lookup import Answers, BatchQuestion, TimestampOffset, Unopened
 from headrace.protocol.api_keys import ApiKey
@@ -48,6 +54,7 @@ from headrace.protocol.offset_timestamps import (
 
 if TYPE_CHECKING:
     from headrace.broker.requests.context import RequestContext
+    from headrace.replication.history import History
     from headrace.replication.partition import Partition
 
 FIRST_VERSION: Final = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9, EARLIEST_PENDING_UPLOAD: 11}
@@ -97,12 +104,37 @@ async def _look_up_all(
                 if context.runtime.turns.is_over:
                     await context.runtime.turns.next()
                 try:
-                    row = _answer(context, topic.name, asked, request, version, opened, is_doubled)
+                    found = await _in_history(context, topic.name, asked, request)
+                    row = _answer(context, topic.name, asked, request, version, opened, is_doubled, found)
+                except HistoryUnavailable as error:
+                    row = _refused(asked, code_of(error))
                 except Unopened as unopened:
                     question = unopened.question
                     opened[question.key] = await _opened(context, question)
             answered.partitions.append(row)
     return response
+
+
+async def _in_history(
+    context: RequestContext, topic: str, asked: ListOffsetsPartition, request: ListOffsetsRequest
+) -> TimestampOffset | None:
+    """What is asked for, as far as it lies in the object store and no more on this disk."""
+    partition = context.partitions.find(topic, asked.partition_index)
+    if partition is None or partition.history is None or not _is_looked_up(asked):
+        return None
+    tiering = context.tiering
+    assert tiering is not None, "without a store no partition has a history"
+    if not partition.is_leader and request.replica_id != DEBUGGING_CONSUMER:
+        return None
+    history = tiering.history_of(partition)
+    while True:
+        begin = partition.log.log_start_offset
+        if asked.timestamp == MAX_TIMESTAMP:
+            found = await tiering.reads.newest(history)
+        else:
+            found = await tiering.reads.first_at(history, asked.timestamp)
+        if partition.log.log_start_offset == begin or partition.history is not history:
+            return found  # else segments went from the disk meanwhile, which nobody has looked into
 
 
 async def _opened(context: RequestContext, question: BatchQuestion) -> TimestampOffset | None:
@@ -127,11 +159,12 @@ def _answer(
     version: int,
     opened: Answers | None,
     is_doubled: bool,
+    in_history: TimestampOffset | None = None,
 ) -> ListOffsetsPartitionResponse:
     if is_doubled:
         return _refused(asked, ErrorCode.INVALID_REQUEST)
     try:
-        return _look_up(context, topic, asked, request, version, opened)
+        return _look_up(context, topic, asked, request, version, opened, in_history)
     except HeadraceError as error:
         refused = _refused(asked, code_of(error))
         if request.replica_id == DEBUGGING_CONSUMER and asked.timestamp == LATEST:
@@ -152,6 +185,7 @@ def _look_up(
     request: ListOffsetsRequest,
     version: int,
     opened: Answers | None,
+    in_history: TimestampOffset | None,
 ) -> ListOffsetsPartitionResponse:
     partition = context.partitions.get(topic, asked.partition_index)
     for_tool = request.replica_id == DEBUGGING_CONSUMER
@@ -162,7 +196,13 @@ def _look_up(
     if version < FIRST_VERSION.get(asked.timestamp, 0):
         raise UnsupportedVersion(f"timestamp {asked.timestamp} needs a newer version of ListOffsets")
     limit = partition.readable_limit(request.isolation_level == READ_COMMITTED)
-    found = _find(partition, asked.timestamp, partition.log.end_offset if for_tool else limit, opened)
+    end = partition.log.end_offset if for_tool else limit
+    if in_history is not None and asked.timestamp >= 0:
+        found: TimestampOffset | None = in_history  # all that lies here is later
+    else:
+        found = _find(partition, asked.timestamp, end, opened)
+        if in_history is not None and (found is None or in_history.timestamp >= found.timestamp):
+            found = in_history
     if for_tool and asked.timestamp == LATEST:
         found = TimestampOffset(partition.log.end_offset, NO_TIMESTAMP, partition.log.latest_epoch)
     if not (for_tool or partition.knows_the_end) and (
@@ -186,6 +226,8 @@ def _find(partition: Partition, timestamp: int, limit: int, opened: Answers | No
         return log.offset_for_timestamp(timestamp, limit, opened)
     if timestamp == LATEST:
         return TimestampOffset(limit, NO_TIMESTAMP, partition.leader_epoch)
+    if timestamp == EARLIEST and partition.history is not None:
+        return _tiered_start(partition.history)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
         return TimestampOffset(start, NO_TIMESTAMP, log.epochs.epoch_of(start))
@@ -194,8 +236,26 @@ def _find(partition: Partition, timestamp: int, limit: int, opened: Answers | No
         found = log.max_timestamp_offset(log.end_offset, opened)
         return found if found is not None and found.offset < limit else None
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
-        return None
+        return None if partition.history is None else _tiered_end(partition, timestamp)
     raise UnsupportedVersion(f"timestamp {timestamp} has no meaning")
+
+
+def _tiered_start(history: History) -> TimestampOffset:
+    start = history.log_start_offset
+    if start is None:
+        raise HistoryUnavailable("the manifest in the object store was not read yet")
+    return TimestampOffset(start, NO_TIMESTAMP, history.epoch_of(start))
+
+
+def _tiered_end(partition: Partition, timestamp: int) -> TimestampOffset | None:
+    """-5: the last offset in the store. -6: the first one that is not there."""
+    history = partition.history
+    assert history is not None
+    end = history.tiered_end
+    if timestamp == LATEST_TIERED:
+        return None if end <= 0 else TimestampOffset(end - 1, NO_TIMESTAMP, history.epoch_of(end - 1))
+    pending = max(end, partition.log.log_start_offset)
+    return TimestampOffset(pending, NO_TIMESTAMP, history.epoch_of(pending))
 
 
 API: Final = Api(ApiKey.LIST_OFFSETS, 1, 11, ListOffsetsRequest, handle)

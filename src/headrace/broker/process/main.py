@@ -26,6 +26,7 @@ from headrace.broker.runtime.logging import configure, get_logger
 from headrace.config.broker import BrokerConfig
 from headrace.core.build import this_build
 from headrace.core.ports_coordination import Coordination
+from headrace.core.ports_objects import ObjectStore
 from headrace.core.tasks import spawn
 from headrace.log.descriptors import RESERVE, SPARE
 from headrace.log.os_disk import OsDisk
@@ -46,6 +47,7 @@ def real_environment(config: BrokerConfig) -> Environment:
         random=system_random(),
         dialer=DirectDialer(receive_buffer_bytes=_receive_buffer(config)),
         make_coordination=coordination_of,
+        make_object_store=object_store_of,
         boot_id=boot_id(),
         processes=True,
         memory_bytes=memory_bytes(),
@@ -70,6 +72,18 @@ def coordination_of(config: BrokerConfig) -> Coordination | None:
         session_timeout_ms=config.zookeeper_session_timeout_ms,
         connection_timeout_ms=config.zookeeper_connection_timeout_ms,
         security=config.zookeeper_security,
+    )
+
+
+def object_store_of(config: BrokerConfig) -> ObjectStore | None:
+    if not config.remote_log_storage_system_enable:
+        return None
+    # Only here: a broker without tiered storage does not load the client of object stores.
+    from headrace.objects.opening import open_bucket
+
+    assert config.headrace_tier_url is not None, "the configuration was checked"
+    return open_bucket(
+        config.headrace_tier_url, endpoint=config.headrace_tier_endpoint, region=config.headrace_tier_region
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from headrace.broker.cluster.broker_hosts import BrokerHosts
 from headrace.broker.cluster.channel import ControllerChannel
@@ -37,6 +38,9 @@ from headrace.broker.storage.maintenance import Maintenance
 from headrace.broker.storage.replica_moves import ReplicaMoves
 from headrace.controller.shell import Controller
 from headrace.log.manager import LogManager
+
+if TYPE_CHECKING:
+    from headrace.broker.tiering.tiering import Tiering
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,5 +102,7 @@ class RequestContext:
     in_flight: InFlightRequests
     security: Security
     mutations: MutationQuotas
+    tiering: Tiering | None
+    """None: this broker has no object store."""
     served_versions: Mapping[int, tuple[int, int]]
     """The lowest and the highest version of each API that clients may use."""

@@ -89,6 +89,9 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     errors.IneligibleReplica: ErrorCode.INELIGIBLE_REPLICA,
     errors.RequestTimedOut: ErrorCode.REQUEST_TIMED_OUT,
     errors.OffsetNotAvailable: ErrorCode.OFFSET_NOT_AVAILABLE,
+    # What Kafka's clients and librdkafka take for a reason to ask again.
+    errors.HistoryUnavailable: ErrorCode.KAFKA_STORAGE_ERROR,
+    errors.OffsetMovedToTieredStorage: ErrorCode.OFFSET_MOVED_TO_TIERED_STORAGE,
     security_errors.SecurityDisabled: ErrorCode.SECURITY_DISABLED,
     security_errors.UnsupportedSaslMechanism: ErrorCode.UNSUPPORTED_SASL_MECHANISM,
     security_errors.ResourceNotFound: ErrorCode.RESOURCE_NOT_FOUND,

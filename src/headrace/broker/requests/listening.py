@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.broker.runtime.runtime import Runtime
 from headrace.controller.image import Endpoint
 from headrace.core.errors import ConfigError, HeadraceError, NotReady
 from headrace.network.connection import Connection
+
+if TYPE_CHECKING:
+    from headrace.broker.requests.dispatcher import Dispatcher
+    from headrace.broker.security.security import Security
 
 
 def make_network(runtime: Runtime, read_threads: ThreadPoolExecutor) -> Any:
@@ -61,3 +65,9 @@ def bind(runtime: Runtime, network: Any) -> tuple[Endpoint, ...]:
 def follow_config(runtime: Runtime, network: Any) -> None:
     network.max_connections = runtime.connection_limit
     network.max_connections_per_ip = runtime.config.max_connections_per_ip
+
+
+def open_to_clients(security: Security, network: Any, dispatcher: Dispatcher) -> None:
+    if security.authenticate:
+        security.end_early_logins(network.connections)
+    dispatcher.open_to_clients()

@@ -13,6 +13,7 @@ from headrace.controller.safeguards import ControllerSafeguards
 from headrace.core.ports import Clock, Disk, Random
 from headrace.core.ports_coordination import Coordination
 from headrace.core.ports_network import Dialer
+from headrace.core.ports_objects import ObjectStore
 from headrace.log import wholeness
 from headrace.log.wholeness import Wholeness
 from headrace.network.listener import Endpoint
@@ -21,6 +22,10 @@ from headrace.replication.safeguards import Safeguards
 
 if TYPE_CHECKING:
     from headrace.config.broker import BrokerConfig
+
+
+def _without_store(_config: BrokerConfig) -> ObjectStore | None:
+    return None
 
 
 def _alone(_config: BrokerConfig) -> Coordination | None:
@@ -36,6 +41,8 @@ class Environment(NamedTuple):
     """The service that a cluster shares; None for a broker that is alone, which coordinates with itself."""
     make_endpoint: Callable[..., Any] = Endpoint
     """Listens for the broker: `network.listener.Endpoint`, or a simulated one with the same methods."""
+    make_object_store: Callable[[BrokerConfig], ObjectStore | None] = _without_store
+    """Where history is kept; None for a broker without tiered storage. It waits, so call it in a thread."""
     boot_id: str = ""
     """Another after each start of the host: a process that was killed within one has lost no write."""
     processes: bool = False

@@ -10,6 +10,7 @@ import asyncio
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from typing import Final, TypeVar, TypeVarTuple
 
 SWITCH_SECONDS: Final = 0.0005
@@ -18,6 +19,13 @@ each system call of the loop."""
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
+
+
+def thread_pool(stops: AsyncExitStack, count: int, name: str) -> ThreadPoolExecutor:
+    """Start a thread pool. A stop waits for its work; a failed start does not."""
+    threads = ThreadPoolExecutor(count, name)
+    stops.push(lambda _type, error, _traceback: threads.shutdown(wait=error is None))
+    return threads
 
 
 class WorkThread:

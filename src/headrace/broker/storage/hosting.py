@@ -55,6 +55,7 @@ class Hosting:
         forget_answers: Callable[[], None],
         on_row: Callable[[Partition], None],
         high_watermarks: dict[TopicPartition, int],
+        may_lead: Callable[[Partition, Assignment], bool] = lambda _partition, _row: True,
     ) -> None:
         self._runtime = runtime
         self._metadata = metadata
@@ -66,6 +67,8 @@ class Hosting:
         self._quarantine = quarantine
         self._coordinators = coordinators
         self._forget_answers = forget_answers
+        self._may_lead = may_lead
+        """False: it has to be made fit for it first, and is hosted again then."""
         self._on_row = on_row
         """Told of each row that a partition got, before anybody can produce to it."""
         self._high_watermarks = high_watermarks
@@ -236,6 +239,7 @@ class Hosting:
             if row.leader == self._runtime.broker_id and (
                 self._quarantine.refuses_epoch(partition, row.leader_epoch)
                 or self._quarantine.refuses_doubt(partition)
+                or not self._may_lead(partition, row)
             ):
                 continue
             partition.assign(row, self._runtime.broker_id, now)

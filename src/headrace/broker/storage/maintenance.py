@@ -153,6 +153,8 @@ class Maintenance:
     async def _remove_segments(self, partition: Partition, now_ms: int) -> int:
         """Make the new log start durable, then remove the files."""
         log = partition.log
+        if log.config.remote_storage_enable:
+            return 0  # what may go from this disk is for `broker/tiering` to say, where there is a store
         before = log.log_start_offset
         job = log.take_retention(now_ms, partition.high_watermark)
         if log.log_start_offset > before:

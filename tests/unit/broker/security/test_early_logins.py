@@ -78,10 +78,10 @@ def test_a_rule_makes_a_broker_as_well() -> None:
 
 
 def test_a_broker_that_opens_ends_them_first() -> None:
-    from headrace.broker.assembly import _open_to_clients
+    from headrace.broker.requests.listening import open_to_clients
 
     made, client, steps = security(None), Peer(CLIENTS), list[bool]()
     network: Any = SimpleNamespace(connections={client})
     dispatcher: Any = SimpleNamespace(open_to_clients=lambda: steps.append(client.closed))
-    _open_to_clients(made, network, dispatcher)
+    open_to_clients(made, network, dispatcher)
     assert steps == [True]

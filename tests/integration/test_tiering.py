@@ -1,0 +1,295 @@
+"""Tiered storage on a real broker process, with a real S3 server and clients that know nothing of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    NewTopic,
+)
+from pyarrow.fs import FileSelector
+
+from headrace.cli.main import cli
+from tests.broker_process import HeadraceProcess, Place
+from tests.cluster.tiered_store import ENVIRONMENT, broker_properties, silent
+from tests.cluster_process import eventually
+from tests.directories.object_store import ObjectStore, running_object_store
+
+pytestmark = pytest.mark.timeout(240)
+
+TIERED = {
+    "remote.storage.enable": "true",
+    "internal.segment.bytes": "50000",
+    "local.retention.bytes": "100000",
+}
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[ObjectStore]:
+    with running_object_store() as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def broker(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadraceProcess]:
+    directory = tmp_path_factory.mktemp("tiered")
+    with HeadraceProcess(
+        directory, broker_properties(store), place=Place(environment=ENVIRONMENT)
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def topic(broker: HeadraceProcess) -> str:
+    name = f"tiered-{uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.create_topics([NewTopic(name, 1, 1, config=TIERED)])[name].result(30)
+    return name
+
+
+def value_of(number: int) -> bytes:
+    return b"%08d" % number * 12
+
+
+def produce(broker: HeadraceProcess, topic: str, first: int, count: int, begin_ms: int = 0) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "batch.size": 5000})
+    for number in range(first, first + count):
+        producer.produce(topic, value_of(number), timestamp=begin_ms + number if begin_ms else 0)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def read(
+    broker: HeadraceProcess, topic: str, count: int, *, first: int = 0, level: str = "read_committed"
+) -> list[tuple[int, bytes]]:
+    """(offset, value) of so many records. An offset that is out of range is an error."""
+    consumer = Consumer(
+        {
+            "bootstrap.servers": broker.bootstrap,
+            "group.id": uuid4().hex,
+            "auto.offset.reset": "error",
+            "enable.auto.commit": False,
+            "isolation.level": level,
+        }
+    )
+    consumer.assign([TopicPartition(topic, 0, first)])
+    found: list[tuple[int, bytes]] = []
+    until = time.monotonic() + 60
+    try:
+        while len(found) < count and time.monotonic() < until:
+            for message in consumer.consume(500, 0.5):
+                error = message.error()
+                if error is not None:
+                    raise KafkaException(error)
+                offset, value = message.offset(), message.value()
+                assert offset is not None
+                assert value is not None
+                found.append((offset, value))
+    finally:
+        consumer.close()
+    return found
+
+
+def local_start(broker: HeadraceProcess, topic: str) -> int:
+    """By what is on the disk."""
+    return min(int(path.stem) for path in (broker.log_dir / f"{topic}-0").glob("*.log"))
+
+
+def wait_tiered(broker: HeadraceProcess, topic: str, at_least: int) -> None:
+    eventually(
+        lambda: local_start(broker, topic) >= at_least, 60, f"{topic} begins at {at_least} or later here"
+    )
+
+
+def status(broker: HeadraceProcess, topic: str) -> dict[str, int]:
+    command = ["tier", "status", topic, "--bootstrap", broker.bootstrap, "--json"]
+    result = CliRunner().invoke(cli, command)
+    assert result.exit_code == 0, result.output
+    (row,) = json.loads(result.output)
+    return row  # type: ignore[no-any-return]  # as the command writes it
+
+
+def objects(store: ObjectStore, broker: HeadraceProcess) -> list[str]:
+    prefix = broker.properties["headrace.tier.url"].removeprefix("s3://")
+    found = store.files().get_file_info(FileSelector(prefix, recursive=True, allow_not_found=True))
+    return [info.path for info in found if info.is_file]
+
+
+def test_tier_invariant_15_history_is_read_by_who_knows_nothing_of_it(
+    broker: HeadraceProcess, topic: str
+) -> None:
+    begin_ms = int(time.time() * 1000) - 100_000
+    produce(broker, topic, 0, 6000, begin_ms)
+    wait_tiered(broker, topic, 3000)
+    expected = [(number, value_of(number)) for number in range(6000)]
+    assert read(broker, topic, 6000) == expected
+    told = status(broker, topic)
+    assert (told["log_start"], told["end"]) == (0, 6000)
+    assert told["local_start"] == local_start(broker, topic) <= told["tiered_end"]
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap, "group.id": "times"})
+    asked = [TopicPartition(topic, 0, begin_ms + number) for number in (0, 1, 777, 2999, 5999)]
+    found = [consumer.offsets_for_times([each], timeout=30)[0].offset for each in asked]
+    consumer.close()
+    assert found == [0, 1, 777, 2999, 5999]
+
+
+def test_after_kill_9_all_of_it_is_there(broker: HeadraceProcess, topic: str) -> None:
+    produce(broker, topic, 0, 3000)
+    wait_tiered(broker, topic, 1000)
+    broker.kill()
+    broker.start()
+    assert [offset for offset, _ in read(broker, topic, 3000)] == list(range(3000))
+    produce(broker, topic, 3000, 3000)
+    wait_tiered(broker, topic, 4000)
+    assert read(broker, topic, 6000) == [(number, value_of(number)) for number in range(6000)]
+
+
+def test_tier_invariant_15_aborted_transactions_are_passed_over_across_the_border(
+    broker: HeadraceProcess, topic: str
+) -> None:
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "linger.ms": 2})
+    producer.init_transactions(60)
+    committed = []
+    for transaction in range(30):
+        producer.begin_transaction()
+        for number in range(transaction * 200, transaction * 200 + 200):
+            producer.produce(topic, value_of(number))
+        producer.flush(60)
+        if transaction % 3:
+            producer.commit_transaction(60)
+            committed += [value_of(number) for number in range(transaction * 200, transaction * 200 + 200)]
+        else:
+            producer.abort_transaction(60)
+    wait_tiered(broker, topic, 2000)
+    assert [value for _, value in read(broker, topic, len(committed))] == committed
+    everything = read(broker, topic, 6000, level="read_uncommitted")
+    assert [value for _, value in everything] == [value_of(number) for number in range(6000)]
+
+
+def test_tier_invariant_11_a_store_that_does_not_answer_is_noticed_by_nobody_who_does_not_read_from_it(
+    broker: HeadraceProcess, store: ObjectStore, topic: str
+) -> None:
+    produce(broker, topic, 0, 3000)
+    wait_tiered(broker, topic, 1000)
+    before = local_start(broker, topic)
+    with silent(store):
+        produce(broker, topic, 3000, 3000)
+        assert read(broker, topic, 100, first=before)[0] == (before, value_of(before))
+        consumer = Consumer(
+            {"bootstrap.servers": broker.bootstrap, "group.id": uuid4().hex, "auto.offset.reset": "error"}
+        )
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        heard = consumer.consume(10, 8)  # it asks again and again, and is never told that it is out of range
+        consumer.close()
+        assert all(message.error() is None for message in heard)
+        # What was on its way when the store fell silent may still be in the manifest, and no more.
+        assert local_start(broker, topic) < 4000
+    wait_tiered(broker, topic, 4000)
+    assert read(broker, topic, 6000) == [(number, value_of(number)) for number in range(6000)]
+
+
+def test_tier_invariant_16_deleted_records_are_deleted_in_the_store_as_well(
+    broker: HeadraceProcess, store: ObjectStore, topic: str
+) -> None:
+    produce(broker, topic, 0, 4000)
+    wait_tiered(broker, topic, 2000)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    asked = TopicPartition(topic, 0, 1500)
+    assert admin.delete_records([asked])[asked].result(60).low_watermark == 1500
+    assert read(broker, topic, 2500, first=1500)[0] == (1500, value_of(1500))
+    with pytest.raises(KafkaException, match="out of range"):
+        read(broker, topic, 1, first=1400)
+    eventually(
+        lambda: len([each for each in bases(objects_of(store, broker, topic)) if each <= 1500]) == 1,
+        60,
+        "objects before the new start are gone",
+    )
+    broker.kill()
+    broker.start()
+    assert status(broker, topic)["log_start"] == 1500
+
+
+def bases(paths: list[str]) -> list[int]:
+    return [int(path.rpartition("/")[2][:20]) for path in paths if path.endswith(".log")]
+
+
+def alter(broker: HeadraceProcess, topic: str, **settings: str) -> None:
+    changes = [
+        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
+        for name, value in settings.items()
+    ]
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=changes)
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.incremental_alter_configs([resource])[resource].result(30)
+
+
+def test_tiered_storage_is_switched_off_and_on_again(
+    broker: HeadraceProcess, store: ObjectStore, topic: str
+) -> None:
+    produce(broker, topic, 0, 4000)
+    wait_tiered(broker, topic, 2000)
+    assert any(path.endswith(".log") for path in objects_of(store, broker, topic))
+    with pytest.raises(KafkaException, match=r"remote\.log\.delete\.on\.disable"):
+        alter(broker, topic, remote_storage_enable="false")
+    begin = local_start(broker, topic)
+    alter(broker, topic, remote_storage_enable="false", remote_log_delete_on_disable="true")
+    eventually(
+        lambda: not any(path.endswith(".log") for path in objects_of(store, broker, topic)),
+        60,
+        "nothing of the topic is left in the store",
+    )
+    assert read(broker, topic, 4000 - begin, first=begin)[0] == (begin, value_of(begin))
+    with pytest.raises(KafkaException, match="out of range"):
+        read(broker, topic, 1, first=begin - 1)
+    alter(broker, topic, remote_storage_enable="true")
+    produce(broker, topic, 4000, 4000)
+    wait_tiered(broker, topic, 6000)
+    found = read(broker, topic, 8000 - begin, first=begin)
+    assert found == [(number, value_of(number)) for number in range(begin, 8000)]
+
+
+def objects_of(store: ObjectStore, broker: HeadraceProcess, topic: str) -> list[str]:
+    """By the id of the topic, which is in their keys."""
+    line = (broker.log_dir / f"{topic}-0" / "partition.metadata").read_text().split("topic_id: ")[1]
+    return [path for path in objects(store, broker) if f"/{line.split()[0]}/" in path]
+
+
+def test_tier_invariant_16_nothing_is_left_of_a_deleted_topic_but_the_word_that_it_is(
+    broker: HeadraceProcess, store: ObjectStore, topic: str
+) -> None:
+    produce(broker, topic, 0, 3000)
+    wait_tiered(broker, topic, 1000)
+    line = (broker.log_dir / f"{topic}-0" / "partition.metadata").read_text().split("topic_id: ")[1]
+    folder = f"/{line.split()[0]}/"
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin.delete_topics([topic])[topic].result(30)
+    eventually(
+        lambda: (
+            [path.rpartition("/")[2] for path in objects(store, broker) if folder in path] == ["manifest"]
+        ),
+        60,
+        "only the manifest of the deleted topic is left",
+    )
+
+
+def test_a_broker_without_a_store_loads_nothing_of_it() -> None:
+    """The base installation has no client of object stores."""
+    look = (
+        "import sys; import headrace.broker.process.main;"
+        "print([name for name in sys.modules if name.startswith(('obstore', 'headrace.tier',"
+        " 'headrace.broker.tiering', 'headrace.objects'))])"
+    )
+    run = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"

@@ -284,6 +284,20 @@ def test_tier_invariant_16_nothing_is_left_of_a_deleted_topic_but_the_word_that_
     )
 
 
+def test_a_broker_does_not_stay_without_the_store_of_its_topics(broker: HeadraceProcess, topic: str) -> None:
+    broker.stop()
+    broker.properties["remote.log.storage.system.enable"] = "false"
+    try:
+        broker.launch()
+        eventually(lambda: not broker.running, 60, "the broker has ended")
+        assert "has history in an object store" in broker.tail()
+    finally:
+        broker.kill()
+        broker.properties["remote.log.storage.system.enable"] = "true"
+        broker.start()
+    assert status(broker, topic)["end"] == 0
+
+
 def test_a_broker_without_a_store_loads_nothing_of_it() -> None:
     """The base installation has no client of object stores."""
     look = (

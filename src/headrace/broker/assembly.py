@@ -216,7 +216,7 @@ class _Assembly:
             quarantine,
             coordinators,
             self.answers.forget,
-            followed_by(self.linking.consider, self.tiering),
+            followed_by(runtime, self.linking.consider, self.tiering),
             self.opened.high_watermarks,
             partial(may_lead, self.tiering),
         )

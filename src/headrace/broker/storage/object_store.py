@@ -11,6 +11,7 @@ from headrace.broker.replicas.host import ReplicaHost
 from headrace.broker.runtime.runtime import Runtime
 from headrace.broker.storage.integrity import Integrity
 from headrace.controller.topic_image import TopicImage
+from headrace.core.errors import ConfigError
 from headrace.core.ports_objects import ObjectStore
 from headrace.replication.assignment import Assignment
 from headrace.replication.partition import Partition
@@ -47,13 +48,22 @@ def tiering_with(
     return make_tiering(parts, integrity, host, store, stops)
 
 
-def followed_by(consider: OnRow, tiering: Tiering | None) -> OnRow:
+def followed_by(runtime: Runtime, consider: OnRow, tiering: Tiering | None) -> OnRow:
     """Who is told of each row of a partition, before anybody can produce to it."""
-    if tiering is None:
-        return consider
 
     def tell(partition: Partition) -> None:
         consider(partition)
-        tiering.consider(partition)
+        if tiering is not None:
+            tiering.consider(partition)
+        elif partition.log.config.remote_storage_enable:
+            runtime.give_up(_without_store(partition))
 
     return tell
+
+
+def _without_store(partition: Partition) -> ConfigError:
+    """As in Kafka: without its store a broker would tell consumers that their records are gone."""
+    return ConfigError(
+        f"topic {partition.topic_partition.topic} has history in an object store: set"
+        " remote.log.storage.system.enable=true and headrace.tier.url as they were"
+    )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from headrace.core.errors import CorruptLog
 from headrace.core.ports import Buffer, File
 from headrace.log import files
-from headrace.log.segment import UNKNOWN_TIMESTAMP
 from headrace.log.segments import batches
 from headrace.log.transaction_index import TransactionIndex
 from headrace.protocol.batch import check
@@ -37,8 +36,9 @@ class SealedSegment:
 
     __slots__ = (
         "_disk",
-        "_later",
+        "_indexes",
         "_path",
+        "_place",
         "_position",
         "base_offset",
         "max_timestamp",
@@ -47,13 +47,20 @@ class SealedSegment:
     )
 
     def __init__(
-        self, disk: Disk, segment: Segment, next_offset: int, max_timestamp: int, later: Sequence[str]
+        self,
+        disk: Disk,
+        segment: Segment,
+        next_offset: int,
+        max_timestamp: int,
+        indexes: Sequence[str],
+        place: int,
     ) -> None:
-        """`later`: the transaction indexes of this segment and of those behind it, which may end
-        transactions that began in it."""
+        """`indexes`: the transaction indexes of all segments. That at `place` is its own, and those behind it
+        may end transactions that began in it."""
         self._disk = disk
         self._path = segment.path("")
-        self._later = later
+        self._indexes = indexes
+        self._place = place
         self._position = 0
         self.base_offset = segment.base_offset
         self.next_offset = next_offset
@@ -83,7 +90,9 @@ class SealedSegment:
                 newest = max(newest, header.max_timestamp)
         if first is None:
             raise CorruptLog(f"{self._path}: nothing lies at offset {base_offset} or behind")
-        self._position, self.max_timestamp = first, newest
+        self._position = first
+        # Without any timestamp it is as old as its file, as for retention on a disk.
+        self.max_timestamp = newest if newest >= 0 else self._disk.modified_ms(f"{self._path}{files.LOG}")
         yield encode(Indexes(base_offset, offsets, times, self._aborted(base_offset), self._producers()))
 
     def records(self, base_offset: int) -> Iterable[Buffer]:  # noqa: ARG002 - `indexes` has found where it begins
@@ -100,7 +109,7 @@ class SealedSegment:
         """All that have records here, wherever they ended: everything here is decided."""
         return [
             Aborted(*each)
-            for path in self._later
+            for path in self._indexes[self._place :]
             for each in TransactionIndex(self._disk, path).loaded().entries
             if each.last_offset >= base_offset and each.first_offset < self.next_offset
         ]
@@ -150,7 +159,8 @@ class LocalView:
                 segment,
                 segments[place + 1].base_offset,
                 self._newest(segment, segments[place + 1].base_offset),
-                paths[place:],
+                paths,
+                place,
             )
             for place, segment in enumerate(segments[:-1])
         ]
@@ -158,7 +168,7 @@ class LocalView:
     def _newest(self, segment: Segment, next_offset: int) -> int:
         """The largest timestamp, as far as memory has it. What goes from the disk is in the manifest, which
         says it as well."""
-        if segment.max_timestamp != UNKNOWN_TIMESTAMP:
+        if segment.max_timestamp >= 0:
             return segment.max_timestamp
         newest = NEVER_OLD
         if self._manifest is not None and self._manifest.next_offset >= next_offset:

@@ -268,3 +268,27 @@ def test_only_one_upload_is_made_at_a_time(leader: Tiered) -> None:
     first = leader.history.machine.take(leader.history.local(), NOW)
     assert isinstance(first, UploadJob)
     assert leader.history.machine.take(leader.history.local(), NOW) is None
+
+
+def test_records_without_a_time_are_as_old_as_their_file(store: MemoryObjects, tmp_path: Path) -> None:
+    """They are not older than everything: retention would delete them at once."""
+    tiered = Tiered(store, tmp_path / "timeless")
+    tiered.lead(1)
+    append(tiered.partition, b"a", timestamp=-1)
+    tiered.partition.log.roll(NOW)
+    path = tiered.partition.log.segments[0].path(".log")
+    written = OsDisk().modified_ms(path)
+    tiered.settle()
+    manifest = tiered.history.manifest
+    assert manifest is not None
+    assert [each.max_timestamp for each in manifest.segments] == [written]
+
+
+def test_local_retention_asks_no_disk_for_times_that_memory_does_not_have(leader: Tiered) -> None:
+    for segment in leader.partition.log.segments[:-1]:
+        segment.forget_timestamps()
+    assert all(each.max_timestamp > NOW + 10**12 for each in leader.history.local().sealed)
+    leader.settle()
+    assert [each.max_timestamp for each in leader.history.local().sealed] == [
+        NOW + (number + 1) * IN_EACH - 1 for number in range(SEGMENTS)
+    ]

@@ -38,6 +38,8 @@ from headrace.registry.server import Server, certificates_of, server_config
 
 RECORDS_SECONDS: Final = 10.0
 """So long a page of records may take to be answered."""
+KEEP_ALIVE_SECONDS: Final = 20
+"""A page asks again every five seconds: its connection is still there then."""
 _LOOK_SECONDS: Final = 1.0
 
 
@@ -94,7 +96,7 @@ async def serve(settings: Settings, on_ready: Callable[[str], None]) -> None:
             services=services,
             tails=tails,
         )
-        server = _Server(server_config(app, certificates), tails)
+        server = _Server(server_config(app, certificates, keep_alive_seconds=KEEP_ALIVE_SECONDS), tails)
         watching.start()
         stack.push_async_callback(asyncio.to_thread, watching.stop)
         services.start()

@@ -109,7 +109,9 @@ async def guard_of(
     return lambda app: Guard(app, gate, rules)
 
 
-def server_config(app: ASGIApp, certificates: Certificates | None) -> uvicorn.Config:
+def server_config(
+    app: ASGIApp, certificates: Certificates | None, *, keep_alive_seconds: int = 5
+) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http="auto" if certificates is None else CertifiedProtocol,
@@ -122,6 +124,7 @@ def server_config(app: ASGIApp, certificates: Certificates | None) -> uvicorn.Co
         access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=10,
+        timeout_keep_alive=keep_alive_seconds,
     )
 
 

@@ -148,6 +148,8 @@
     start();
   };
 
+  const here = document.querySelector(".top nav [aria-current]");
+  if (here) here.scrollIntoView({ block: "nearest", inline: "center" });
   const tail = document.querySelector("[data-tail]");
   if (tail) follow(tail);
   else if (document.querySelector("a[data-go-on]")) goOn();

@@ -13,10 +13,11 @@ import json
 import random
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -29,8 +30,12 @@ from headrace.audit.tally import Tally
 from headrace.audit.verdict import DEFAULT_TOPIC, Difference, Kind, State, Verdict
 from headrace.audit.verdict_topic import publish
 from headrace.client.cluster import Cluster as Client
+from headrace.client.errors import ClientFailure
+from headrace.client.rest import Rest
 from headrace.testing.cluster import Cluster
 from tests.console.chromium import launched
+from tests.registry.idle_worker import idle_worker
+from tests.registry.registry_process import RegistryProcess
 
 FOLDER: Final = Path(__file__).parents[2] / "docs/img/console"
 SECONDS: Final = 150.0
@@ -56,7 +61,15 @@ PAGES: Final = {
     "audit": "/audit",
     "windows": "/audit/payments",
     "pipeline": "/pipeline",
+    "schemas": "/schemas",
+    "subject": "/schemas/orders-value?version=2&against=1",
+    "connectors": "/connectors",
+    "connector": "/connectors/warehouse",
+    "live": "/topics/orders/records?live=1",
+    "produce": "/topics/orders/produce",
+    "replay": "/topics/orders/replay/plan?records=0:5-9,1:3&to=eu.returns&where=key",
 }
+ORDER: Final = [{"name": "id", "type": "long"}, {"name": "amount", "type": "double"}]
 DARK: Final = ("now", "topic")
 NARROW: Final = ("now",)
 
@@ -77,7 +90,7 @@ def main() -> None:
         for thread in threads:
             thread.start()
         try:
-            with console(cluster.bootstrap) as url:
+            with services(cluster.bootstrap) as options, console(cluster.bootstrap, *options) as url:
                 time.sleep(SECONDS)
                 asyncio.run(certify(cluster.bootstrap))
                 wait_for_verdicts(url)
@@ -160,9 +173,56 @@ async def certify(bootstrap: str) -> None:
 
 
 @contextmanager
-def console(bootstrap: str) -> Iterator[str]:
+def services(bootstrap: str) -> Iterator[Sequence[str]]:
+    """A registry with a subject that has grown, and a worker whose connectors do nothing: the options that
+    show them."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        RegistryProcess(Path(directory), bootstrap) as registry,
+        idle_worker(bootstrap) as worker,
+    ):
+        told = Rest(registry.url)
+        for fields in (ORDER, [*ORDER, {"name": "currency", "type": "string", "default": "EUR"}]):
+            schema = json.dumps({"type": "record", "name": "Order", "namespace": "shop", "fields": fields})
+            told.ask("POST", "/subjects/orders-value/versions", {"schema": schema})
+            told.ask("POST", "/subjects/payments-value/versions", {"schema": schema})
+        told.ask("PUT", "/config/orders-value", {"compatibility": "FULL"})
+        asked = Rest(worker)
+        until_ready(asked)
+        for name, kind, more in (
+            (
+                "warehouse",
+                "TankSink",
+                {"topics": "orders", "db.password": "${file:/run/secrets/db:password}"},
+            ),
+            ("shop-orders", "WellSource", {"topic": "orders"}),
+            ("invoices", "WellSource", {"topic": "eu.invoices"}),
+        ):
+            asked.ask("PUT", f"/connectors/{name}/config", {"connector.class": kind, **more})
+        asked.ask("PUT", "/connectors/invoices/pause")
+        yield "--registry", registry.url, "--connect", worker
+
+
+def until_ready(worker: Rest) -> None:
+    while True:
+        try:
+            worker.get("/health")
+        except ClientFailure:
+            time.sleep(0.2)
+        else:
+            return
+
+
+@contextmanager
+def console(bootstrap: str, *options: str) -> Iterator[str]:
     process = subprocess.Popen(
-        [sys.executable, "-m", "headrace", "console", "-b", bootstrap, "--port", "0"],
+        [
+            *(sys.executable, "-m", "headrace", "console", "-b", bootstrap),
+            "--port",
+            "0",
+            "--allow-changes",
+            *options,
+        ],
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -200,6 +260,8 @@ def shoot(browser: Browser, address: str, name: str, width: int, *, dark: bool) 
     )
     page = context.new_page()
     page.goto(address)
+    if "live=1" in address:
+        page.wait_for_function("() => document.querySelector('.counted').textContent !== ''")
     height = min(page.evaluate("document.documentElement.scrollHeight"), 1100 if width > 400 else 1700)
     page.set_viewport_size({"width": width, "height": height})
     page.screenshot(path=FOLDER / f"{name}.png")

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 from headrace.config.http_listener import HttpListener
 from headrace.connect.plugins import Plugins, described
-from headrace.connect.runner import Report, Run
+from headrace.connect.runner import Condition, Report, Run
 from headrace.connect.server import WorkerOptions, serve
 from tests.unit.connect.memory import NotingRunner, TankSink, WellSource
 
@@ -23,7 +23,8 @@ SECONDS = 120.0
 
 class IdleRunner(NotingRunner):
     def start(self, run: Run, report: Callable[[Report], None]) -> None:
-        pass
+        """As a runner does it that has one task."""
+        report(Report(run.name, Condition.RUNNING, tasks=({"task.class": "idle"},)))
 
     async def stop(self, name: str) -> None:
         pass

@@ -36,8 +36,8 @@ NO_VALUE: Final = "no_value"
 RECORDS: Final = "records"
 TO: Final = "to"
 WHERE: Final = "where"
-FORMS: Final = {"text": "text, as it stands here", "base64": "base64, for any bytes"}
-PLACES: Final = {"key": "where producers put their keys", "same": "in the partitions of the same numbers"}
+FORMS: Final = {"text": "text", "base64": "base64"}
+PLACES: Final = {"key": "by their keys", "same": "by their partitions"}
 MOST_HEADERS: Final = 100
 _SHOWN: Final = 4000
 

@@ -29,7 +29,7 @@ _COMMANDS = {
     "acl": ("headrace.cli.acl:acl", "Grant and revoke rights, explain and check them."),
     "quota": ("headrace.cli.quota:quota", "Show and change quotas of users, client ids and addresses."),
     "cert": ("headrace.cli.cert:cert", "Make, renew and show certificates for brokers and clients."),
-    "doctor": ("headrace.cli.doctor:doctor", "Find what is wrong with a cluster's security; say what to do."),
+    "doctor": ("headrace.cli.doctor:doctor", "Find what is wrong with a cluster; say what to do."),
     "top": ("headrace.cli.top:top", "Watch brokers, topics, groups and moves in a terminal."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),

@@ -13,6 +13,7 @@ import psycopg
 from headrace.connect.api import Config, Position, Record, Step
 from headrace.connect.plugins import all_settings
 from headrace.connect.position import NOWHERE
+from headrace.connect.postgres.capture import CopyPart
 from headrace.connect.postgres.lsn import lsn_of
 from headrace.spark.connect.connectors.postgres import PostgresChanges
 from tests.postgres.rebuilt import events_of, table_of
@@ -41,6 +42,7 @@ class Captured:
         self.topic: list[Record] = []
         self.position: Position = NOWHERE
         self.steps = 0
+        self.is_copying = False
         self._source: PostgresChanges | None = None
 
     def set(self, **settings: str) -> None:
@@ -60,6 +62,7 @@ class Captured:
         step = self._source.plan(self.position)
         if step is None:
             return None
+        self.is_copying = any(isinstance(each, CopyPart) for each in step.parts)
         dies("planned")
         records = list(step.records)
         for part in step.parts:

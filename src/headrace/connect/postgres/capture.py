@@ -79,6 +79,8 @@ class Capture:
         self._clock = clock
         self._connection: Connection[Any] | None = None
         self._tables: dict[str, Table] = {}
+        self._identities: dict[str, str] = {}
+        self._checked = clock()
         self._gate = Gate()
         self._snapshot: Snapshot | None = None
         self._beat = clock()
@@ -88,9 +90,13 @@ class Capture:
         self._let_go()
         try:
             connection = self._opened(known)
+            if self._is_outdated(connection):
+                self.close()
+                connection = self._opened(known)
             progress = self._begun(connection) if known is None else known
             stream = Stream(connection, self._choices.slot, self._choices.publication)
-            return self._next(connection, stream, known, progress)
+            found = self._next(connection, stream, known, self._captured(progress))
+            return None if found is None else found._replace(progress=self._captured(found.progress))
         except (LostPlace, BadChange) as error:
             raise GiveUp(str(error)) from None
         except ConnectorFailure:
@@ -124,11 +130,16 @@ class Capture:
             catalogue.check_server(connection)
             if known is not None:
                 self._check_same(connection, known)
+                catalogue.check_identities(
+                    choices.publication, choices.tables, self._published(connection), known
+                )
             # Before the slot: pgoutput does not know publications that are younger than the changes it
             # decodes.
             self._tables = catalogue.ensure_publication(
                 connection, choices.publication, choices.tables, choices.make_publication
             )
+            self._identities = self._published(connection)
+            self._checked = self._clock()
             slot = catalogue.slot_of(connection, choices.slot)
             if known is not None:
                 catalogue.check_slot(choices.slot, slot, known)
@@ -139,6 +150,22 @@ class Capture:
             raise
         self._connection = connection
         return connection
+
+    def _is_outdated(self, connection: Connection[Any]) -> bool:
+        """Whether other tables are published than when the connection was opened. Whatever happened between
+        two looks shows: a table that comes back has another identity."""
+        if self._clock() - self._checked < self._choices.heartbeat_seconds:
+            return False
+        self._checked = self._clock()
+        return self._published(connection) != self._identities
+
+    def _published(self, connection: Connection[Any]) -> dict[str, str]:
+        found = catalogue.identities(connection, self._choices.publication)
+        wanted = self._choices.tables or found
+        return {table: found[table] for table in wanted if table in found}
+
+    def _captured(self, progress: Progress) -> Progress:
+        return progress.only(self._tables, self._identities)
 
     def _check_same(self, connection: Connection[Any], known: Progress) -> None:
         system = catalogue.system_of(connection)
@@ -184,7 +211,7 @@ class Capture:
         if not left or progress.fresh is not None or progress.transaction is not None:
             return None
         ready = self._gate.open_for(connection, left)
-        return self._copy(progress, ready) if ready else None
+        return self._copy(connection, progress, ready) if ready else None
 
     def _stretch(self, stream: Stream, progress: Progress, flushed: int) -> Next | Progress:
         """A stretch with changes, or how far there are none."""
@@ -204,11 +231,19 @@ class Capture:
             return stream.look(progress.lsn, look.unseen, self._choices.limit)
         return look
 
-    def _copy(self, progress: Progress, ready: set[str]) -> Next:
+    def _copy(self, connection: Connection[Any], progress: Progress, ready: set[str]) -> Next:
         choices = self._choices
+        chosen = sorted(ready)[: choices.copy_pieces]
+        stored = copying.storages(connection, chosen)
         self._snapshot = copying.take_snapshot(choices.address, f"headrace {choices.name} copy")
-        tables = {name: self._tables[name] for name in ready}
-        copy = copying.next_copy(self._snapshot, progress, tables, choices.copy_pieces, choices.copy_rows)
+        # Their columns may be other ones than when the connection was opened.
+        tables = catalogue.published_tables(self._snapshot.connection, choices.publication, chosen)
+        if len(tables) < len(chosen):
+            raise ConnectorFailure(f"publication {choices.publication} was changed meanwhile")
+        self._tables.update(tables)
+        copy = copying.next_copy(
+            connection, self._snapshot, progress, tables, stored, choices.copy_pieces, choices.copy_rows
+        )
         parts: list[Stretch | CopyPart] = [CopyPart(each, self._tables[each.table]) for each in copy.pieces]
         return Next(progress.with_copy(copy.fresh), parts, more=True)
 

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 
 _COLUMN_LISTS: Final = 150000
 """Publications have lists of columns and filters of rows since this version."""
+_SCHEMAS: Final = 150000
+"""And whole schemas."""
 
 
 class KeyColumn(NamedTuple):
     name: str
     type_name: str
+    """Without its length: a cast to varchar(5) cuts a longer text, which is another key."""
     collation: str | None
     """Quoted; None: the type's own."""
 
@@ -35,6 +38,12 @@ class Table:
     key: tuple[KeyColumn, ...]
     """In the order of its index."""
     row_filter: str | None
+    partitioned: bool = False
+
+    @property
+    def source(self) -> str:
+        """For `statement`. Rows of tables that inherit from this one are those of other tables."""
+        return quoted_table(self.name) if self.partitioned else f"ONLY {quoted_table(self.name)}"
 
 
 class Slot(NamedTuple):
@@ -134,8 +143,55 @@ def ensure_publication(
         raise GiveUp(
             f"publication {publication} does not exist, and table.include.list names no table to make it for"
         )
-    wanted = tables or sorted(published)
     _check_kinds(connection, publication)
+    return _tables(connection, published, tables or sorted(published))
+
+
+def published_tables(
+    connection: Connection[Any], publication: str, tables: Sequence[str]
+) -> dict[str, Table]:
+    """As they are now."""
+    return _tables(connection, _published(connection, publication), tables)
+
+
+def identities(connection: Connection[Any], publication: str) -> dict[str, str]:
+    """Of the tables that a publication has. Another identity under the same name is another table, or one
+    that the publication did not have for a while."""
+    in_schemas = connection.info.server_version >= _SCHEMAS
+    schema = "(SELECT oid FROM pg_publication_namespace WHERE pnpubid = p.oid AND pnnspid = n.oid)"
+    query = (
+        "SELECT n.nspname || '.' || c.relname, concat_ws('/', p.oid, c.oid, coalesce(r.oid, "
+        f"{schema if in_schemas else 'NULL'})) FROM pg_publication p "
+        "JOIN pg_publication_tables t ON t.pubname = p.pubname "
+        "JOIN pg_namespace n ON n.nspname = t.schemaname "
+        "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = t.tablename "
+        "LEFT JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = c.oid WHERE p.pubname = %s"
+    )
+    with told(f"say which tables publication {publication} has"):
+        return dict(rows(connection, query, [publication]))
+
+
+def check_identities(
+    publication: str, tables: Sequence[str], found: Mapping[str, str], progress: Progress
+) -> None:
+    """Changes of a table that the publication did not have are in no stream. Without names of tables, one
+    that it does not have any more is not wanted."""
+    for table, known in sorted(progress.identities.items()):
+        if table in (tables or found) and table in progress.copied and found.get(table) != known:
+            raise GiveUp(
+                f"table {table} is not the one that was captured up to {lsn_text(progress.lsn)}: it was "
+                f"dropped, renamed or made anew, or publication {publication} did not have it for a while, "
+                "and changes of it were missed. To go on with a copy of it: stop the connector, PATCH its "
+                f"offset without {table} in `copied`, and resume. Rows that were deleted meanwhile stay in "
+                "the topic then. To go on without it, take it out of table.include.list"
+            )
+
+
+def _tables(
+    connection: Connection[Any],
+    published: Mapping[str, tuple[list[str] | None, str | None]],
+    wanted: Sequence[str],
+) -> dict[str, Table]:
     return {each: _table(connection, each, *published[each]) for each in wanted if each in published}
 
 
@@ -185,7 +241,10 @@ def _check_identities(connection: Connection[Any], tables: Sequence[str]) -> Non
 
 def _table(connection: Connection[Any], name: str, listed: list[str] | None, row_filter: str | None) -> Table:
     key = _key(connection, name)
-    return Table(name, _columns(connection, name, key, listed), key, row_filter)
+    (kind,) = rows(
+        connection, "SELECT relkind = 'p' FROM pg_class WHERE oid = %s::regclass", [quoted_table(name)]
+    )[0]
+    return Table(name, _columns(connection, name, key, listed), key, row_filter, kind)
 
 
 def table_of(connection: Connection[Any], name: str) -> Table:
@@ -243,7 +302,7 @@ def primary_key(connection: Connection[Any], table: str) -> tuple[KeyColumn, ...
 
 def _columns_of_index(connection: Connection[Any], table: str, index: str) -> tuple[KeyColumn, ...]:
     query = (
-        "SELECT a.attname::text, format_type(a.atttypid, a.atttypmod), CASE WHEN a.attcollation NOT IN "
+        "SELECT a.attname::text, format_type(a.atttypid, -1), CASE WHEN a.attcollation NOT IN "
         "(0, (SELECT typcollation FROM pg_type WHERE oid = a.atttypid)) THEN "
         "(SELECT quote_ident(n.nspname) || '.' || quote_ident(c.collname) FROM pg_collation c "
         "JOIN pg_namespace n ON n.oid = c.collnamespace WHERE c.oid = a.attcollation) END "

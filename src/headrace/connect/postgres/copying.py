@@ -3,9 +3,11 @@ of the step takes over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.connect.api import ConnectorFailure
 from headrace.connect.postgres.catalogue import KeyColumn, Table
 from headrace.connect.postgres.coverage import Place
 from headrace.connect.postgres.database import Address, connect, quoted, quoted_table, rows, statement, told
@@ -37,6 +39,8 @@ class Piece(NamedTuple):
     to: Key | None
     snapshot: str
     lsn: int
+    storage: str
+    """See `storages`: before the snapshot."""
 
 
 class Copy(NamedTuple):
@@ -76,26 +80,55 @@ def _flush(address: Address, name: str) -> None:
         rows(connection, "SELECT pg_logical_emit_message(true, 'headrace', '')")
 
 
+def storages(connection: Connection[Any], tables: Iterable[str]) -> dict[str, str]:
+    """Where the rows of each table are, now, whatever the transaction sees. TRUNCATE and some of ALTER TABLE
+    put them elsewhere, and then a table is empty for every snapshot that is older."""
+    query = (
+        "SELECT coalesce((SELECT string_agg(concat_ws(':', relid::oid, pg_relation_filenode(relid)), ' ' "
+        "ORDER BY relid::oid) FROM pg_partition_tree(t.oid)), concat_ws(':', t.oid, "
+        "pg_relation_filenode(t.oid))) FROM (SELECT %s::regclass::oid) AS t(oid)"
+    )
+    with told("say where tables are"):
+        return {name: rows(connection, query, [quoted_table(name)])[0][0] for name in tables}
+
+
 def next_copy(
-    snapshot: Snapshot, progress: Progress, tables: Mapping[str, Table], pieces: int, rows_each: int
+    connection: Connection[Any],
+    snapshot: Snapshot,
+    progress: Progress,
+    tables: Mapping[str, Table],
+    stored: Mapping[str, str],
+    pieces: int,
+    rows_each: int,
 ) -> Copy:
-    """The next ranges of the tables that are left, in their order; small tables share a step."""
+    """The next ranges of the tables that are left, in their order; small tables share a step. The snapshot's
+    own transaction touches no table: an ALTER TABLE would wait for it, and the tasks for that."""
     found: list[Piece] = []
     ranges: dict[str, Range] = {}
-    for name in sorted(tables):
-        if progress.is_copied(name):
-            continue
-        begin = after = progress.copied.get(name)
-        while len(found) < pieces:
-            to = _bound(snapshot.connection, tables[name], after, rows_each)
-            found.append(Piece(name, after, to, snapshot.identifier, snapshot.until))
-            ranges[name] = Range(begin, to)
-            if to is None:
+    with told("find ranges to copy"), _within(connection, snapshot.identifier):
+        for name in sorted(tables):
+            if progress.is_copied(name):
+                continue
+            begin = after = progress.copied.get(name)
+            while len(found) < pieces:
+                to = _bound(connection, tables[name], after, rows_each)
+                piece = Piece(name, after, to, snapshot.identifier, snapshot.until, stored[name])
+                found.append(piece)
+                ranges[name] = Range(begin, to)
+                if to is None:
+                    break
+                after = to
+            if len(found) == pieces:
                 break
-            after = to
-        if len(found) == pieces:
-            break
     return Copy(found, Fresh(snapshot.visible, snapshot.until, ranges))
+
+
+@contextmanager
+def _within(connection: Connection[Any], snapshot: str) -> Iterator[None]:
+    with connection.transaction():
+        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
+        yield
 
 
 def _bound(connection: Connection[Any], table: Table, after: Key | None, count: int) -> Key | None:
@@ -103,7 +136,7 @@ def _bound(connection: Connection[Any], table: Table, after: Key | None, count: 
     where, values = _above(table, after)
     names = _names(table.key)
     query = (
-        f"SELECT {', '.join(f'{name}::text' for name in names)} FROM {quoted_table(table.name)} AS it "
+        f"SELECT {', '.join(f'{name}::text' for name in names)} FROM {table.source} AS it "
         f"{where} ORDER BY {', '.join(names)} LIMIT 1 OFFSET {count - 1}"
     )
     with told(f"read {table.name} (SELECT is needed on it)"):
@@ -113,15 +146,20 @@ def _bound(connection: Connection[Any], table: Table, after: Key | None, count: 
 
 def copied(connection: Connection[Any], piece: Piece, table: Table) -> Iterator[Event]:
     """In a task: the rows of a piece."""
-    with told(f"read {piece.table} in snapshot {piece.snapshot}"), connection.transaction():
-        connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        connection.execute(f"SET TRANSACTION SNAPSHOT '{piece.snapshot}'")
+    with told(f"read {piece.table} in snapshot {piece.snapshot}"), _within(connection, piece.snapshot):
+        # From here on nobody can put them elsewhere.
+        connection.execute(*statement(f"LOCK TABLE {table.source} IN ACCESS SHARE MODE"))
+        if storages(connection, [table.name]) != {table.name: piece.storage}:
+            raise ConnectorFailure(
+                f"{table.name} was written anew (TRUNCATE, ALTER TABLE, VACUUM FULL) after the snapshot in "
+                "which a range of it was to be read: the range is read again"
+            )
         where, values = _above(table, piece.after)
         if piece.to is not None:
             where += f" {'AND' if where else 'WHERE'} {_row(table.key)} <= {_given(table.key)}"
             values = [*values, *piece.to]
         selected = ", ".join(quoted(column.name) for column in table.columns)
-        query = f"COPY (SELECT {selected} FROM {quoted_table(table.name)} AS it {where}) TO STDOUT"
+        query = f"COPY (SELECT {selected} FROM {table.source} AS it {where}) TO STDOUT"
         yield from _rows(connection, piece, table, query, values)
 
 

@@ -6,7 +6,7 @@ The rule that makes the copy and the changes one sequence, without gap and witho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,6 +53,8 @@ class Progress:
     """The tables of which rows up to this key were copied; None: all rows. A table that is not named has not
     been begun."""
     fresh: Fresh | None = None
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """Of the tables in `copied`, as the publication had them when they were begun."""
 
     def passed(self, lsn: int) -> Progress:
         fresh = None if self.fresh is not None and lsn >= self.fresh.until else self.fresh
@@ -70,6 +72,16 @@ class Progress:
         """Tables that are captured from now on only."""
         return replace(self, copied={**self.copied, **dict.fromkeys(tables)})
 
+    def only(self, tables: Collection[str], identities: Mapping[str, str]) -> Progress:
+        """Tables that are not captured any more are forgotten: who wants one again gets a new copy."""
+        copied = {table: key for table, key in self.copied.items() if table in tables}
+        known = {
+            table: found
+            for table in copied
+            if (found := self.identities.get(table) or identities.get(table)) is not None
+        }
+        return replace(self, copied=copied, identities=known)
+
     def is_copied(self, table: str) -> bool:
         return table in self.copied and self.copied[table] is None
 
@@ -78,6 +90,7 @@ class Progress:
         if self.transaction is not None:
             found |= {"transaction": lsn_text(self.transaction), "seen": self.seen}
         found["copied"] = {table: _listed(key) for table, key in self.copied.items()}
+        found["identities"] = dict(self.identities)
         if self.fresh is not None:
             found["fresh"] = {
                 "visible": self.fresh.visible.text,
@@ -97,6 +110,7 @@ def progress_of(document: Mapping[str, Any]) -> Progress:
         int(document.get("seen", 0)),
         {table: _key(key) for table, key in document["copied"].items()},
         _fresh_of(document["fresh"]) if document.get("fresh") else None,
+        {str(table): str(each) for table, each in (document.get("identities") or {}).items()},
     )
 
 

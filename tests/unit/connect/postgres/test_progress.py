@@ -34,9 +34,23 @@ def test_the_header_of_a_page_is_not_waited_for() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("progress", [Progress("1", 7), _COPYING, _COPYING.within(300, 4)])
+@pytest.mark.parametrize(
+    "progress",
+    [
+        Progress("1", 7),
+        _COPYING,
+        _COPYING.within(300, 4),
+        _COPYING.only(["public.a", "public.b"], {"public.a": "1/2/3", "public.b": "1/4"}),
+    ],
+)
 def test_a_position_comes_back_as_it_was(progress: Progress) -> None:
     assert progress_of(json.loads(json.dumps(progress.document()))) == progress
+
+
+def test_what_is_not_captured_any_more_is_forgotten() -> None:
+    found = Progress("1", 7, copied={"a": None, "b": None}, identities={"a": "1", "b": "2"})
+    found = found.only(["a", "c"], {"a": "9", "c": "3"})
+    assert (found.copied, found.identities) == ({"a": None}, {"a": "1"}), "an identity is the first one"
 
 
 def test_a_copy_is_settled_when_the_stream_has_passed_it() -> None:

@@ -204,3 +204,79 @@ def _dying(records: list[SinkRecord], after: int) -> Iterator[SinkRecord]:
         if number == after:
             raise _Dead
         yield record
+
+
+def test_what_is_too_long_is_refused_and_not_cut(db: Db, settings: dict[str, str]) -> None:
+    """Cut, a key is that of another row, which would be replaced or deleted."""
+    db.execute("CREATE TABLE orders (id varchar(5) PRIMARY KEY, v varchar(3), flags bit(2), c char(3))")
+    db.execute("INSERT INTO orders VALUES ('abcde', 'old')")
+    sink = _sink({**settings, "errors.tolerance": "all"})
+    sink.position()
+    records = [
+        _record(0, "abcdefgh", {"v": "new"}),
+        _record(1, "x", {"v": "four"}),
+        _record(2, "x", {"flags": "101"}),
+        _record(3, "x", {"c": "four"}),
+        _record(4, "abcdefgh", None),
+    ]
+    refused = sink.put(records)
+    assert sorted(each.offset for each in refused) == [0, 1, 2, 3]
+    sink.dead = frozenset(each[:3] for each in refused)
+    assert sink.put(records) == []
+    assert db.execute("SELECT id, v FROM orders").fetchall() == [("abcde", "old")]
+    sink.stop()
+
+
+@pytest.mark.parametrize(
+    ("key_type", "spellings"),
+    [
+        ("uuid", ("A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11", "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")),
+        ("int", ("7", "+7")),
+        ("numeric", ("1.10", "1.1")),
+        ("timestamptz", ("2026-01-01T01:00:00+01:00", "2026-01-01 00:00:00Z")),
+        ("text COLLATE caseless", ("a", "A")),
+    ],
+)
+def test_keys_that_the_table_takes_for_the_same(
+    db: Db, settings: dict[str, str], key_type: str, spellings: tuple[str, str]
+) -> None:
+    """The last of their records counts, whichever spelling it has."""
+    db.execute(
+        "CREATE COLLATION caseless (provider = icu, locale = 'und-u-ks-level2', deterministic = false)"
+    )
+    db.execute(f"CREATE TABLE orders (id {key_type} PRIMARY KEY, v int)")
+    one, other = spellings
+    sink = _sink(settings)
+    sink.position()
+    for first, second in ((one, other), (other, one)):
+        offset = sum(sink.position().values())
+        sink.put([_record(offset, first, {"v": 1}), _record(offset + 1, second, {"v": 2})])
+        assert db.execute("SELECT v FROM orders").fetchall() == [(2,)]
+        sink.put([_record(offset + 2, first, {"v": 3}), _record(offset + 3, second, None)])
+        assert db.execute("SELECT v FROM orders").fetchall() == []
+    sink.stop()
+
+
+def test_a_change_without_a_column_that_rows_must_have(db: Db, settings: dict[str, str]) -> None:
+    """As of a row whose large value did not change."""
+    db.execute("CREATE TABLE orders (id int PRIMARY KEY, v int, doc text NOT NULL)")
+    db.execute("INSERT INTO orders VALUES (1, 1, 'long')")
+    sink = _sink(settings)
+    sink.position()
+    sink.put([_record(0, {"id": 1}, {"v": 2}), _record(1, {"id": 1}, {})])
+    sink.put([_record(2, {"id": 1}, {})])
+    assert db.execute("SELECT * FROM orders").fetchall() == [(1, 2, "long")]
+    with pytest.raises(GiveUp, match="doc"):
+        sink.put([_record(3, {"id": 2}, {"v": 2})])
+    sink.stop()
+
+
+def test_numbers_that_the_database_makes_itself_are_those_of_the_records(
+    db: Db, settings: dict[str, str]
+) -> None:
+    db.execute("CREATE TABLE orders (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, v int)")
+    sink = _sink(settings)
+    sink.position()
+    sink.put([_record(0, {"id": 41}, {"v": 1})])
+    assert db.execute("SELECT * FROM orders").fetchall() == [(41, 1)]
+    sink.stop()

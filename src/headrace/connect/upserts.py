@@ -52,9 +52,9 @@ def change_of(
     if document is None:
         return Change(tuple(found.values()), None)
     known = set(columns)
-    row = {name: text(each) for name, each in document.items() if not name.startswith("__")}
-    if strange := [name for name in row if name not in known]:
+    if strange := [name for name in document if name not in known and not name.startswith("__")]:
         raise BadRow(f"the table has no column {', '.join(sorted(strange))}")
+    row = {name: _storable(name, text(each)) for name, each in document.items() if name in known}
     return Change(tuple(found.values()), {**row, **found})
 
 
@@ -73,6 +73,12 @@ def outcome(changes: Iterable[Change]) -> Outcome:
     return found
 
 
+class Literal(str):
+    """A number with a point or an exponent, as the record writes it: a float would lose its digits."""
+
+    __slots__ = ()
+
+
 def text(value: Any) -> str | None:
     """As a database reads it."""
     if value is None or isinstance(value, str):
@@ -80,8 +86,26 @@ def text(value: Any) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
-        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        return _json(value)
     return repr(value) if isinstance(value, float) else str(value)
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, dict):
+        fields = (f"{json.dumps(name, ensure_ascii=False)}:{_json(each)}" for name, each in value.items())
+        return "{" + ",".join(fields) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_json, value)) + "]"
+    return str(value) if isinstance(value, Literal) else json.dumps(value, ensure_ascii=False)
+
+
+def _storable(name: str, found: str | None) -> str | None:
+    if found is not None and not found.isascii():
+        try:
+            found.encode()
+        except UnicodeEncodeError:
+            raise BadRow(f"{name} has half a surrogate pair, which is no character") from None
+    return found
 
 
 def _key(
@@ -96,7 +120,7 @@ def _key(
         given = row or {}
     if absent := [name for name in key_columns if given.get(name) is None]:
         raise BadRow(f"neither the record's key nor its value has {', '.join(absent)}, the table's key")
-    return {name: text(given[name]) for name in key_columns}
+    return {name: _storable(name, text(given[name])) for name in key_columns}
 
 
 def _object(value: Any, what: str) -> dict[str, Any]:
@@ -110,8 +134,8 @@ def _parsed(value: Any, what: str) -> Any:
     if not isinstance(value, (bytes, str)):
         return value
     try:
-        return json.loads(value)
-    except ValueError:
+        return json.loads(value, parse_float=Literal)
+    except (ValueError, RecursionError):
         if what == "key":
             return value.decode(errors="replace") if isinstance(value, bytes) else value
         raise BadRow(f"the {what} is no JSON") from None

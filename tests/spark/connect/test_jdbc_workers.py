@@ -140,7 +140,8 @@ def _make_tables(db: psycopg.Connection[Any], maria: MariaDbServer) -> None:
     check = f"v int NOT NULL CHECK (v < {TOO_LARGE})"
     wide = "note text, price numeric(12,2), at timestamptz, doc jsonb"
     db.execute("CREATE SCHEMA copy")
-    db.execute(f"CREATE TABLE copy.orders (id bigint PRIMARY KEY, {check}, {wide})")
+    identity = "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
+    db.execute(f"CREATE TABLE copy.orders (id {identity}, {check}, {wide})")
     db.execute(f"CREATE TABLE seen (v int, {wide})")
     wide = "note text, price decimal(12,2), at datetime(6), doc json"
     maria.run(

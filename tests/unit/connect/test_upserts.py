@@ -27,12 +27,32 @@ def test_rows_and_envelopes() -> None:
         (b'{"id": 1}', b"x", "the value is no JSON"),
         (b'{"id": 1}', b"[1]", "the value is no JSON object"),
         (None, b'{"v": 1}', "neither the record's key nor its value has id"),
+        (b"1", b"[" * 100_000, "the value is no JSON"),
+        (b"1", b'{"v": "\\ud800"}', "v has half a surrogate pair"),
+        (b'"\\ud800"', b"{}", "id has half a surrogate pair"),
         (b'{"id": 1}', b'{"id": 1, "other": 2}', "the table has no column other"),
     ],
 )
 def test_what_is_no_row(key: bytes | None, value: bytes, reason: str) -> None:
     with pytest.raises(BadRow, match=reason):
         change_of(key, value, ["id"], _COLUMNS)
+
+
+def test_numbers_keep_their_digits() -> None:
+    """Floats would round them, and make those infinite that are too large."""
+    value = b'{"v": 12345678901234567.891, "doc": {"a": [1e400, -0.10, 2, "x"], "b": null}}'
+    found = change_of(b"1.50", value, ["id"], _COLUMNS)
+    assert found.key == ("1.50",)
+    assert found.row == {
+        "id": "1.50",
+        "v": "12345678901234567.891",
+        "doc": '{"a":[1e400,-0.10,2,"x"],"b":null}',
+    }
+
+
+def test_a_column_of_the_table_may_begin_as_what_a_source_adds() -> None:
+    value = b'{"v": "a", "__op": "u", "__lsn": "0/1"}'
+    assert change_of(b"1", value, ["id"], [*_COLUMNS, "__op"]).row == {"id": "1", "v": "a", "__op": "u"}
 
 
 def test_the_last_state_of_a_key_counts() -> None:

@@ -3,11 +3,11 @@ tells of those that its format cannot have."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from headrace.connect.api import GiveUp
+from headrace.connect.documents import one_line, parsed
 from headrace.connect.files.avro_schema import avro_schema
 
 FORMATS: Final = ("json", "text", "csv", "parquet", "avro")
@@ -62,12 +62,10 @@ def json_line(value: bytes | None) -> bytes:
     if value is None:
         return b"null"
     try:
-        document = json.loads(value)
+        parsed(value)
     except ValueError as error:
         raise ValueError(f"its value is no JSON: {error}") from None
-    if b"\n" in value or b"\r" in value:
-        return json.dumps(document, separators=(",", ":"), ensure_ascii=False).encode()
-    return value
+    return one_line(value) if b"\n" in value or b"\r" in value else value
 
 
 def text_line(value: bytes | None) -> bytes:

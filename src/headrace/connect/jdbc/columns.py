@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, localcontext
 from enum import Enum
+from math import isinf
 from typing import Final, NamedTuple
 
 from headrace.connect.upserts import BadRow
@@ -52,6 +53,7 @@ _FORMS: Final[Mapping[int, Form]] = {
 }
 _BIGINT: Final = -5
 _ZONED: Final = ("timestamptz", "timestamp with time zone")
+_ZONED_TIMES: Final = ("timetz", "time with time zone")
 _TEXTS: Final = ("text", "varchar", "char", "bpchar", "name")
 
 
@@ -67,6 +69,10 @@ class Column(NamedTuple):
     @property
     def is_short(self) -> bool:
         return self.form is Form.TEXT and 0 < self.size <= _LONGEST
+
+    @property
+    def is_zoned_time(self) -> bool:
+        return self.form is Form.TIME and self.type_name.lower() in _ZONED_TIMES
 
 
 def column_of(
@@ -112,7 +118,11 @@ def _decimal(column: Column, text: str, _refused: frozenset[str]) -> str:
 
 
 def _float(_column: Column, text: str, _refused: frozenset[str]) -> str:
-    return repr(float(text))
+    """A number that is too large is refused: it is not infinite."""
+    number = float(text)
+    if isinf(number) and any(each.isdigit() for each in text):
+        raise ValueError(text)
+    return repr(number)
 
 
 def _boolean(_column: Column, text: str, _refused: frozenset[str]) -> str:
@@ -126,17 +136,21 @@ def _date(_column: Column, text: str, _refused: frozenset[str]) -> str:
     """A number counts days, as Connect's Date does."""
     if _is_number(text):
         return (_EPOCH.date() + timedelta(days=int(text))).isoformat()
-    return (datetime.fromisoformat(text).date() if len(text) > 10 else date.fromisoformat(text)).isoformat()
+    return (_moment(text).date() if len(text) > 10 else date.fromisoformat(text)).isoformat()
 
 
-def _time(_column: Column, text: str, _refused: frozenset[str]) -> str:
-    """A number counts milliseconds of the day, as Connect's Time does."""
+def _time(column: Column, text: str, _refused: frozenset[str]) -> str:
+    """In UTC. A number counts milliseconds of the day, as Connect's Time does."""
+    zone = "+00:00" if column.is_zoned_time else ""
     if _is_number(text):
         since = timedelta(milliseconds=int(text))
         if not timedelta(0) <= since < timedelta(days=1):
             raise ValueError(text)
-        return (_EPOCH + since).time().isoformat()
-    return time.fromisoformat(text).replace(tzinfo=None).isoformat()
+        return (_EPOCH + since).time().isoformat() + zone
+    found = time.fromisoformat(text)
+    if found.tzinfo is not None:
+        found = datetime.combine(_EPOCH, found).astimezone(UTC).time()
+    return found.isoformat() + zone
 
 
 def _timestamp(_column: Column, text: str, _refused: frozenset[str]) -> str:

@@ -35,6 +35,8 @@ class Dialect:
     """Characters that no text can have."""
     faults: frozenset[int] = frozenset()
     """Its own error codes that are about a record, beside the SQL states 22 and 23."""
+    overriding: str = ""
+    """With which an insert gives numbers that the database would make itself."""
     writer: tuple[tuple[str, str], ...] = ()
     """What Spark's writer has to tell the driver."""
 
@@ -61,12 +63,12 @@ class Dialect:
         if (length := _staged_length(column)) and not is_key and not self.short_nulls:
             staged = f"CAST({staged} AS VARCHAR({length}))"
         form = column.form
-        if form in (Form.DATE, Form.TIME):
+        if form is Form.ZONED or column.is_zoned_time or (form is Form.OWN and self.casts_own):
+            wanted = column.type_name
+        elif form in (Form.DATE, Form.TIME):
             wanted = form.name
         elif form is Form.TIMESTAMP:
             wanted = self.timestamp
-        elif form is Form.ZONED or (form is Form.OWN and self.casts_own):
-            wanted = column.type_name
         else:
             return staged
         return f"CAST({staged} AS {wanted})"
@@ -101,6 +103,7 @@ def dialect_of(product: str, quote: str) -> Dialect:
             short_nulls=True,
             casts_own=True,
             refused=frozenset("\x00"),
+            overriding=" OVERRIDING SYSTEM VALUE",
         )
     if product in ("MariaDB", "MySQL"):
         return Dialect(

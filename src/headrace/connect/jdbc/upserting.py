@@ -154,8 +154,8 @@ class Upserting:
         if unless_there:
             found = f" AND NOT EXISTS (SELECT 1 FROM {self._target.qualified} t WHERE {self._same('t')})"
         return (
-            f"INSERT INTO {self._target.qualified} ({columns}) SELECT {values} FROM {self._stage} s "
-            f"WHERE {self._shaped(shape, piece)}{found}"
+            f"INSERT INTO {self._target.qualified} ({columns}){self._dialect.overriding} "
+            f"SELECT {values} FROM {self._stage} s WHERE {self._shaped(shape, piece)}{found}"
         )
 
     @property

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from headrace.connect.api import GiveUp
 from headrace.connect.postgres.catalogue import KeyColumn, primary_key
 from headrace.connect.postgres.database import quoted, quoted_table, rows, statement, told
-from headrace.connect.upserts import Key, Outcome
+from headrace.connect.upserts import Change, Key, Outcome
 from headrace.core.ids import TopicPartition
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
+_WHOLE: Final = ("smallint", "integer", "bigint")
+_TEXTS: Final = ("text", "character varying")
 _MADE_BY_ONE: Final = 4_816_071_203
 """A number for a lock: of tasks that begin at once, one makes the table of positions."""
 
@@ -22,7 +24,10 @@ class TargetTable(NamedTuple):
     name: str
     key: tuple[KeyColumn, ...]
     types: Mapping[str, str]
-    """Of all columns that can be written."""
+    """Of all columns that can be written, without their lengths: the column itself says what is too long,
+    where a cast would cut it."""
+    required: frozenset[str] = frozenset()
+    """A new row has to have them."""
 
     @property
     def key_names(self) -> list[str]:
@@ -33,11 +38,44 @@ def target_table(connection: Connection[Any], name: str) -> TargetTable:
     key = primary_key(connection, name)
     found = rows(
         connection,
-        "SELECT attname::text, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attrelid = "
-        "%s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''",
+        "SELECT attname::text, format_type(atttypid, -1), attnotnull AND NOT atthasdef AND attidentity = '' "
+        "FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped "
+        "AND attgenerated = ''",
         [quoted_table(name)],
     )
-    return TargetTable(name, key, dict(found))
+    types = {column: type_name for column, type_name, _ in found}
+    return TargetTable(name, key, types, frozenset(column for column, _, required in found if required))
+
+
+def one_spelling(
+    connection: Connection[Any], table: TargetTable, changes: Sequence[Change]
+) -> Sequence[Change]:
+    """Keys that the table takes for the same, as two spellings of a UUID, are spelled as the first of them:
+    else nobody knew which of their changes is the last."""
+    keys = list(dict.fromkeys(change.key for change in changes))
+    if all(_is_plain(column, key[at]) for at, column in enumerate(table.key) for key in keys):
+        return changes
+    names = [f"u.k{at}" for at in range(len(table.key))]
+    typed = ", ".join(
+        f"({name})::{c.type_name}" + (f" COLLATE {c.collation}" if c.collation else "")
+        for name, c in zip(names, table.key, strict=True)
+    )
+    aliases = ", ".join(f"k{at}" for at in range(len(table.key)))
+    query = (
+        f"SELECT min(u.place) OVER (PARTITION BY {typed}) "
+        f"FROM unnest({', '.join('%s::text[]' for _ in names)}) WITH ORDINALITY AS u({aliases}, place) "
+        "ORDER BY u.place"
+    )
+    found = rows(connection, query, [list(each) for each in zip(*keys, strict=True)])
+    first = {key: keys[place - 1] for key, (place,) in zip(keys, found, strict=True)}
+    return [Change(first[change.key], change.row) for change in changes]
+
+
+def _is_plain(column: KeyColumn, text: str | None) -> bool:
+    """One value has one spelling."""
+    if column.type_name in _WHOLE:
+        return text is not None and text.isascii() and text.isdigit() and (text == "0" or text[0] != "0")
+    return column.type_name in _TEXTS and column.collation is None
 
 
 def write(connection: Connection[Any], table: TargetTable, found: Outcome) -> None:
@@ -65,12 +103,30 @@ def _delete(table: TargetTable) -> str:
 
 
 def _upsert(table: TargetTable, names: Sequence[str]) -> str:
+    """What lacks a column that a new row has to have can only be an update, and is tried as one first:
+    Postgres checks the row to insert before it looks whether it is there."""
     listed = ", ".join(quoted(name) for name in names)
     values = ", ".join(_given(table.types[name]) for name in names)
-    changed = [f"{quoted(name)} = EXCLUDED.{quoted(name)}" for name in names if name not in table.key_names]
+    target = quoted_table(table.name)
+    changed = [name for name in names if name not in table.key_names]
     keys = ", ".join(quoted(name) for name in table.key_names)
-    return f"INSERT INTO {quoted_table(table.name)} ({listed}) VALUES ({values}) ON CONFLICT ({keys}) DO " + (
-        f"UPDATE SET {', '.join(changed)}" if changed else "NOTHING"
+    rows_to_insert, before = f"VALUES ({values})", ""
+    if not table.required <= set(names):
+        same = " AND ".join(f"it.{quoted(name)} = given.{quoted(name)}" for name in table.key_names)
+        update = f"UPDATE {target} AS it SET " + ", ".join(
+            f"{quoted(n)} = given.{quoted(n)}" for n in changed
+        )
+        there = (
+            f"{update} FROM given WHERE {same} RETURNING 1"
+            if changed
+            else (f"SELECT 1 FROM {target} AS it, given WHERE {same}")
+        )
+        before = f"WITH given ({listed}) AS (VALUES ({values})), there AS ({there}) "
+        rows_to_insert = "SELECT * FROM given WHERE NOT EXISTS (SELECT FROM there)"
+    then = ", ".join(f"{quoted(name)} = EXCLUDED.{quoted(name)}" for name in changed)
+    return (
+        f"{before}INSERT INTO {target} ({listed}) OVERRIDING SYSTEM VALUE {rows_to_insert} "
+        f"ON CONFLICT ({keys}) DO " + (f"UPDATE SET {then}" if changed else "NOTHING")
     )
 
 

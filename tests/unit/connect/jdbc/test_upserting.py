@@ -192,3 +192,10 @@ def test_a_batch_is_there_whole_or_not_at_all() -> None:
         is_there(ranges, {one: 9, two: 0})
     with pytest.raises(ConnectorFailure, match="up to 7, and this batch goes from 5 to 9"):
         is_there(ranges, {one: 7, two: 0})
+
+
+def test_numbers_that_postgres_makes_itself_are_those_of_the_records() -> None:
+    sql = Upserting(dialect_of("PostgreSQL", '"'), TARGET, "s")
+    assert sql.insert("101", Piece()).startswith(
+        'INSERT INTO "t" ("id", "n") OVERRIDING SYSTEM VALUE SELECT '
+    )

@@ -67,6 +67,23 @@ def test_nobody_answers() -> None:
     sink.stop()
 
 
+def test_documents_are_sent_as_they_are(server: DocumentServer) -> None:
+    """Written anew, a number would lose digits."""
+    sink = _sink(OpenSearchSink, connection__url=server.url)
+    sink.put([_record(0, b"a", b'{"v": 12345678901234567.891,\r\n "big": 1e400, "half": "\\ud800"\n}')])
+    _, document = server.requests[0][3].splitlines()
+    assert document == b'{"v": 12345678901234567.891,  "big": 1e400, "half": "\\ud800" }'
+    sink.stop()
+
+
+def test_keys_that_are_no_text_are_no_ids(server: DocumentServer) -> None:
+    """They would be the same document."""
+    sink = _sink(OpenSearchSink, connection__url=server.url, errors__tolerance="all")
+    records = [_record(0, b"\xff", b"{}"), _record(1, b"\xfe", b"{}"), _record(2, b"a", b"[" * 100_000)]
+    assert [each.offset for each in sink.put(records) or ()] == [0, 1, 2]
+    sink.stop()
+
+
 def test_documents_by_key_are_not_taken_back_by_a_late_repeat(server: DocumentServer) -> None:
     sink = _sink(OpenSearchSink, connection__url=server.url, batch__size="2")
     first = [_record(0, b"a", b'{"v":1}'), _record(1, b"b", b'{"v":1}'), _record(2, b"a", b'{"v":2}')]

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from headrace.connect.api import Config, ConnectorFailure, GiveUp, Rejected, Sink, SinkRecord
+from headrace.connect.documents import one_line, parsed
 from headrace.connect.posting import Poster, basic
 from headrace.connect.settings import Importance, Kind, Setting, Settings
 from headrace.spark.connect.connectors.http_sink import as_bytes, as_text, id_of
@@ -64,6 +65,9 @@ class OpenSearchSink(Sink):
         if by_key and record.key is None:
             self._reject(record, "it has no key, and document.id=key", rejected)
             return None
+        if by_key and not _is_text(record.key):
+            self._reject(record, "its key is no text, and document.id=key", rejected)
+            return None
         meta: dict[str, Any] = {"_index": index, "_id": as_text(record.key) if by_key else id_of(record)}
         if by_key:
             # A batch that is repeated later than its successor must not bring back what was before.
@@ -72,14 +76,13 @@ class OpenSearchSink(Sink):
             return Action(record, {"delete": meta}, None) if by_key else None
         source = as_bytes(record.value)
         try:
-            is_object = isinstance(json.loads(source), dict)
+            is_object = isinstance(parsed(source), dict)
         except ValueError:
             is_object = False
         if not is_object:
             self._reject(record, "its value is no JSON object", rejected)
             return None
-        # One line for each: what is pretty would be more.
-        return Action(record, {"index": meta}, json.dumps(json.loads(source), ensure_ascii=False).encode())
+        return Action(record, {"index": meta}, one_line(source))
 
     def _send(self, actions: list[Action], rejected: list[Rejected]) -> None:
         lines: list[bytes] = []
@@ -131,3 +134,12 @@ class Action(NamedTuple):
     record: SinkRecord
     meta: Mapping[str, Any]
     source: bytes | None
+
+
+def _is_text(key: Any) -> bool:
+    """With what is no text replaced, two keys would be one document."""
+    try:
+        as_bytes(key).decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -9,7 +9,14 @@ from typing import Any, ClassVar, Final
 
 from headrace.connect.api import Config, GiveUp, Rejected, Sink, SinkRecord
 from headrace.connect.postgres.database import Address, connect, told
-from headrace.connect.postgres.target import Positions, TargetTable, table_name, target_table, write
+from headrace.connect.postgres.target import (
+    Positions,
+    TargetTable,
+    one_spelling,
+    table_name,
+    target_table,
+    write,
+)
 from headrace.connect.settings import Importance, Kind, Setting, Settings
 from headrace.connect.upserts import BadRow, Change, change_of, outcome
 from headrace.core.ids import TopicPartition
@@ -129,7 +136,9 @@ class PostgresSink(Sink):
         connection = self._connected()
         try:
             with connection.transaction():
-                write(connection, table, outcome(change for _, change in changes))
+                write(
+                    connection, table, outcome(one_spelling(connection, table, [each for _, each in changes]))
+                )
         except (DataError, IntegrityError):
             rejected = []
             for record, change in changes:

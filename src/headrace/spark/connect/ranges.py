@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
+from uuid import UUID
 
-from headrace.connect.api import ConnectorFailure
+from headrace.connect.api import GiveUp
 from headrace.core.ids import TopicPartition
 
 
@@ -23,7 +24,7 @@ def starts(
 ) -> dict[TopicPartition, int]:
     """Where to go on: as the target says, else as the group says, else from the oldest record.
 
-    Raises ConnectorFailure if records have gone that were not read.
+    Raises GiveUp if records have gone that were not read.
     """
     found = {}
     for partition, there in bounds.items():
@@ -35,16 +36,36 @@ def starts(
 
 
 def check_there(partition: TopicPartition, position: int, there: Bounds) -> None:
+    """Raises GiveUp: a topic that was made anew grows past the position, and what is before it would be
+    passed over."""
     stop = "Stop the connector, set its offsets (PATCH /connectors/NAME/offsets) and resume it to go on"
     if position < there.first:
-        raise ConnectorFailure(
+        raise GiveUp(
             f"{partition} begins at {there.first}: {there.first - position} offsets from {position} on are "
             f"gone and were not read. {stop}"
         )
     if position > there.end:
-        raise ConnectorFailure(
+        raise GiveUp(
             f"{partition} ends at {there.end}, before the position {position}: was the topic deleted and "
             f"made anew? {stop}"
+        )
+
+
+_MARK: Final = "headrace-connect "
+"""Begins what is kept beside a group's offset."""
+
+
+def mark_of(topic_id: UUID) -> str:
+    return f"{_MARK}{topic_id}"
+
+
+def check_same(topic: str, kept: str, now: str) -> None:
+    """Whether the offset that was kept with a mark is one of the topic as it is now. Raises GiveUp."""
+    if kept.startswith(_MARK) and kept != now:
+        raise GiveUp(
+            f"topic {topic} was deleted and made anew since this connector read it, so its offsets there "
+            "mean nothing now. Stop the connector, set its offsets (PATCH /connectors/NAME/offsets) or "
+            "DELETE them, and resume it to go on"
         )
 
 

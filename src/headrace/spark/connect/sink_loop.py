@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
+from uuid import UUID
 
 from headrace.client.cluster import Cluster
 from headrace.client.group_offsets import commit_offsets, committed_offsets
@@ -20,7 +21,15 @@ from headrace.spark.connect.batches import SinkBatch
 from headrace.spark.connect.dead_letters import DeadLetters
 from headrace.spark.connect.looping import ConnectorLoop
 from headrace.spark.connect.naming import staged_id
-from headrace.spark.connect.ranges import Bounds, Linger, check_there, next_ranges, starts
+from headrace.spark.connect.ranges import (
+    Bounds,
+    Linger,
+    check_same,
+    check_there,
+    mark_of,
+    next_ranges,
+    starts,
+)
 from headrace.spark.connect.storing import ByDecision, ByTarget, Storing
 from headrace.spark.sink.job import Jobs
 
@@ -46,7 +55,7 @@ class SinkLoop(ConnectorLoop):
                 bounds = context.ask(reading.bounds())
                 new = {partition: there for partition, there in bounds.items() if partition not in positions}
                 if new:
-                    group = context.ask(reading.committed())
+                    group = context.ask(reading.committed(new))
                     positions |= starts(new, storing.known(), group)
                 for partition, there in bounds.items():
                     check_there(partition, positions[partition], there)
@@ -63,7 +72,7 @@ class SinkLoop(ConnectorLoop):
                 self._must_be_current(held)
                 storing.store(batch, self.job)
                 self._must_be_current(held)
-                context.ask(commit_offsets(context.cluster, group_of(self.name), ends))
+                context.ask(commit_offsets(context.cluster, group_of(self.name), ends, reading.marks(ends)))
                 positions = ends
                 self.alive(topics)
 
@@ -86,11 +95,16 @@ class _Reading:
         self._config = config
         self._cluster = cluster
         self._partitions: list[TopicPartition] = []
+        self._marks: dict[str, str] = {}
+        """Of topics: which one it is, if another one has its name later."""
         self._until = 0.0
 
     async def bounds(self) -> dict[TopicPartition, Bounds]:
         if time.monotonic() >= self._until:
-            self._partitions = await self._cluster.retried(self._there)
+            topics = await self._cluster.retried(self._there)
+            self._partitions = sorted(TopicPartition(name, index) for name, index, _ in topics)
+            for name, topic_id in {(name, topic_id) for name, _, topic_id in topics if topic_id.int}:
+                check_same(name, self._marks.setdefault(name, mark_of(topic_id)), mark_of(topic_id))
             # A topic that is not there yet is looked for again at once.
             self._until = time.monotonic() + (_TOPICS_SECONDS if self._partitions else 0)
         wanted = self._partitions
@@ -98,20 +112,27 @@ class _Reading:
         last = await list_offsets(self._cluster, dict.fromkeys(wanted, LATEST), read_committed=True)
         return {partition: Bounds(first[partition].offset, last[partition].offset) for partition in wanted}
 
-    async def committed(self) -> Mapping[TopicPartition, int]:
+    async def committed(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
         group = group_of(self._config.name)
         found = (await committed_offsets(self._cluster, [group]))[group]
+        for partition in partitions:
+            if partition in found and partition.topic in self._marks:
+                check_same(partition.topic, found[partition].metadata, self._marks[partition.topic])
         return {partition: entry.offset for partition, entry in found.items()}
 
-    async def _there(self) -> list[TopicPartition]:
+    def marks(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, str]:
+        """To be kept beside their offsets."""
+        return {each: self._marks[each.topic] for each in partitions if each.topic in self._marks}
+
+    async def _there(self) -> list[tuple[str, int, UUID]]:
         pattern = self._config.text(common_settings.TOPICS_REGEX)
         names = None if pattern else list(self._config[common_settings.TOPICS])
         reply = await self._cluster.metadata(names)
-        return sorted(
-            TopicPartition(topic.name, partition.partition_index)
+        return [
+            (topic.name, partition.partition_index, topic.topic_id)
             for topic in reply.topics
             if topic.name is not None
             and not topic.error_code
             and (not pattern or (not topic.is_internal and re.fullmatch(pattern, topic.name)))
             for partition in topic.partitions
-        )
+        ]

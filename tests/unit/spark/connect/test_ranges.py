@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.connect.api import ConnectorFailure
+from headrace.connect.api import GiveUp
 from headrace.core.ids import TopicPartition
-from headrace.spark.connect.ranges import Bounds, check_there, next_ranges, starts
+from headrace.spark.connect.ranges import (
+    Bounds,
+    check_same,
+    check_there,
+    mark_of,
+    next_ranges,
+    starts,
+)
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -20,8 +29,18 @@ def test_the_target_counts_before_the_group_and_the_group_before_the_beginning()
 
 @pytest.mark.parametrize(("position", "text"), [(1, "are gone"), (10, "made anew")])
 def test_records_that_are_gone_are_not_passed_over_in_silence(position: int, text: str) -> None:
-    with pytest.raises(ConnectorFailure, match=text):
+    with pytest.raises(GiveUp, match=text):
         check_there(A, position, Bounds(2, 9))
+
+
+def test_offsets_of_another_topic_of_the_same_name_mean_nothing() -> None:
+    """Once it has grown past them nothing else shows it."""
+    one, other = mark_of(UUID(int=1)), mark_of(UUID(int=2))
+    check_same("t", one, one)
+    check_same("t", "", one)
+    check_same("t", "somebody else's", one)
+    with pytest.raises(GiveUp, match="topic t was deleted and made anew"):
+        check_same("t", other, one)
 
 
 def test_nothing_new_is_no_range() -> None:

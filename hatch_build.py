@@ -139,6 +139,9 @@ interpreted one; `protocol/replica_fetch_codec`, whose tuple of a memoryview the
 that a compiled module does not take.
 """
 
+WRITTEN_IN_C = ("arrow/compiled_columns",)
+"""Beside a module of the same in Python, which works where this was not compiled."""
+
 COMPILER = ("mypy==2.4.1", "setuptools==84.2.1")
 
 
@@ -158,7 +161,11 @@ class CompileHook(BuildHookInterface[Any]):
         output = Path(tempfile.mkdtemp(prefix="headrace-compile-"))
         atexit.register(shutil.rmtree, output)  # not before: the libraries are packed after this returns
         _compile(Path(self.root) / "src", output)
-        missing = [module for module in COMPILED if not list(output.glob(f"headrace/{module}.*.so"))]
+        missing = [
+            module
+            for module in (*COMPILED, *WRITTEN_IN_C)
+            if not list(output.glob(f"headrace/{module}.*.so"))
+        ]
         if missing:
             self.app.abort(f"HEADRACE_COMPILE=1, and nothing was compiled of {', '.join(missing)}")
         for library in output.rglob("*.so"):
@@ -174,7 +181,7 @@ def _is_wanted() -> bool:
 def _compile(source: Path, output: Path) -> None:
     """Types are checked elsewhere, with all libraries at hand. Here a missing one may be of any type."""
     from mypyc.build import mypycify
-    from setuptools import Distribution
+    from setuptools import Distribution, Extension
     from setuptools.command.build_ext import build_ext
 
     before = Path.cwd()
@@ -195,6 +202,10 @@ def _compile(source: Path, output: Path) -> None:
             target_dir=str(output / "c"),
             group_name="headrace",
         )
+        extensions += [
+            Extension(f"headrace.{module.replace('/', '.')}", [f"headrace/{module}.c"])
+            for module in WRITTEN_IN_C
+        ]
         command = build_ext(Distribution({"name": "headrace", "ext_modules": extensions}))
         command.build_lib = str(output)
         command.build_temp = str(output / "objects")

@@ -9,6 +9,7 @@ from typing import Final
 from headrace.testing import pytest_plugin
 
 PACKAGES: Final = {
+    "headrace.arrow": "Topics as Arrow's columns, without a JVM. Needs `headrace[arrow]`.",
     "headrace.testing": "A real broker, or a cluster, for tests.",
     "headrace.spark": "Topics as tables and streams of Spark. Needs `headrace[spark]`.",
 }

@@ -33,6 +33,7 @@ _COMMANDS = {
     "top": ("headrace.cli.top:top", "Watch brokers, topics, groups and moves in a terminal."),
     "produce": ("headrace.cli.produce:produce", "Send lines from standard input or a file to a topic."),
     "consume": ("headrace.cli.consume:consume", "Print the records of a topic."),
+    "query": ("headrace.cli.query:query", "Ask a topic in SQL, by DuckDB."),
     "console": ("headrace.cli.console:console", "Serve pages that show a cluster in a browser."),
     "exporter": ("headrace.cli.exporter:exporter", "Serve lags of groups and the audit to Prometheus."),
     "registry": ("headrace.cli.registry:registry", "Run a schema registry over a topic."),

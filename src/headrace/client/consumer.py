@@ -11,7 +11,9 @@ from headrace.client.errors import ConnectionLost, Refused, TimedOut, Unreachabl
 from headrace.client.refusals import RETRIABLE, refusal, refusal_of_leader
 from headrace.client.visible import records_from
 from headrace.core.ids import TopicPartition
+from headrace.core.ports import Buffer
 from headrace.core.tasks import spawn
+from headrace.protocol.batch import iterate
 from headrace.protocol.messages.fetch_request import FetchPartition, FetchRequest, FetchTopic
 from headrace.protocol.messages.fetch_response import FetchResponse, PartitionData
 from headrace.protocol.records import Record
@@ -20,12 +22,23 @@ _FETCH_AT_MOST: Final = 12  # from 13 on a fetch names topics by id
 _PAUSE: Final = 0.1
 
 
+class RawBatches(NamedTuple):
+    """Whole batches as the broker sent them; the first may begin before `offset`, which was asked for."""
+
+    offset: int
+    data: Buffer
+    aborted: list[tuple[int, int]]
+    """Producer and first offset of transactions that were given up."""
+
+
 class Fetched(NamedTuple):
     partition: TopicPartition
     records: list[Record]
     next_offset: int
     end_offset: int
     """Where the partition ends for this consumer, as the broker said when it answered."""
+    raw: RawBatches | None = None
+    """In the place of records, for a consumer that leaves them as they are."""
 
 
 class Consumer:
@@ -41,7 +54,9 @@ class Consumer:
         partition_max_bytes: int = 1024 * 1024,
         read_committed: bool = True,
         patience: float = 30.0,
+        raw: bool = False,
     ) -> None:
+        """With `raw` the records are not decoded: `Fetched.raw` has their batches."""
         self.cluster = cluster
         self.positions = dict(positions)
         self.max_wait_ms = max_wait_ms
@@ -49,6 +64,7 @@ class Consumer:
         self.partition_max_bytes = partition_max_bytes
         self.read_committed = read_committed
         self.patience = patience
+        self.raw = raw
         self._polls: dict[int, asyncio.Task[list[Fetched]]] = {}
         self._failing_since: float | None = None
 
@@ -128,9 +144,15 @@ class Consumer:
 
     def _open(self, partition: TopicPartition, offset: int, data: PartitionData) -> Fetched:
         aborted = [(entry.producer_id, entry.first_offset) for entry in data.aborted_transactions or ()]
-        records, position = records_from(data.records or b"", offset, aborted)
+        content = data.records or b""
         end = data.last_stable_offset if self.read_committed else data.high_watermark
-        return Fetched(partition, records, position, end if end >= 0 else data.high_watermark)
+        end = end if end >= 0 else data.high_watermark
+        if self.raw:
+            position = max((header.next_offset for _, header in iterate(content)), default=offset)
+            raw = RawBatches(offset, content, aborted)
+            return Fetched(partition, [], max(offset, position), end, raw)
+        records, position = records_from(content, offset, aborted)
+        return Fetched(partition, records, position, end)
 
     def _request(self, asked: Mapping[TopicPartition, int]) -> FetchRequest:
         topics: dict[str, list[FetchPartition]] = {}

@@ -11,6 +11,7 @@ from typing import Final
 
 from headrace.core.errors import CorruptLog
 from headrace.core.ports import Buffer, File
+from headrace.log.scan import Readable
 from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, MIN_BATCH_LENGTH, BatchHeader, read_header
 from headrace.protocol.records import Record, decode_records
 
@@ -19,7 +20,7 @@ NO_LIMIT: Final = 1 << 63
 
 
 def batches(
-    file: File,
+    file: Readable,
     position: int,
     end: int,
     *,
@@ -53,7 +54,7 @@ def batches(
         raise CorruptLog(f"{end - position} bytes at position {position} are no batch")
 
 
-def _read(file: File, position: int, length: int) -> memoryview:
+def _read(file: Readable, position: int, length: int) -> memoryview:
     data = file.pread(length, position)
     if len(data) != length:
         raise CorruptLog(

@@ -59,7 +59,7 @@ def decode_records(batch: Buffer, at: int = 0, *, max_bytes: int = DEFAULT_MAX_B
     inside does not agree with itself. Records before the fault have been yielded by then.
     """
     header, body = open_batch(batch, at, max_bytes=max_bytes)
-    return _decode_body(header, body)
+    return decode_body(header, body)
 
 
 def open_batch(
@@ -82,7 +82,7 @@ def open_batch(
     return header, body
 
 
-def _decode_body(header: batches.BatchHeader, data: bytes) -> Iterator[Record]:
+def decode_body(header: batches.BatchHeader, data: bytes) -> Iterator[Record]:
     limit = len(data)
     count = header.record_count
     if count < 0 or count * _MIN_RECORD_BYTES > limit:

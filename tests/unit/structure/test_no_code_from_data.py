@@ -24,6 +24,7 @@ CODE_FROM_BYTES = {
 CALLS = {"eval", "exec", "compile", "__import__", "execfile"}
 BY_NAME = {"import_module", "spec_from_file_location", "run_path", "run_module"}
 NAMES_OF_OURS = {
+    "headrace/arrow/__init__.py": "names that this file lists",
     "headrace/broker/requests/apis.py": "the response beside a request that this file lists",
     "headrace/cli/lazy_group.py": "commands that the program lists",
     "headrace/cli/log_values.py": "the records of the metadata log, by the files of that package",

@@ -21,6 +21,7 @@ from confluent_kafka.admin import (
 )
 from pyarrow.fs import FileSelector
 
+from headrace.arrow import read_topic
 from headrace.cli.main import cli
 from tests.broker_process import HeadraceProcess, Place
 from tests.cluster.tiered_store import ENVIRONMENT, broker_properties, silent
@@ -176,6 +177,37 @@ def test_tier_invariant_15_aborted_transactions_are_passed_over_across_the_borde
     assert [value for _, value in read(broker, topic, len(committed))] == committed
     everything = read(broker, topic, 6000, level="read_uncommitted")
     assert [value for _, value in everything] == [value_of(number) for number in range(6000)]
+
+
+def test_what_brokers_have_copied_is_read_past_them(
+    broker: HeadraceProcess, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also transactions, whose markers are all that decides about them where no broker is asked."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    producer = Producer({"bootstrap.servers": broker.bootstrap, "transactional.id": topic, "linger.ms": 2})
+    producer.init_transactions(60)
+    for transaction in range(12):
+        producer.begin_transaction()
+        for number in range(transaction * 300, transaction * 300 + 300):
+            producer.produce(topic, value_of(number))
+        producer.flush(60)
+        if transaction % 4:
+            producer.commit_transaction(60)
+        else:
+            producer.abort_transaction(60)
+    wait_tiered(broker, topic, 1500)
+    from_brokers = read_topic(topic, bootstrap=broker.bootstrap).read_all()
+    history = read_topic(
+        topic,
+        bootstrap=broker.bootstrap,
+        tier=broker.properties["headrace.tier.url"],
+        endpoint=broker.properties["headrace.tier.endpoint"],
+    ).read_all()
+    assert history.num_rows >= 1000
+    assert history == from_brokers.slice(0, history.num_rows)
+    values = [value_of(number) for number in range(3600) if number // 300 % 4]
+    assert from_brokers["value"].to_pylist() == values
 
 
 def test_tier_invariant_11_a_store_that_does_not_answer_is_noticed_by_nobody_who_does_not_read_from_it(

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from headrace.core.ports_objects import Done, Listing, ObjectEntry
 from headrace.tier.calls import Delete, List, Steps, reason_of
 from headrace.tier.jobs import Basis, Place
-from headrace.tier.knowledge import Failed, Known, Result, Seen, Unusable, Written
-from headrace.tier.manifest import Manifest
+from headrace.tier.knowledge import Failed, Known, Overtaken, Result, Seen, Unusable, Written
 from headrace.tier.names import PAGE, ObjectName
 from headrace.tier.retaining import ListedPage
-from headrace.tier.writing import read, read_page
+from headrace.tier.writing import read, read_page_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class StartJob:
             if known is not None and known[0] == page.name:
                 listed = known[1]
             else:
-                found = yield from read_page(place.folder, place.partition, page)
+                found = yield from read_page_of(place.folder, place.partition, self.basis.known, page)
                 if not isinstance(found, tuple):
                     return found
                 listed = found
@@ -54,7 +53,8 @@ class EmptyJob:
     def run(self) -> Steps[Result]:
         place, manifest = self.basis.place, self.basis.next_manifest()
         while manifest.pages:
-            found = yield from read_page(place.folder, place.partition, manifest.pages[0])
+            page, known = manifest.pages[0], self.basis.known
+            found = yield from read_page_of(place.folder, place.partition, known, page)
             if not isinstance(found, tuple):
                 return found
             manifest = manifest.unfolded(found, self.now_ms)
@@ -99,8 +99,7 @@ class SweepJob:
                 return claimed
             known = claimed.known
         result: Result = Written(known) if known is not self.basis.known else Seen(known)
-        assert known.manifest is not None
-        named = yield from _named(place, known.manifest)
+        named = yield from _named(place, known)
         if not isinstance(named, set):
             return named if isinstance(result, Seen) else result
         listing = yield List(place.folder.prefix)
@@ -141,8 +140,8 @@ class PurgeJob:
         if not isinstance(listing, Listing):
             return Failed(reason_of(listing))
         found = [each.key for each in listing.objects if each.key != place.folder.manifest]
-        named = yield from _named(place, manifest)
-        if isinstance(named, Failed):
+        named = yield from _named(place, self.known)
+        if isinstance(named, Failed | Overtaken):
             return named
         # A page that is gone was listed, and so was what it lists: pages go after everything else.
         names = set() if isinstance(named, Unusable) else named - {each.name for each in manifest.pages}
@@ -158,12 +157,14 @@ class PurgeJob:
         return (yield from read(place.folder, place.partition))
 
 
-def _named(place: Place, manifest: Manifest) -> Steps[set[ObjectName] | Failed | Unusable]:
+def _named(place: Place, known: Known) -> Steps[set[ObjectName] | Failed | Overtaken | Unusable]:
     """Every object that the manifest speaks of, also by its pages."""
+    manifest = known.manifest
+    assert manifest is not None
     named = {*manifest.named, *(each.name for each in manifest.removed)}
     if place.safeguards.listed_in_pages:
         for page in manifest.pages:
-            listed = yield from read_page(place.folder, place.partition, page)
+            listed = yield from read_page_of(place.folder, place.partition, known, page)
             if not isinstance(listed, tuple):
                 return listed
             named.update(each.name for each in listed)

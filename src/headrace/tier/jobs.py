@@ -19,7 +19,7 @@ from headrace.tier.manifest_format import encode_page, stored
 from headrace.tier.names import Folder, ObjectName, TieredPartition
 from headrace.tier.safeguards import ALL_ON, TierSafeguards
 from headrace.tier.segments import EpochStart, Misfit, RemoteSegment, page_of
-from headrace.tier.writing import commit, read, read_page, repeat
+from headrace.tier.writing import commit, read, read_page_of, repeat
 
 
 class Job(Protocol):
@@ -144,10 +144,10 @@ class PageJob:
     listed: tuple[ObjectName, tuple[RemoteSegment, ...]] | None = field(default=None, init=False)
 
     def run(self) -> Steps[Result]:
-        place, manifest = self.basis.place, self.basis.known.manifest
-        assert manifest is not None
-        page = manifest.pages[0]
-        found = yield from read_page(place.folder, place.partition, page)
+        place, known = self.basis.place, self.basis.known
+        assert known.manifest is not None
+        page = known.manifest.pages[0]
+        found = yield from read_page_of(place.folder, place.partition, known, page)
         if not isinstance(found, tuple):
             return found
         self.listed = page.name, found

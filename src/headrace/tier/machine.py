@@ -82,7 +82,7 @@ class PartitionTier:
         self.gives_up_history = False
         """Tiered storage was switched off for the topic: its history goes, and its local log stays."""
         self.must_read = False
-        """What is known is too little: a follower reads the manifest next."""
+        """What is known is too little: the manifest is read next."""
         self._rest_until_ms = 0
         self._collect_from_ms = 0
         self._sweep_from_ms: int | None = None
@@ -94,6 +94,7 @@ class PartitionTier:
         self.follow()
         self.leadership = Leadership(epoch, writer)
         self.is_begun = not may_lack_committed
+        self.must_read = True  # the leader before it may have written since
 
     def follow(self) -> None:
         """Not lead any more. What was read stays known: manifests do not get shorter at their end."""
@@ -142,13 +143,13 @@ class PartitionTier:
             return None
         if self.pending is not None:
             self._job = SettleJob(self.place, self.pending)
-        elif isinstance(self.known, Unread):
+        elif isinstance(self.known, Unread) or self.must_read:
             self._job = None if self.stopped else LoadJob(self.place)
         elif self._deleter is not None:
             self._job = self._take_deletion(self.known, self._deleter, now_ms)
         elif self.leadership is not None:
             self._job = self._take_as_leader(self.known, self.leadership, local, now_ms)
-        elif self.must_read or self._is_old(local, now_ms):
+        elif self._is_old(local, now_ms):
             self._job = LoadJob(self.place)
         return self._job
 

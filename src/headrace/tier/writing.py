@@ -39,6 +39,19 @@ def read_page(
         return Unusable(f"{key}: {error}")
 
 
+def read_page_of(
+    folder: Folder, partition: TieredPartition, known: Known, page: PageRef
+) -> Steps[tuple[RemoteSegment, ...] | Failed | Overtaken | Unusable]:
+    """A page that is named in what is known. It is gone if that is no longer the manifest, and then only."""
+    found = yield from read_page(folder, partition, page)
+    if not isinstance(found, Unusable):
+        return found
+    now = yield from read(folder, partition)
+    if not isinstance(now, Seen):
+        return now
+    return found if now.known.tag == known.tag else Overtaken(now.known)
+
+
 def commit(folder: Folder, before: Known, changed: Manifest, safeguards: TierSafeguards) -> Steps[Commit]:
     outcome = yield PutIf(folder.manifest, encode(changed), before.tag)
     if isinstance(outcome, Done) and outcome.tag is not None:

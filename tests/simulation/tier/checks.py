@@ -55,15 +55,15 @@ class Truth:
         )
         self.records += log.records[len(self.records) : until]
 
-    def begin_line(self, epoch: int, log: ReplicaLog, tier_start: int, tier_end: int) -> None:
+    def begin_line(self, epoch: int, log: ReplicaLog, start: int, tier_end: int) -> None:
         """A leader begins that may lack committed records. One that was frozen since it wrote the manifest,
-        and has a successor that began meanwhile, commits nothing that counts. Of what retention deleted in
-        the store a leader may have another version: nobody can read it."""
+        and has a successor that began meanwhile, commits nothing that counts. What lies before `start` was
+        deleted by retention or by a client: of that a leader may have another version. Nobody can read it."""
         if epoch < self.since_epoch:
             return
-        kept = tier_start + common(self.records[tier_start:], log.records[tier_start:])
+        kept = start + common(self.records[start:], log.records[start:])
         require(kept >= tier_end, 14, f"a leader begins with {kept} committed records, {tier_end} are stored")
-        self.records = log.records[:tier_start] + self.records[tier_start:kept]
+        self.records = log.records[:start] + self.records[start:kept]
         self.since_epoch = epoch
 
 

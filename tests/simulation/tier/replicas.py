@@ -64,6 +64,8 @@ class Replica:
         self.is_gone = False
         self._reconciled = -1
         self._acked: dict[int, int] = {}
+        self._led_from = 0
+        """Where its log ended when it began to lead."""
         self.restart()
 
     @property
@@ -96,6 +98,7 @@ class Replica:
             self._advance()
             return
         self._acked = {}
+        self._led_from = self.log.end
         if row.leader == self.broker.broker_id:
             self.writer = self.topic.draw()
             self.machine.lead(row.epoch, self.writer, may_lack_committed=row.is_recovering)
@@ -143,7 +146,8 @@ class Replica:
         self._advance()
 
     def caught_up(self, follower: int) -> bool:
-        return self._acked.get(follower, -1) >= self.log.high_watermark
+        """As Kafka has it: what was committed before this leader may lie above its high watermark."""
+        return self._acked.get(follower, -1) >= max(self.log.high_watermark, self._led_from)
 
     def _advance(self) -> None:
         if not self.is_leader or not self.machine.is_begun:
@@ -181,8 +185,10 @@ class Replica:
             self._require_read(max(log.local_start, found.start), min(log.end, found.offset))
             log.begin_anew(checks.truth.records[: found.offset], found.start)
             checks.count("begun at the tier's end")
-        checks.truth.begin_line(self.row.epoch, self.log, checks.start, checks.next_offset)
+        start = max(checks.start, self.log.start)
+        checks.truth.begin_line(self.row.epoch, self.log, start, checks.next_offset)
         checks.count("begun uncleanly")
+        self._led_from = self.log.end
         self.topic.on_begun(self.row.epoch)
         self._advance()
 

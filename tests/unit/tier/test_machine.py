@@ -11,7 +11,7 @@ from headrace.testing.simulation.memory_objects import MemoryObjects
 from headrace.tier.beginning import BeginAt, LocalLogStays, Wait
 from headrace.tier.calls import Call, Get, Outcome, Put, PutIf, carry_out
 from headrace.tier.collecting import CollectJob, StartJob, SweepJob
-from headrace.tier.jobs import ClaimJob, LoadJob, SettleJob, UploadJob
+from headrace.tier.jobs import ClaimJob, LoadJob, PageJob, SettleJob, UploadJob
 from headrace.tier.knowledge import Unsettled
 from headrace.tier.local import TierSettings
 from headrace.tier.manifest import Manifest, first_manifest
@@ -300,3 +300,49 @@ def test_an_absent_manifest_is_an_answer(store: MemoryObjects) -> None:
     known = follower.machine.known
     assert getattr(known, "tag", None) == ABSENT
     assert follower.machine.local_until(follower.log, 0) == 0
+
+
+def test_a_new_leader_reads_first_what_the_leader_before_it_has_written(store: MemoryObjects) -> None:
+    """It knew of no manifest, had nothing to upload, and never looked again: what was given up stayed."""
+    settings = TierSettings(grace_ms=60_000)
+    first, second = Replica(store, Log(2), settings), Replica(store, Log(2), settings)
+    assert isinstance(second.step(), LoadJob), "there is none yet"
+    first.lead(1)
+    first.settle()
+    first.log.start = second.log.start = 20
+    assert isinstance(first.step(), StartJob)
+    second.lead(2)
+    second.settle()
+    second.now_ms += 120_000
+    second.settle()
+    assert keys(store) == [PLACE.folder.manifest]
+
+
+def test_a_page_that_a_successor_has_given_up_is_not_missed(store: MemoryObjects) -> None:
+    settings = TierSettings(fold_above=3, fold_keeps=1, grace_ms=10_000, retention_bytes=300)
+    zombie, successor = Replica(store, Log(6)), Replica(store, Log(6), settings)
+    zombie.machine.settings = TierSettings(fold_above=3, fold_keeps=1)
+    zombie.lead(1)
+    zombie.settle()
+    (page,) = manifest_in(store).pages
+    zombie.machine.settings = settings
+    job = zombie.take()
+    assert isinstance(job, PageJob)
+    successor.lead(2)
+    for _ in range(3):
+        successor.now_ms += 20_000
+        successor.settle()
+    assert PLACE.folder.page(page.name) not in keys(store)
+    zombie.machine.done(job, zombie.carry_out(job, lambda call: None), 0)
+    assert zombie.machine.stopped == "a leader of epoch 2 writes now"
+
+
+def test_a_page_that_is_missing_stops_everything(store: MemoryObjects) -> None:
+    leader = Replica(store, Log(6), TierSettings(fold_above=3, fold_keeps=1))
+    leader.lead(1)
+    leader.settle()
+    (page,) = manifest_in(store).pages
+    store.delete(PLACE.folder.page(page.name), deadline_seconds=0)
+    leader.machine.settings = TierSettings(retention_bytes=100)
+    leader.settle()
+    assert leader.machine.stopped == f"{PLACE.folder.page(page.name)} is missing"

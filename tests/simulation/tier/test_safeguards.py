@@ -18,7 +18,7 @@ _MOST: Final = 150
 BEGIN: Final = {
     "higher_epoch_stops": 55,
     "own_or_older_garbage": 80,
-    "claim_before_sweep": 45,
+    "claim_before_sweep": 1000,
     "epochs_compared": 100,
 }
 RULES: Final = {

@@ -25,6 +25,8 @@ from typing import Any, Final, NamedTuple, Self
 from confluent_kafka import KafkaError, Message, Producer
 from tests.cluster.equipped import WithoutRacks
 
+from bench.link import fill
+
 PARTITIONS: Final = 16
 LARGE: Final = 8
 BROKERS: Final = 3
@@ -94,19 +96,6 @@ class Client:
         return sorted(each.milliseconds for each in self.sent if began <= each.at < ended)
 
 
-def fill(bootstrap: str, topic: str, megabytes: int) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "batch.size": 262_144})
-    value = bytes(range(250)) * 4
-    for number in range(megabytes * 1000):
-        while True:
-            try:
-                producer.produce(topic, value, partition=number % LARGE)
-                break
-            except BufferError:
-                producer.poll(0.05)
-    assert producer.flush(300) == 0
-
-
 def percentile(values: list[float], share: float) -> float:
     return values[min(int(len(values) * share), len(values) - 1)]
 
@@ -139,7 +128,7 @@ def measure(directory: Path, megabytes: int, rate: int, size: int, seconds: floa
     with WithoutRacks(directory, BROKERS, SETTINGS) as cluster:
         cluster.create_topic("skewed", [[1, 2]] * PARTITIONS)
         cluster.create_topic("large", [[1, 2]] * LARGE)
-        fill(cluster.bootstrap, "large", megabytes)
+        fill(cluster.bootstrap, "large", megabytes, LARGE)
         cluster.add(BROKERS + 1)
         with Client(cluster.bootstrap, "skewed", rate, size) as client:
             time.sleep(SETTLE_SECONDS)

@@ -36,7 +36,7 @@ LOOK_SECONDS: Final = 0.3
 """Between two questions whether it is done, which cost the one that is asked."""
 
 
-def fill(bootstrap: str, topic: str, megabytes: int) -> None:
+def fill(bootstrap: str, topic: str, megabytes: int, partitions: int = PARTITIONS) -> None:
     producer = Producer(
         {
             "bootstrap.servers": bootstrap,
@@ -49,7 +49,7 @@ def fill(bootstrap: str, topic: str, megabytes: int) -> None:
     for i in range(megabytes * 1_000_000 // VALUE_BYTES):
         while True:
             try:
-                producer.produce(topic, value, partition=i % PARTITIONS)
+                producer.produce(topic, value, partition=i % partitions)
                 break
             except BufferError:
                 producer.poll(0.05)

@@ -49,9 +49,7 @@ class RemoteReads:
     ) -> tuple[FileRange, list[tuple[int, int]]]:
         """Records from an offset before the local log start on, and the transactions to pass over.
         RemoteRead if they have to be fetched first; not `waits`: nothing then."""
-        start = history.log_start_offset
-        if start is None:
-            raise HistoryUnavailable(f"{_name(history)}: the manifest in the store was not read yet")
+        start = self._start_of(history)
         if offset < start or history.continued is None:
             raise OffsetOutOfRange(f"offset {offset} of {_name(history)} is before the log start {start}")
         chunk = self._cache.find(history, offset)
@@ -98,9 +96,9 @@ class RemoteReads:
 
     def _on_brought(self, history: PartitionHistory, offset: int, done: asyncio.Future[Chunk]) -> None:
         waiting = self._running.pop((history, offset))
-        error = None if done.cancelled() else done.exception()
         if done.cancelled():
             return
+        error = done.exception()
         if error is None:
             chunk = done.result()
             self._metrics.fetched_bytes += chunk.size

@@ -56,8 +56,11 @@ class Reserve:
                 os.close(self._spare.pop())
         self._fill()
 
-    @property
     def is_in_use(self) -> bool:
+        """Still: what was let go meanwhile is kept again first. Readers that stay away open nothing, which
+        would do it too, and would wait for ever."""
+        if len(self._spare) < self._kept:
+            self._fill()
         return len(self._spare) < self._kept
 
     def use(self, opening: Callable[[], T]) -> T:

@@ -180,7 +180,7 @@ class LogDirectory:
                 raise
             self._take_back_half()
             file = self.disk.open(path, create=create)
-        if RESERVE.is_in_use:
+        if RESERVE.is_in_use():
             self._take_back_half()  # what is kept for others is not for segments, which stay open
         self.note_lent(holder)
         return file

@@ -105,7 +105,7 @@ class ReadAhead:
         """OSError: the disk does not give it."""
         file = self._file
         if file is None:
-            if RESERVE.is_in_use:  # it is not for readers, who ask again
+            if RESERVE.is_in_use():  # it is not for readers, who ask again
                 raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), self.segment.path(files.LOG))
             file = self._opened = self.log.directory.disk.open(self.segment.path(files.LOG))
         self._loaded = [index.loaded() for index in self._unknown]

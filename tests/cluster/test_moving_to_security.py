@@ -19,10 +19,12 @@ from tests.cluster.load import Load, number_of, write
 from tests.cluster_process import HeadraceCluster, eventually
 from tests.ports import own_port
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(600)
 
 Settings = Mapping[str, str | int | float | bool]
 PARTITIONS = 3
+GROUP_SECONDS = 180
+"""A member that could not say that it leaves is waited for, 45 s and more, each time."""
 PASSWORD = "canary-password-91c2"
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
@@ -66,10 +68,10 @@ class Group:
         self.end()
         before = len(self.seen)
         self._begin(bootstrap, access)
-        eventually(lambda: len(self.seen) > before, 60, "the consumer reads as another user")
+        eventually(lambda: len(self.seen) > before, GROUP_SECONDS, "the consumer reads as another user")
 
     def wait_for(self, number: int) -> None:
-        eventually(lambda: number in self.seen, 60, f"the consumer reads {number}")
+        eventually(lambda: number in self.seen, GROUP_SECONDS, f"the consumer reads {number}")
 
     def end(self) -> None:
         self._stop.set()
@@ -179,7 +181,7 @@ def test_no_write_fails_and_nothing_is_lost(cluster: HeadraceCluster, tmp_path: 
     try:
         with Load(plain, "orders", PARTITIONS, rate=100) as load:
             _follow_the_guide(move, load, group, plain, ports)
-        eventually(lambda: len(group.seen) == load.sent, 60, "the consumer has read everything")
+        eventually(lambda: len(group.seen) == load.sent, GROUP_SECONDS, "the consumer has read everything")
     finally:
         group.end()
     found = load.judge(move.access("bob") | {"group.id": "readers"})

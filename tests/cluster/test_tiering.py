@@ -147,3 +147,27 @@ def test_tier_invariant_14_an_unclean_leader_begins_where_the_store_ends(cluster
     cluster.restart(1)
     cluster.wait_in_sync("unclean", 120)
     assert read(cluster, "unclean", end + 500) == expected
+
+
+def test_tier_invariant_18_a_fork_is_led_by_any_of_its_replicas(cluster: HeadraceCluster) -> None:
+    cluster.create_topic("origin", [[1, 2]], configs=TIERED)
+    produce(cluster, "origin", 0, 4000)
+    wait_tiered(cluster, "origin", 2000, 1, 2)
+    said = headrace(cluster, "topic", "fork", "origin", "forked", "--json")
+    end = json.loads(said)["partitions"][0]["offset"]
+    expected = [(number, value_of(number)) for number in range(end)]
+    assert read(cluster, "forked", end) == expected
+    produce(cluster, "forked", end, 2000)
+    cluster.wait_in_sync("forked", 120)
+    expected += [(number, value_of(number)) for number in range(end, end + 2000)]
+    assert read(cluster, "forked", end + 2000) == expected
+    leader = cluster.leader("forked")
+    assert local_start(cluster.brokers[leader], "forked") >= end
+    cluster.kill(leader)
+    eventually(lambda: cluster.leader("forked") not in (leader, -1), 60, "another leads")
+    assert read(cluster, "forked", end + 2000) == expected
+    produce(cluster, "forked", end + 2000, 1000)
+    cluster.restart(leader)
+    cluster.wait_in_sync("forked", 120)
+    assert len(read(cluster, "forked", end + 3000)) == end + 3000
+    assert read(cluster, "origin", 4000) == [(number, value_of(number)) for number in range(4000)]

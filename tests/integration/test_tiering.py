@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -10,31 +9,31 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
-from click.testing import CliRunner
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewTopic,
 )
-from pyarrow.fs import FileSelector
 
 from headrace.arrow import read_topic
-from headrace.cli.main import cli
 from tests.broker_process import HeadraceProcess, Place
 from tests.cluster.tiered_store import ENVIRONMENT, broker_properties, silent
 from tests.cluster_process import eventually
 from tests.directories.object_store import ObjectStore, running_object_store
+from tests.integration.tiered_broker import (
+    alter,
+    bases,
+    create_topic,
+    local_start,
+    objects,
+    objects_of,
+    produce,
+    read,
+    status,
+    value_of,
+    wait_tiered,
+)
 
 pytestmark = pytest.mark.timeout(240)
-
-TIERED = {
-    "remote.storage.enable": "true",
-    "internal.segment.bytes": "50000",
-    "local.retention.bytes": "100000",
-}
 
 
 @pytest.fixture(scope="module")
@@ -54,78 +53,7 @@ def broker(store: ObjectStore, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture
 def topic(broker: HeadraceProcess) -> str:
-    name = f"tiered-{uuid4().hex[:8]}"
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(name, 1, 1, config=TIERED)])[name].result(30)
-    return name
-
-
-def value_of(number: int) -> bytes:
-    return b"%08d" % number * 12
-
-
-def produce(broker: HeadraceProcess, topic: str, first: int, count: int, begin_ms: int = 0) -> None:
-    producer = Producer({"bootstrap.servers": broker.bootstrap, "linger.ms": 5, "batch.size": 5000})
-    for number in range(first, first + count):
-        producer.produce(topic, value_of(number), timestamp=begin_ms + number if begin_ms else 0)
-        producer.poll(0)
-    assert producer.flush(60) == 0
-
-
-def read(
-    broker: HeadraceProcess, topic: str, count: int, *, first: int = 0, level: str = "read_committed"
-) -> list[tuple[int, bytes]]:
-    """(offset, value) of so many records. An offset that is out of range is an error."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": broker.bootstrap,
-            "group.id": uuid4().hex,
-            "auto.offset.reset": "error",
-            "enable.auto.commit": False,
-            "isolation.level": level,
-        }
-    )
-    consumer.assign([TopicPartition(topic, 0, first)])
-    found: list[tuple[int, bytes]] = []
-    until = time.monotonic() + 60
-    try:
-        while len(found) < count and time.monotonic() < until:
-            for message in consumer.consume(500, 0.5):
-                error = message.error()
-                if error is not None:
-                    raise KafkaException(error)
-                offset, value = message.offset(), message.value()
-                assert offset is not None
-                assert value is not None
-                found.append((offset, value))
-    finally:
-        consumer.close()
-    return found
-
-
-def local_start(broker: HeadraceProcess, topic: str) -> int:
-    """By what is on the disk."""
-    return min(int(path.stem) for path in (broker.log_dir / f"{topic}-0").glob("*.log"))
-
-
-def wait_tiered(broker: HeadraceProcess, topic: str, at_least: int) -> None:
-    eventually(
-        lambda: local_start(broker, topic) >= at_least, 60, f"{topic} begins at {at_least} or later here"
-    )
-
-
-def status(broker: HeadraceProcess, topic: str) -> dict[str, int]:
-    command = ["tier", "status", topic, "--bootstrap", broker.bootstrap, "--json"]
-    result = CliRunner().invoke(cli, command)
-    assert result.exit_code == 0, result.output
-    (row,) = json.loads(result.output)
-    return row  # type: ignore[no-any-return]  # as the command writes it
-
-
-def objects(store: ObjectStore, broker: HeadraceProcess) -> list[str]:
-    prefix = broker.properties["headrace.tier.url"].removeprefix("s3://")
-    found = store.files().get_file_info(FileSelector(prefix, recursive=True, allow_not_found=True))
-    return [info.path for info in found if info.is_file]
+    return create_topic(broker)
 
 
 def test_tier_invariant_15_history_is_read_by_who_knows_nothing_of_it(
@@ -253,20 +181,6 @@ def test_tier_invariant_16_deleted_records_are_deleted_in_the_store_as_well(
     assert status(broker, topic)["log_start"] == 1500
 
 
-def bases(paths: list[str]) -> list[int]:
-    return [int(path.rpartition("/")[2][:20]) for path in paths if path.endswith(".log")]
-
-
-def alter(broker: HeadraceProcess, topic: str, **settings: str) -> None:
-    changes = [
-        ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
-        for name, value in settings.items()
-    ]
-    resource = ConfigResource(ConfigResource.Type.TOPIC, topic, incremental_configs=changes)
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.incremental_alter_configs([resource])[resource].result(30)
-
-
 def test_tiered_storage_is_switched_off_and_on_again(
     broker: HeadraceProcess, store: ObjectStore, topic: str
 ) -> None:
@@ -275,13 +189,13 @@ def test_tiered_storage_is_switched_off_and_on_again(
     assert any(path.endswith(".log") for path in objects_of(store, broker, topic))
     with pytest.raises(KafkaException, match=r"remote\.log\.delete\.on\.disable"):
         alter(broker, topic, remote_storage_enable="false")
-    begin = local_start(broker, topic)
     alter(broker, topic, remote_storage_enable="false", remote_log_delete_on_disable="true")
     eventually(
         lambda: not any(path.endswith(".log") for path in objects_of(store, broker, topic)),
         60,
         "nothing of the topic is left in the store",
     )
+    begin = local_start(broker, topic)  # until then, segments went from the disk
     assert read(broker, topic, 4000 - begin, first=begin)[0] == (begin, value_of(begin))
     with pytest.raises(KafkaException, match="out of range"):
         read(broker, topic, 1, first=begin - 1)
@@ -290,12 +204,6 @@ def test_tiered_storage_is_switched_off_and_on_again(
     wait_tiered(broker, topic, 6000)
     found = read(broker, topic, 8000 - begin, first=begin)
     assert found == [(number, value_of(number)) for number in range(begin, 8000)]
-
-
-def objects_of(store: ObjectStore, broker: HeadraceProcess, topic: str) -> list[str]:
-    """By the id of the topic, which is in their keys."""
-    line = (broker.log_dir / f"{topic}-0" / "partition.metadata").read_text().split("topic_id: ")[1]
-    return [path for path in objects(store, broker) if f"/{line.split()[0]}/" in path]
 
 
 def test_tier_invariant_16_nothing_is_left_of_a_deleted_topic_but_the_word_that_it_is(

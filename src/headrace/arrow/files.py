@@ -1,29 +1,34 @@
 """A partition's folder in the log directory of a broker, which may be running, stopped or gone.
 
 Read are sealed segments, and of the last one what the broker's checkpoint says is committed. Segments may be
-deleted, or replaced by compacted ones, meanwhile: the folder is listed anew for each.
+deleted, or replaced by compacted ones, meanwhile: the folder is listed anew for each. Between the renames of
+such a replacement (`log/cleaner/swap.py`) only a file that is still named `.swap` may have the records.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Final
 
+from headrace.arrow.columns import FIRST, Bounds
 from headrace.arrow.errors import HistoryGone
 from headrace.arrow.fates import last_stable_offset
-from headrace.arrow.history import OpenSegment
+from headrace.arrow.history import ListedSegment, OpenSegment
 from headrace.client.errors import ClientFailure
 from headrace.core.ids import TopicPartition
 from headrace.core.ports import Disk, File
 from headrace.log import checkpoints, files, producer_snapshot, scan
 from headrace.log.os_disk import ReadOnlyOsDisk
 from headrace.log.segments import CHUNK_BYTES
+from headrace.protocol.batch import BatchHeader
 
 _ATTEMPTS: Final = 10
 """To open what was listed a moment ago."""
+_IN_PLACE: Final = ("", files.SWAP)
+"""What follows `.log` in the names of files that hold a part of the log."""
 _OFFSET: Final = Struct(">ii")
 _TIME: Final = Struct(">qi")
 
@@ -35,8 +40,14 @@ class FileSegment:
         self.name = f"{self._stem}{files.LOG}"
         self.base_offset = base_offset
         self.next_offset = next_offset
-        self.file: File = disk.open(self.name)
+        self.file: File = self._open()
         self.size = self.file.size()
+
+    def _open(self) -> File:
+        try:
+            return self._disk.open(self.name)
+        except FileNotFoundError:
+            return self._disk.open(f"{self.name}{files.SWAP}")
 
     def close(self) -> None:
         self.file.close()
@@ -68,6 +79,9 @@ class FileSegment:
         relative, position = _OFFSET.unpack_from(content, (low - 1) * _OFFSET.size)
         is_true = scan.is_batch(self.file.pread, position, self.size, self.base_offset + relative)
         return int(position) if is_true else 0
+
+    def is_aborted(self, header: BatchHeader) -> bool | None:  # noqa: ARG002 - markers say it
+        return None
 
     def _beside(self, suffix: str) -> bytes:
         try:
@@ -124,9 +138,35 @@ class FileHistory:
                 continue
         raise HistoryGone(self.partition, offset, min(self._bases(), default=self.end))
 
+    def listed(self, bounds: Bounds) -> Iterator[ListedSegment]:
+        offset = max(self.start, bounds.first_offset)
+        end = min(self.end, bounds.next_offset)
+        while offset < end:
+            segment = self.open_at(offset)
+            try:
+                following = self.end if segment.next_offset is None else segment.next_offset
+                latest = segment.latest_ms if bounds.first_ms > FIRST else None
+                if latest is None or latest >= bounds.first_ms:
+                    yield ListedSegment(segment.base_offset, min(following, self.end), segment.size)
+            finally:
+                segment.close()
+            offset = max(following, offset + 1)
+
     def _bases(self) -> list[int]:
+        """A name that changes while a folder is listed can be left out, and the records of that segment would
+        be passed over, as if the one before had them. So two lists have to agree."""
+        last = self._listed_bases()
+        for _ in range(_ATTEMPTS):
+            before, last = last, self._listed_bases()
+            if before == last:
+                break
+        return last
+
+    def _listed_bases(self) -> list[int]:
         found = map(files.parse_numbered, self._disk.list(self._folder))
-        return sorted(each[0] for each in found if each is not None and each[1:] == (files.LOG, ""))
+        return sorted(
+            {each[0] for each in found if each is not None and each[1] == files.LOG and each[2] in _IN_PLACE}
+        )
 
 
 def find_histories(

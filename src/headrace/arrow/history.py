@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
+from headrace.arrow.columns import Bounds
 from headrace.core.ids import TopicPartition
 from headrace.log.scan import Readable
+from headrace.protocol.batch import BatchHeader
+
+
+class ListedSegment(NamedTuple):
+    """One that was not opened."""
+
+    base_offset: int
+    next_offset: int
+    size: int
+    stem: str = ""
+    """Of the keys of its objects: a fork's are in two folders. Empty for a file, which is found by its
+    offset."""
 
 
 class OpenSegment(Protocol):
@@ -37,6 +51,10 @@ class OpenSegment(Protocol):
         """Where a batch begins at or before the one that holds `offset`."""
         ...
 
+    def is_aborted(self, header: BatchHeader) -> bool | None:
+        """Whether the transaction of this batch was given up. None: its markers have to be looked for."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -60,4 +78,8 @@ class History(Protocol):
 
     def open_at(self, offset: int) -> OpenSegment:
         """The segment that holds `offset`, which is below `end`. HistoryGone if it was deleted."""
+        ...
+
+    def listed(self, bounds: Bounds) -> Iterator[ListedSegment]:
+        """In order, those that may have records within the bounds. The last one ends where this does."""
         ...

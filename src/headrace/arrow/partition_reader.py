@@ -58,14 +58,16 @@ def add_batch(columns: Columns, header: BatchHeader, batch: Buffer) -> None:
 
 
 class PartitionReader:
-    def __init__(self, history: History, reading: Reading) -> None:
+    def __init__(self, history: History, reading: Reading, stable_end: int | None = None) -> None:
+        """`stable_end`: what the history has told of it already."""
         self._history = history
         self._reading = reading
         self._first_ms = reading.bounds.first_ms
         self.position = max(history.start, reading.bounds.first_offset)
         """What is before was given, or left out."""
-        end = history.stable_end(self.position) if reading.committed_only else history.end
-        self._end = min(end, reading.bounds.next_offset)
+        if stable_end is None:
+            stable_end = history.stable_end(self.position) if reading.committed_only else history.end
+        self._end = min(stable_end, reading.bounds.next_offset)
         self._fates = Fates(history, CHUNK_BYTES)
         bounds = reading.bounds._replace(first_offset=self.position, next_offset=self._end)
         self._columns = reading.columns(bounds)
@@ -105,7 +107,7 @@ class PartitionReader:
                     self.position = self._end
                     return
                 check(batch)
-                if not self._take_in(header, batch):
+                if not self._take_in(segment, header, batch):
                     self.is_held_up = True
                     return
                 self.position = header.next_offset
@@ -122,14 +124,19 @@ class PartitionReader:
         latest = segment.latest_ms
         return latest is not None and latest < self._first_ms
 
-    def _take_in(self, header: BatchHeader, batch: memoryview) -> bool:
+    def _take_in(self, segment: OpenSegment, header: BatchHeader, batch: memoryview) -> bool:
         """False where reading ends, because it is not decided whether these records are there."""
         if header.is_control:
             return True
         if header.is_transactional and self._reading.committed_only:
-            fate = self._fates.of(header)
-            if fate is not Fate.COMMITTED:
-                return fate is Fate.ABORTED
+            is_aborted = segment.is_aborted(header)
+            if is_aborted is None:
+                fate = self._fates.of(header)
+                if fate is Fate.UNDECIDED:
+                    return False
+                is_aborted = fate is Fate.ABORTED
+            if is_aborted:
+                return True
         if header.max_timestamp >= self._first_ms:
             add_batch(self._columns, header, batch)
         return True

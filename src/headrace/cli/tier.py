@@ -9,6 +9,9 @@ import click
 
 from headrace.cli.options import json_option
 from headrace.cli.render import print_json, print_table
+from headrace.cli.tier_bucket import Bucket, bucket_options
+from headrace.cli.tier_gc import gc
+from headrace.cli.tier_scrub import scrub
 from headrace.cli.tier_status import status
 from headrace.cli.values import counted
 
@@ -18,36 +21,24 @@ if TYPE_CHECKING:
 UNFIT = 1
 WRITERS = 32
 ROUNDS = 5
-_SCHEMES = ("s3://", "gs://", "az://")
-
-
-def _complete_url(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    return [scheme for scheme in _SCHEMES if scheme.startswith(incomplete)]
 
 
 @click.group()
 def tier() -> None:
     """Keep the history of topics in an object store.
 
-    `check` says whether a bucket can hold it, `status` how far it is there.
+    `check` says whether a bucket can hold it, `status` how far it is there, `scrub` whether it is whole, and
+    `gc` what may go from it.
     """
 
 
 tier.add_command(status)
+tier.add_command(scrub)
+tier.add_command(gc)
 
 
 @tier.command()
-@click.argument("bucket_url", metavar="BUCKET_URL", shell_complete=_complete_url)
-@click.option("--endpoint", metavar="URL", help="Of a store that speaks S3 and is not Amazon's.")
-@click.option("--region", metavar="NAME", help="Of an S3 bucket; by default AWS_REGION.")
-@click.option(
-    "--deadline",
-    type=click.FloatRange(0, min_open=True),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long the store may take to answer one call.",
-)
+@bucket_options
 @click.option(
     "--writers", type=click.IntRange(2, 256), default=WRITERS, show_default=True, help="That write at once."
 )
@@ -55,15 +46,7 @@ tier.add_command(status)
     "--rounds", type=click.IntRange(1), default=ROUNDS, show_default=True, help="Of each kind of condition."
 )
 @json_option
-def check(
-    bucket_url: str,
-    endpoint: str | None,
-    region: str | None,
-    deadline: float,
-    writers: int,
-    rounds: int,
-    as_json: bool,
-) -> None:
+def check(bucket: Bucket, writers: int, rounds: int, as_json: bool) -> None:
     """Say whether a bucket can hold history: s3://BUCKET/PREFIX, gs:// or az://.
 
     Many writers write one object at once, some rounds with If-None-Match and some with If-Match. One of them
@@ -73,20 +56,16 @@ def check(
 
     It ends with 0 if the bucket is fit, and with 1 if it is not or could not be asked.
     """
-    from headrace.objects.opening import open_bucket
     from headrace.objects.suitability import examine
 
-    bucket = open_bucket(bucket_url, endpoint=endpoint, region=region)
-    try:
+    with bucket.opened() as store:
         found = examine(
-            bucket, os.urandom(8).hex(), deadline_seconds=deadline, writers=writers, rounds=rounds
+            store, os.urandom(8).hex(), deadline_seconds=bucket.deadline, writers=writers, rounds=rounds
         )
-    finally:
-        bucket.close()
     if as_json:
-        print_json(_document(bucket_url, found))
+        print_json(_document(bucket.url, found))
     else:
-        _show(bucket_url, found)
+        _show(bucket.url, found)
     if not found.is_fit:
         raise click.exceptions.Exit(UNFIT)
 

@@ -17,6 +17,10 @@ _COMMANDS = {
         "headrace.cli.topic_offsets:offsets",
         "Show where each partition begins and ends.",
     ),
+    "fork": (
+        "headrace.cli.topic_fork:fork",
+        "Make a topic that begins with the history of another one.",
+    ),
     "alter": ("headrace.cli.topic_change:alter", "Add partitions to a topic."),
     "reassign": ("headrace.cli.topic_reassign:reassign", "Move the replicas of a topic to other brokers."),
     "elect-leaders": (
@@ -30,4 +34,4 @@ _COMMANDS = {
 
 @click.group(cls=LazyGroup, lazy=_COMMANDS)
 def topic() -> None:
-    """Create, list, describe, alter, move, trim and delete topics."""
+    """Create, list, describe, fork, alter, move, trim and delete topics."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.core.errors import HeadraceError
+from headrace.core.ids import TopicPartition
 
 
 class ClientFailure(HeadraceError):
@@ -57,6 +58,14 @@ class Refused(ClientFailure):
     def __init__(self, code: int, text: str, hint: str = "") -> None:
         super().__init__(text, hint)
         self.code = code
+
+
+class RecordsRefused(Refused):
+    """What the broker answered to records of this partition."""
+
+    def __init__(self, partition: TopicPartition, error: Refused) -> None:
+        super().__init__(error.code, str(error), error.hint)
+        self.partition = partition
 
 
 class LogOffline(Refused):

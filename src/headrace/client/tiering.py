@@ -46,18 +46,15 @@ async def tiered_topics(cluster: Cluster, among: Sequence[str] = ()) -> list[str
     )
 
 
+def tier_of(log_start: int, local_start: int, latest_tiered: int, end: int) -> PartitionTier:
+    """From the answers to EARLIEST, EARLIEST_LOCAL, LATEST_TIERED and LATEST."""
+    return PartitionTier(log_start, local_start, max(latest_tiered + 1, log_start), end)
+
+
 async def describe_tiers(cluster: Cluster, topics: Sequence[str]) -> dict[TopicPartition, PartitionTier]:
     partitions = [each for topic in topics for each in await partitions_of(cluster, topic)]
     asked = {
         time: await list_offsets(cluster, dict.fromkeys(partitions, time))
         for time in (EARLIEST, EARLIEST_LOCAL, LATEST_TIERED, LATEST)
     }
-    return {
-        each: PartitionTier(
-            asked[EARLIEST][each].offset,
-            asked[EARLIEST_LOCAL][each].offset,
-            max(asked[LATEST_TIERED][each].offset + 1, asked[EARLIEST][each].offset),
-            asked[LATEST][each].offset,
-        )
-        for each in partitions
-    }
+    return {each: tier_of(*(found[each].offset for found in asked.values())) for each in partitions}

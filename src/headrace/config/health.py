@@ -25,6 +25,15 @@ SCRUB_PROBLEM: Final = f"{PROBLEM}scrub"
 DAMAGE: Final = f"{PROBLEM}damage"
 """Ranges of offsets that cannot be read, because they are damaged and no other replica in sync gives them."""
 
+TIER_PROBLEM: Final = f"{PROBLEM}tier"
+TIER_LATE_SECONDS: Final = "tier.late.seconds"
+"""For how long the oldest sealed segment has waited for the object store; told by brokers that have one."""
+TIER_FAILURE: Final = "tier.failure"
+"""Why the last call of the object store failed; empty while none fails."""
+TIER_STOPPED: Final = "tier.stopped"
+"""Partitions whose history is neither extended nor shortened, and why, as JSON: `{"orders-0": "..."}`."""
+TIER_LATE_AFTER_SECONDS: Final = 900.0
+
 QUARANTINED: Final = "partitions.quarantined"
 """Replicas that are not served because they are damaged, `orders-0`; those that a restart may open again with
 the end of their logs: `orders-0 epoch 3 offset 5500`."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.config.load_report import LOAD
+from headrace.config.tier_report import TIER
 
 ACCESS: Final = "headrace.access"
 MODE: Final = "mode"
@@ -27,4 +28,4 @@ SECURITY: Final = "headrace.security"
 FINDING: Final = "finding."
 """Begins the names of figures that are one finding each, as a JSON list: level, subject, text, cure."""
 
-NEED_DESCRIBE: Final = frozenset((ACCESS, SECURITY, LOAD))
+NEED_DESCRIBE: Final = frozenset((ACCESS, SECURITY, LOAD, TIER))

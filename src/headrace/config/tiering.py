@@ -6,8 +6,10 @@ nobody switches a topic's history off without saying that it is to be deleted.
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
 
 from headrace.core.errors import InvalidConfig
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from headrace.config.topic import TopicConfig
 
 ENABLE: Final = "remote.storage.enable"
+FORK: Final = "headrace.tier.fork"
 SAME_AS_RETENTION: Final = -2
 NO_LIMIT: Final = -1
 
@@ -29,8 +32,33 @@ def local_retention_bytes(topic: TopicConfig) -> int:
     return topic.local_retention_bytes
 
 
+class ForkPoint(NamedTuple):
+    """What a topic is a fork of."""
+
+    origin: UUID
+    offsets: tuple[int, ...]
+    """Of each partition: where the fork goes on by itself."""
+
+
+def fork_point(text: str) -> ForkPoint | None:
+    """Of headrace.tier.fork; None if the topic is no fork."""
+    if not text:
+        return None
+    origin, _, offsets = text.partition(":")
+    return ForkPoint(UUID(bytes=urlsafe_b64decode(f"{origin}==")), tuple(map(int, offsets.split(","))))
+
+
+def fork_text(point: ForkPoint) -> str:
+    origin = urlsafe_b64encode(point.origin.bytes).decode().rstrip("=")
+    return f"{origin}:{','.join(map(str, point.offsets))}"
+
+
 def check_tiered_topic(topic: TopicConfig, before: Mapping[str, str], *, is_possible: bool) -> None:
     """`before`: what the topic had set, empty for a new one. `is_possible`: brokers have a store."""
+    if not topic.remote_storage_enable and topic.headrace_tier_fork:
+        raise InvalidConfig(
+            f"a fork reads its history in the object store: {ENABLE} stays true while the topic is there"
+        )
     if not topic.remote_storage_enable:
         if before.get(ENABLE, "").strip().lower() == "true" and not topic.remote_log_delete_on_disable:
             raise InvalidConfig(

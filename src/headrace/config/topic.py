@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from headrace.config.broker import BROKER_PROPERTIES, BrokerConfig
 from headrace.config.property import Property, UpdateMode
@@ -26,6 +26,7 @@ class TopicConfig:
     flush_ms: int
     follower_replication_throttled_replicas: tuple[str, ...]
     headrace_balance_moved_replicas: tuple[str, ...]
+    headrace_tier_fork: str
     index_interval_bytes: int
     leader_replication_throttled_replicas: tuple[str, ...]
     local_retention_bytes: int
@@ -51,6 +52,13 @@ class TopicConfig:
     unclean_leader_election_enable: bool
 
 
+_WRITTEN_BY_US: Final[Mapping[str, object]] = {
+    "headrace.balance.moved.replicas": (),
+    "headrace.tier.fork": "",
+}
+"""Internal properties that brokers read, and what they are where nothing is written."""
+
+
 def resolve_topic(
     broker: BrokerConfig,
     dynamic_default_broker: Mapping[str, str],
@@ -69,8 +77,9 @@ def resolve_topic(
         for declared in TOPIC_PROPERTIES.values()
         if not declared.internal
     }
-    moved = TOPIC_PROPERTIES["headrace.balance.moved.replicas"]
-    values[moved.attribute] = _readable(moved, overrides) or ()
+    for name, nothing in _WRITTEN_BY_US.items():
+        declared = TOPIC_PROPERTIES[name]
+        values[declared.attribute] = _readable(declared, overrides) or nothing
     values["cleanup_policy"] = frozenset(values["cleanup_policy"])
     tiny = _readable(TOPIC_PROPERTIES["internal.segment.bytes"], overrides)
     if tiny is not None:

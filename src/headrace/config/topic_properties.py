@@ -16,6 +16,7 @@ MINUTE_MS = 60_000
 HOUR_MS = 3_600_000
 LEAST_SEGMENT_BYTES = 1 << 20
 
+_FORK = re.compile(r"[A-Za-z0-9_-]{22}:[0-9]{1,19}(,[0-9]{1,19})*", re.ASCII)
 _REPLICA = re.compile(r"[0-9]+:[0-9]+", re.ASCII)
 
 
@@ -33,6 +34,12 @@ def _throttled_replicas(replicas: tuple[str, ...]) -> str | None:
     if replicas in ((), ("*",)) or all(_REPLICA.fullmatch(item) for item in replicas):
         return None
     return "use * or a list of partition:broker, such as 0:101,1:102"
+
+
+def _fork_point(value: str) -> str | None:
+    if not value or _FORK.fullmatch(value):
+        return None
+    return "`headrace topic fork` writes it, as the id of a topic and offsets"
 
 
 CLEANUP_POLICY = names(
@@ -116,6 +123,14 @@ HEADRACE_BALANCE_MOVED_REPLICAS = names(
     (),
     "Replicas that self-balancing adds just now, as partition:broker pairs. The controller writes it.",
     check=_moved_replicas,
+    internal=True,
+)
+HEADRACE_TIER_FORK = text(
+    "headrace.tier.fork",
+    "",
+    "The topic that this one was made as a fork of, by its id, and the offset of each partition. "
+    "`headrace topic fork` writes it when it creates the topic; nothing changes it.",
+    check=_fork_point,
     internal=True,
 )
 INDEX_INTERVAL_BYTES = int32(

@@ -33,7 +33,12 @@ def check_manual(image: MetadataImage, partition: int, replicas: Sequence[int], 
 
 
 def new_partition(
-    image: MetadataImage, topic_id: UUID, partition: int, replicas: Sequence[int]
+    image: MetadataImage,
+    topic_id: UUID,
+    partition: int,
+    replicas: Sequence[int],
+    *,
+    leader_epoch: int = 0,
 ) -> PartitionRecord:
     """Its ISR is every replica that lives, its leader the first of them: LeaderInIsr holds from birth."""
     isr = [broker_id for broker_id in replicas if image.brokers[broker_id].active]
@@ -45,7 +50,7 @@ def new_partition(
         removing_replicas=[],
         adding_replicas=[],
         leader=isr[0],
-        leader_epoch=0,
+        leader_epoch=leader_epoch,
         partition_epoch=0,
         directories=[_directory(image, broker_id) for broker_id in replicas],
     )

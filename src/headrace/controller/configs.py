@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
+from headrace.config.tiering import FORK
 from headrace.controller import links
 from headrace.controller.image import DEFAULT_BROKER, ConfigResource, MetadataImage, ResourceType
 from headrace.controller.operations import AlteredConfig, ConfigChange, ConfigOp, RecordGroup, Result
@@ -100,6 +101,7 @@ def alter_configs(
         values: dict[str, str | None] = dict.fromkeys(image.configs(resource))
         if resource == DEFAULT_BROKER:
             values.pop(_MIN_INSYNC_REPLICAS, None)  # it cannot be removed: not to name it leaves it
+        values.pop(FORK, None)
         for name, value in wanted:
             if value is None:
                 raise InvalidRequest(f"{name} has no value")
@@ -128,6 +130,7 @@ def _alter(
         try:
             _check_exists(image, resource)
             values = decide(resource, wanted)
+            _keep_fork(resource, values, image.configs(resource))
             _check_values(image, resource, values, schema)
         except HeadraceError as error:
             outcomes.append(AlteredConfig(resource, error))
@@ -140,6 +143,12 @@ def _alter(
             groups.append(group)
         outcomes.append(AlteredConfig(resource))
     return Result(groups, outcomes)
+
+
+def _keep_fork(resource: ConfigResource, values: dict[str, str | None], current: Mapping[str, str]) -> None:
+    """What a topic was made as is no setting."""
+    if resource.type == ResourceType.TOPIC and FORK in values and values[FORK] != current.get(FORK):
+        raise InvalidConfig(f"{FORK} says what the topic was made as: it cannot be changed")
 
 
 def _check_exists(image: MetadataImage, resource: ConfigResource) -> None:

@@ -9,7 +9,7 @@ from headrace.config.broker import BROKER_PROPERTIES, BrokerConfig
 from headrace.config.group import validate_group_overrides
 from headrace.config.group_properties import GROUP_PROPERTIES
 from headrace.config.property import Property
-from headrace.config.tiering import ENABLE, check_tiered_topic
+from headrace.config.tiering import ENABLE, FORK, check_tiered_topic
 from headrace.config.topic import resolve_topic
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 from headrace.config.validation import validate_broker_dynamic, validate_topic_overrides
@@ -28,7 +28,7 @@ class DeclaredSchema:
 
     def check_topic(self, overrides: Mapping[str, str], before: Mapping[str, str] = NOTHING) -> None:
         validate_topic_overrides(overrides)
-        if ENABLE in overrides or ENABLE in before:
+        if ENABLE in overrides or ENABLE in before or FORK in overrides:
             topic = resolve_topic(self._broker, {}, {}, overrides)
             is_possible = self._broker.remote_log_storage_system_enable
             check_tiered_topic(topic, before, is_possible=is_possible)

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from headrace.controller.assignments import candidates, check_manual, new_partition
 from headrace.controller.configs import ConfigSchema, check_new_topic, set_topic_configs
+from headrace.controller.forks import first_epochs
 from headrace.controller.image import MetadataImage, collision_key
 from headrace.controller.operations import (
     USE_DEFAULT,
@@ -84,6 +85,7 @@ def create_topics(
             _check_name(image, topic.name, taken)
             configs = check_new_topic(schema, topic.configs)
             replicas = _plan(image, topic, defaults, random)
+            epochs = first_epochs(image, configs, len(replicas))
         except HeadraceError as error:
             outcomes.append(CreatedTopic(topic.name, error=error))
             continue
@@ -91,7 +93,9 @@ def create_topics(
         topic_id = _new_id(image, random)
         group: RecordGroup = [TopicRecord(name=topic.name, topic_id=topic_id)]
         group.extend(set_topic_configs(topic.name, configs))
-        group.extend(new_partition(image, topic_id, i, row) for i, row in enumerate(replicas))
+        group.extend(
+            new_partition(image, topic_id, i, row, leader_epoch=epochs[i]) for i, row in enumerate(replicas)
+        )
         groups.append(group)
         outcomes.append(CreatedTopic(topic.name, topic_id, len(replicas), len(replicas[0])))
     return Result(groups, outcomes)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NewType, Protocol
+from typing import NamedTuple, NewType, Protocol, runtime_checkable
 
 from headrace.core.ports import Buffer
 
@@ -80,12 +80,22 @@ class Listing:
     objects: Sequence[ObjectEntry]
 
 
+class PartialUpload(NamedTuple):
+    """An object that somebody began to write in parts. It is in no listing and cannot be read."""
+
+    key: str
+    upload_id: str
+    begun_ms: int
+    """By the clock of the store."""
+
+
 PutOutcome = Done | OutcomeUnknown | Refused
 ConditionalOutcome = Done | LostRace | OutcomeUnknown | Refused
 DeleteOutcome = Done | OutcomeUnknown | Refused
 GetOutcome = Found | Absent | OutcomeUnknown | Refused
 RangeOutcome = Part | Absent | OutcomeUnknown | Refused
 ListOutcome = Listing | OutcomeUnknown | Refused
+UploadsOutcome = Sequence[PartialUpload] | OutcomeUnknown | Refused
 
 ABSENT = Absent()
 
@@ -118,4 +128,15 @@ class ObjectStore(Protocol):
 
     def list(self, prefix: str, *, deadline_seconds: float) -> ListOutcome:
         """All objects below a prefix, which ends with `/` or is empty."""
+        ...
+
+
+@runtime_checkable
+class PartialUploads(Protocol):
+    """What a store tells beside that which can tell of uploads that nobody has finished."""
+
+    def partial_uploads(self, prefix: str, *, deadline_seconds: float) -> UploadsOutcome: ...
+
+    def abort_upload(self, upload: PartialUpload, *, deadline_seconds: float) -> DeleteOutcome:
+        """Its parts go. Done as well if it is no more, or was finished: the object stays then."""
         ...

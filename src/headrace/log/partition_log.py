@@ -327,14 +327,15 @@ class PartitionLog(LogReads):
 
     def begin_with(self, entries: Iterable[SnapshotEntry], epoch: int) -> None:
         """The log is empty, and what lies before it is elsewhere: what it knew of producers, and the epoch of
-        the last record there."""
+        the last record there; none if there is no record."""
         self.require_open()
         try:
             self.producers.restore(entries, self.end_offset)
             self.take_snapshot()
         except OSError as error:
             raise self.directory.fail(error, f"begin {self.topic_partition}") from error
-        self.begin_epoch(epoch)
+        if epoch >= 0:
+            self.begin_epoch(epoch)
 
     def take_removal(self, offset: int) -> RetentionJob | None:
         """Raise the log start past sealed segments that end at `offset` or before it, and that are kept

@@ -31,14 +31,18 @@ from headrace.core.ports_objects import (
     ObjectEntry,
     OutcomeUnknown,
     Part,
+    PartialUpload,
     PutOutcome,
     RangeOutcome,
     Refused,
     Tag,
+    UploadsOutcome,
 )
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as AnyStore
+
+    from headrace.objects.s3_uploads import S3Uploads
 
 _REFUSALS: Final = (
     exceptions.PermissionDeniedError,
@@ -50,11 +54,15 @@ _REFUSALS: Final = (
 )
 _NO: Final = re.compile(r"status code: 4(?!08|09|29)\d\d|Invalid range")
 """A status that no repetition changes. 408, 409 and 429 mean: later."""
-_NO_BUCKET: Final = "<Code>NoSuchBucket</Code>"
+_NOTHING_THERE: Final = frozenset(("NoSuchKey", "NoSuchUpload", "NoSuchVersion", "BlobNotFound"))
+"""What S3's, Google's and Azure's stores call an object that is not there."""
+_BY_HTTP: Final = "status code: 404"
 _SAID: Final = re.compile(
     r"status code: (?P<status>[^:]*).*?<Code>(?P<code>[^<]*)</Code>(?:<Message>(?P<text>[^<]*))?", re.DOTALL
 )
 _LISTED_AT_ONCE: Final = 1000
+LARGEST_WHOLE_BYTES: Final = 64 * 1024 * 1024
+"""Of an object that is read in one piece, into memory: manifests, pages and indexes."""
 
 _Outcome = TypeVar("_Outcome")
 
@@ -62,8 +70,10 @@ _Outcome = TypeVar("_Outcome")
 class ObstoreBucket:
     """`store` makes no attempt but the first one: `headrace.objects.opening` sets it up."""
 
-    def __init__(self, store: AnyStore) -> None:
+    def __init__(self, store: AnyStore, uploads: S3Uploads | None = None) -> None:
+        """`uploads`: where the store's own client tells nothing of them."""
         self._store = store
+        self._uploads = uploads
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="object-store", daemon=True)
         self._thread.start()
@@ -77,6 +87,8 @@ class ObstoreBucket:
         async def get() -> GetOutcome:
             try:
                 result = await obstore.get_async(self._store, key)
+                if result.meta["size"] > LARGEST_WHOLE_BYTES:
+                    return Refused(f"it has {result.meta['size']} bytes, and nothing of ours has so many")
                 data = bytes(await result.bytes_async())
             except FileNotFoundError as error:
                 return _not_found(error)
@@ -96,7 +108,13 @@ class ObstoreBucket:
 
     def put(self, key: str, data: Buffer | Iterable[Buffer], *, deadline_seconds: float) -> PutOutcome:
         async def put() -> PutOutcome:
-            written = await obstore.put_async(self._store, key, data)
+            try:
+                written = await obstore.put_async(self._store, key, data)
+            except FileNotFoundError as error:
+                if error.errno is not None:
+                    raise  # of the pieces, which are somebody's file
+                missing = _not_found(error)  # the bucket, or the upload, which somebody has aborted
+                return missing if isinstance(missing, Refused) else OutcomeUnknown(_reason(error))
             return Done(_tag(written))
 
         return self._within(deadline_seconds, put)
@@ -108,8 +126,10 @@ class ObstoreBucket:
             mode: Any = "create" if isinstance(expected, Absent) else {"e_tag": expected}
             try:
                 written = await obstore.put_async(self._store, key, data, mode=mode, use_multipart=False)
-            except (exceptions.AlreadyExistsError, exceptions.PreconditionError):
-                return LostRace()
+            except (exceptions.AlreadyExistsError, exceptions.PreconditionError, FileNotFoundError) as error:
+                # Amazon's store says 404 of If-Match where nothing is.
+                missing = _not_found(error)
+                return missing if isinstance(missing, Refused) else LostRace()
             return Done(_tag(written))
 
         return self._within(deadline_seconds, put_if)
@@ -137,6 +157,12 @@ class ObstoreBucket:
 
         return self._within(deadline_seconds, listed)
 
+    def partial_uploads(self, prefix: str, *, deadline_seconds: float) -> UploadsOutcome:
+        return [] if self._uploads is None else self._uploads.list(prefix, deadline_seconds)
+
+    def abort_upload(self, upload: PartialUpload, *, deadline_seconds: float) -> DeleteOutcome:
+        return Done() if self._uploads is None else self._uploads.abort(upload, deadline_seconds)
+
     def _within(
         self, deadline_seconds: float, call: Callable[[], Awaitable[_Outcome]]
     ) -> _Outcome | OutcomeUnknown | Refused:
@@ -144,6 +170,10 @@ class ObstoreBucket:
             try:
                 async with asyncio.timeout(deadline_seconds):
                     return await call()
+            except FileNotFoundError as error:
+                if error.errno is not None:
+                    raise  # of the pieces, which are somebody's file
+                return Refused(_reason(error))
             except TimeoutError:
                 return OutcomeUnknown(f"no answer within {deadline_seconds:g} s")
             except _REFUSALS as error:
@@ -154,9 +184,14 @@ class ObstoreBucket:
         return asyncio.run_coroutine_threadsafe(bounded(), self._loop).result()
 
 
-def _not_found(error: FileNotFoundError) -> Absent | Refused:
-    """A bucket that is not there says nothing about an object: it may be the wrong name."""
-    return Refused(_reason(error)) if _NO_BUCKET in str(error) else ABSENT
+def _not_found(error: Exception) -> Absent | Refused:
+    """Only a store that says so in words has no such object. 404 is said of a bucket with the wrong name too,
+    of a user that is not known (versitygw), and by a web server that is no store: unknown is not empty."""
+    text = str(error)
+    said = _SAID.search(text)
+    if _BY_HTTP not in text or (said is not None and said.group("code") in _NOTHING_THERE):
+        return ABSENT
+    return Refused(_reason(error))
 
 
 def _tag(written: Any) -> Tag | None:

@@ -21,14 +21,11 @@ from headrace.core.ports_objects import (
     Part,
     Refused,
 )
+from headrace.core.store_refusals import RIGHTS, cure_of
 from headrace.objects.race import IF_MATCH, IF_NONE_MATCH, RaceRound, run_races
 
 FOLDER: Final = "headrace-tier-check"
 _CONTENT: Final = b"0123456789"
-_RIGHTS: Final = (
-    "the user of this bucket needs the rights to read, write, delete and list objects"
-    " (s3:GetObject, s3:PutObject, s3:DeleteObject, s3:ListBucket)"
-)
 _OTHER_STORE: Final = (
     "two brokers could both believe that they wrote the manifest, and history would be lost: use a store that"
     " keeps conditional writes, or a later version of this one"
@@ -138,7 +135,7 @@ def _listed(
     if not isinstance(listing, Listing):
         yield _failed("does not list its objects", listing)
     elif races and not listing.objects:
-        yield Finding("the store lists nothing where objects are", _RIGHTS)
+        yield Finding("the store lists nothing where objects are", RIGHTS)
 
 
 def _delete_all(store: ObjectStore, prefix: str, deadline_seconds: float) -> Finding | None:
@@ -159,7 +156,7 @@ def _ignored(condition: str, how: str) -> Finding:
 def _failed(what: str, outcome: object) -> Finding:
     """What it says is the store's own words, where it has any."""
     if isinstance(outcome, Refused):
-        return Finding(f"the store {what}: {outcome.reason}", _RIGHTS)
+        return Finding(f"the store {what}: {outcome.reason}", cure_of(outcome.reason) or RIGHTS)
     if isinstance(outcome, OutcomeUnknown):
         return Finding(f"the store {what}: {outcome.reason}", _REACH)
     return Finding(f"the store {what}", _OTHER_STORE)

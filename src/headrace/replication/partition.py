@@ -28,6 +28,7 @@ from headrace.replication.safeguards import ALL_ON, Safeguards
 from headrace.replication.waiting import EVERYTHING, CommitWaiter, decide, tell_append
 
 ACKS_ALL: Final = -1
+NOT_KNOWN: Final = -1
 
 
 class Partition(CopyingReplica):
@@ -184,6 +185,9 @@ class Partition(CopyingReplica):
         result = log.append_as_leader(
             batch, header, leader_epoch=self.leader_epoch, now_ms=now_ms, from_client=from_client
         )
+        if self.history is not None:  # the log knows only where the disk begins
+            start = self.history.log_start_offset
+            result = result._replace(log_start_offset=NOT_KNOWN if start is None else start)
         if self._replica_readers:
             tell_append(self._replica_readers, len(batch))
         if term.counted:

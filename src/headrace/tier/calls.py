@@ -22,6 +22,7 @@ from headrace.core.ports_objects import (
     ObjectStore,
     OutcomeUnknown,
     PutOutcome,
+    RangeOutcome,
     Refused,
     Tag,
 )
@@ -33,6 +34,13 @@ _Result = TypeVar("_Result")
 @dataclass(frozen=True, slots=True)
 class Get:
     key: str
+
+
+@dataclass(frozen=True, slots=True)
+class GetRange:
+    key: str
+    start: int
+    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +67,8 @@ class List:
     prefix: str
 
 
-Call = Get | Put | PutIf | Delete | List
-Outcome = GetOutcome | PutOutcome | ConditionalOutcome | DeleteOutcome | ListOutcome
+Call = Get | GetRange | Put | PutIf | Delete | List
+Outcome = GetOutcome | RangeOutcome | PutOutcome | ConditionalOutcome | DeleteOutcome | ListOutcome
 Steps = Generator[Call, Outcome, _Result]
 
 
@@ -68,6 +76,8 @@ def perform(store: ObjectStore, call: Call, deadline_seconds: float) -> Outcome:
     match call:
         case Get(key):
             return store.get(key, deadline_seconds=deadline_seconds)
+        case GetRange(key, start, length):
+            return store.get_range(key, start, length, deadline_seconds=deadline_seconds)
         case Put(key, pieces):
             return store.put(key, pieces(), deadline_seconds=deadline_seconds)
         case PutIf(key, data, expected):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace.core.ports_objects import Done, Listing, ObjectEntry
 from headrace.tier.calls import Delete, List, Steps, reason_of
+from headrace.tier.fork_register import Hold, held, holds, unregister
 from headrace.tier.jobs import Basis, Place
 from headrace.tier.knowledge import Failed, Known, Overtaken, Result, Seen, Unusable, Written
 from headrace.tier.names import PAGE, ObjectName
@@ -63,16 +64,31 @@ class EmptyJob:
 
 @dataclass(frozen=True, slots=True)
 class CollectJob:
-    """Delete what was given up long enough ago, and then forget it."""
+    """Delete what was given up long enough ago, and then forget it. Rule 18: not what a fork names. That
+    stays given up, until the fork has no more use for it."""
 
     basis: Basis
     names: tuple[ObjectName, ...]
+    at_once: int
 
     def run(self) -> Steps[Result]:
-        failed = yield from _delete(self.basis.place, self.names)
+        place = self.basis.place
+        kept = yield from _holds(place)
+        if isinstance(kept, Failed):
+            return kept
+        names = [each for each in self.names if not held(each, kept)][: self.at_once]
+        if not names:
+            return Seen(self.basis.known)
+        failed = yield from _delete(place, names)
         if failed is not None:
             return failed
-        return (yield from self.basis.commit(self.basis.next_manifest().without_removed(self.names)))
+        return (yield from self.basis.commit(self.basis.next_manifest().without_removed(names)))
+
+
+def _holds(place: Place) -> Steps[tuple[Hold, ...] | Failed]:
+    if not place.safeguards.forks_hold:
+        return ()
+    return (yield from holds(place.folder, place.partition))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +115,7 @@ class SweepJob:
                 return claimed
             known = claimed.known
         result: Result = Written(known) if known is not self.basis.known else Seen(known)
-        named = yield from _named(place, known)
+        named = yield from named_by(place, known)
         if not isinstance(named, set):
             return named if isinstance(result, Seen) else result
         listing = yield List(place.folder.prefix)
@@ -127,7 +143,11 @@ class SweepJob:
 @dataclass(frozen=True, slots=True)
 class PurgeJob:
     """Everything of a deleted topic: what is named, what is listed, and at last the manifest, when nothing
-    else is listed any more. What arrives later is found by who looks for folders of no topic."""
+    else is listed any more. What arrives later is found by who looks for folders of no topic.
+
+    Rule 18: what a fork names stays, and so do the manifest and the pages, which say what that is. A fork
+    itself deletes what is in its own folder, and then its origin need not hold anything for it any more.
+    """
 
     place: Place
     known: Known
@@ -139,25 +159,53 @@ class PurgeJob:
         listing = yield List(place.folder.prefix)
         if not isinstance(listing, Listing):
             return Failed(reason_of(listing))
-        found = [each.key for each in listing.objects if each.key != place.folder.manifest]
-        named = yield from _named(place, self.known)
+        itself = (place.folder.manifest, place.folder.forks)
+        found = [each.key for each in listing.objects if each.key not in itself]
+        named = yield from named_by(place, self.known)
         if isinstance(named, Failed | Overtaken):
             return named
+        kept = yield from _holds(place)
+        if isinstance(kept, Failed):
+            return kept
         # A page that is gone was listed, and so was what it lists: pages go after everything else.
         names = set() if isinstance(named, Unusable) else named - {each.name for each in manifest.pages}
-        failed = yield from _delete(place, sorted(names))
-        pages = [key for key in found if key.endswith(PAGE)]
-        for key in [key for key in found if key not in pages] + pages:
+        stays = _kept_keys(place, names if names or not kept else None, found, kept)
+        failed = yield from _delete(place, sorted(each for each in names if not held(each, kept)))
+        pages = [] if kept else [key for key in found if key.endswith(PAGE)]
+        for key in [key for key in found if not key.endswith(PAGE) and key not in stays] + pages:
             outcome = yield Delete(key)
             if not isinstance(outcome, Done):
                 failed = Failed(f"{key}: {reason_of(outcome)}")
-        if failed is not None or found or not self.with_manifest:
+        if failed is not None or found or kept or not self.with_manifest:
             return failed or Seen(self.known)
-        yield Delete(place.folder.manifest)
+        return (yield from self._end())
+
+    def _end(self) -> Steps[Result]:
+        """Nothing but the manifest is left, and what says who has forked it."""
+        place, manifest = self.place, self.known.manifest
+        if manifest is not None and manifest.origin is not None:
+            origin = place.folder.sibling(manifest.origin.topic_id)
+            failed = yield from unregister(origin, place.partition.topic_id)
+            if failed is not None:
+                return failed
+        for key in (place.folder.forks, place.folder.manifest):
+            yield Delete(key)
         return (yield from read(place.folder, place.partition))
 
 
-def _named(place: Place, known: Known) -> Steps[set[ObjectName] | Failed | Overtaken | Unusable]:
+def _kept_keys(
+    place: Place, names: set[ObjectName] | None, found: Iterable[str], kept: tuple[Hold, ...]
+) -> set[str]:
+    """Of what is listed, what a fork may read. Without names, everything that could be it."""
+    stays = set()
+    for key in found if kept else ():
+        name = place.folder.name_of(key)
+        if name is not None and held(name, kept) and (names is None or name in names):
+            stays.add(key)
+    return stays
+
+
+def named_by(place: Place, known: Known) -> Steps[set[ObjectName] | Failed | Overtaken | Unusable]:
     """Every object that the manifest speaks of, also by its pages."""
     manifest = known.manifest
     assert manifest is not None

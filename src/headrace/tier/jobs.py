@@ -7,19 +7,22 @@ nothing: its condition does not hold.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from headrace.core.ports_objects import Done
 from headrace.tier.calls import Put, Steps, Summed, reason_of
 from headrace.tier.knowledge import Failed, Known, Leadership, Result, Seen, Unsettled
 from headrace.tier.local import LocalSegment
-from headrace.tier.manifest import Manifest, first_manifest
+from headrace.tier.manifest import Manifest, Origin, first_manifest
 from headrace.tier.manifest_format import encode_page, stored
 from headrace.tier.names import Folder, ObjectName, TieredPartition
 from headrace.tier.safeguards import ALL_ON, TierSafeguards
 from headrace.tier.segments import EpochStart, Misfit, RemoteSegment, page_of
 from headrace.tier.writing import commit, read, read_page_of, repeat
+
+if TYPE_CHECKING:
+    from headrace.tier.forking import Fork
 
 
 class Job(Protocol):
@@ -33,6 +36,8 @@ class Place:
     folder: Folder
     partition: TieredPartition
     safeguards: TierSafeguards = ALL_ON
+    fork: Fork | None = None
+    """What the topic was made as a fork of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +173,8 @@ class MarkDeletedJob:
         manifest, writer = self.known.manifest, self.writer
         if manifest is None:
             following = first_manifest(self.place.partition, 0, writer, 0)
+            if self.place.fork is not None:  # it may be written down there, and never was made
+                following = replace(following, origin=Origin(self.place.fork.origin, 0))
         else:
             following = manifest.following(manifest.epoch, writer)
         marked = replace(following, deleted_ms=self.now_ms)

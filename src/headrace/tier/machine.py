@@ -16,6 +16,7 @@ from uuid import UUID
 from headrace.tier import choosing
 from headrace.tier.beginning import Begin, LocalLogStays, Wait, begin, may_begin_at
 from headrace.tier.collecting import CollectJob, EmptyJob, PurgeJob, SweepJob
+from headrace.tier.forking import ForkJob
 from headrace.tier.jobs import (
     Basis,
     ClaimJob,
@@ -48,6 +49,9 @@ from headrace.tier.retaining import ListedPage, local_until
 
 _COLLECT_AGAIN: Final = 60
 """A deletion that failed is tried again after so many times the backoff: uploads come first then."""
+_READ_AGAIN: Final = 10
+"""What could not be understood is read again after so many times the backoff: somebody may have restored it,
+or something answered that is not the store."""
 
 
 class PartitionTier:
@@ -62,6 +66,8 @@ class PartitionTier:
         self.pending: Unsettled | None = None
         self.stopped: str | None = None
         """Why this replica writes no more in the part that it plays."""
+        self._is_unreadable = False
+        """`stopped` only until what is in the store can be read."""
         self.has_written = False
         """No leader before this one can write any more."""
         self.is_begun = True
@@ -100,6 +106,7 @@ class PartitionTier:
         """Not lead any more. What was read stays known: manifests do not get shorter at their end."""
         self.leadership = self._job = self.pending = self.stopped = None
         self._deleter = self._reused = self._sweep_from_ms = None
+        self._is_unreadable = False
         self.has_written, self.is_begun, self.is_purged = False, True, False
         self._given_up = set()
         self._rest_until_ms = 0
@@ -144,7 +151,7 @@ class PartitionTier:
         if self.pending is not None:
             self._job = SettleJob(self.place, self.pending)
         elif isinstance(self.known, Unread) or self.must_read:
-            self._job = None if self.stopped else LoadJob(self.place)
+            self._job = LoadJob(self.place) if self.stopped is None or self._is_unreadable else None
         elif self._deleter is not None:
             self._job = self._take_deletion(self.known, self._deleter, now_ms)
         elif self.leadership is not None:
@@ -170,7 +177,7 @@ class PartitionTier:
             return None
         basis = Basis(self.place, known, leadership, local.start)
         if not self.is_begun:
-            return None if self.has_written else ClaimJob(basis)
+            return None if self.has_written else self._claim(basis, local)
         job: Job | None = None
         if self.gives_up_history:
             if known.manifest is None:
@@ -189,6 +196,13 @@ class PartitionTier:
         name = self._new_name(upload.base_offset, leadership)
         return UploadJob(basis, name, upload.segment, upload.epochs)
 
+    def _claim(self, basis: Basis, local: LocalLog) -> Job:
+        """A fork that was never begun is made of its origin, which is its first claim."""
+        fork = self.place.fork
+        if fork is None or basis.known.manifest is not None or local.end > 0:
+            return ClaimJob(basis)
+        return ForkJob(self.place, fork, basis.leadership, self._draw().hex)
+
     def _take_upkeep(self, basis: Basis, manifest: Manifest, now_ms: int) -> Job | None:
         settings = self.settings
         if len(manifest.segments) > settings.fold_above:
@@ -199,7 +213,7 @@ class PartitionTier:
             grace_ms = settings.grace_ms if self.place.safeguards.grace else 0
             names = [each for each, _ in manifest.removed if self._seen_ms[each] + grace_ms <= now_ms]
             if names:
-                return CollectJob(basis, tuple(names[: settings.collect_at_once]))
+                return CollectJob(basis, tuple(names), settings.collect_at_once)
         if self._sweep_from_ms is None:
             self._sweep_from_ms = now_ms + settings.sweep_ms
         if now_ms < self._sweep_from_ms:
@@ -250,6 +264,13 @@ class PartitionTier:
                 self._given_up.difference_update(known.manifest.named)
                 self._learn(known, now_ms)
             case Seen(known):
+                if isinstance(job, CollectJob):  # forks name all of it
+                    self._collect_from_ms = now_ms + _COLLECT_AGAIN * self.settings.backoff_ms
+                if self._is_unreadable:
+                    if not self._goes_on(known):
+                        self._rest_until_ms = now_ms + _READ_AGAIN * self.settings.backoff_ms
+                        return
+                    self.stopped, self._is_unreadable = None, False
                 self.is_purged = isinstance(job, PurgeJob) and known.manifest is None
                 self._learn(known, now_ms)
             case Overtaken(known):
@@ -265,8 +286,16 @@ class PartitionTier:
                     self._collect_from_ms = now_ms + _COLLECT_AGAIN * self.settings.backoff_ms
             case Unusable(reason):
                 self.pending = None
-                self.stopped = reason
-                self._rest_until_ms = now_ms + self.settings.backoff_ms
+                self.stopped = self.stopped or reason
+                self._is_unreadable = self.stopped == reason
+                self.must_read = True
+                self._rest_until_ms = now_ms + _READ_AGAIN * self.settings.backoff_ms
+
+    def _goes_on(self, known: Known) -> bool:
+        """Whether it is what was known, or later: an older copy that was restored lacks what is there."""
+        if self._manifest is None:
+            return True
+        return known.manifest is not None and known.manifest.change >= self._manifest.change
 
     def read_again(self) -> None:
         """What is known is too little: a follower reads the manifest next."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
-from headrace.tier.names import ObjectName, TieredPartition
+from headrace.tier.names import Folder, ObjectName, TieredPartition
 from headrace.tier.segments import (
     EpochStart,
     Misfit,
@@ -29,6 +29,14 @@ class Removed(NamedTuple):
 
     name: ObjectName
     at_ms: int
+
+
+class Origin(NamedTuple):
+    """The topic that this one is a fork of."""
+
+    topic_id: UUID
+    until: int
+    """What begins before this offset lies in the origin's folder, and is the origin's to delete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +60,7 @@ class Manifest:
     removed: tuple[Removed, ...] = ()
     deleted_ms: int | None = None
     """When the topic was found to be deleted. Nothing but collecting follows."""
+    origin: Origin | None = None
 
     @property
     def is_deleted(self) -> bool:
@@ -81,6 +90,19 @@ class Manifest:
     def named(self) -> tuple[ObjectName, ...]:
         """Objects that are named here: not those that pages list."""
         return tuple(each.name for each in self.ranges)
+
+    def readable(self, folder: Folder) -> Folder:
+        """Where the objects are that it names: also those of its origin."""
+        return folder if self.origin is None else folder.over(*self.origin)
+
+    @property
+    def first_shared(self) -> int | None:
+        """Where the first object begins of those that it has from its origin and still names, or has given up
+        only a moment ago. None if there is none left."""
+        if self.origin is None:
+            return None
+        bases = [each.name.base_offset for each in (*self.ranges[:1], *self.removed)]
+        return min((base for base in bases if base < self.origin.until), default=None)
 
     def is_by(self, other: Manifest) -> bool:
         """Whether this is that very write."""

@@ -3,8 +3,9 @@
     {"crc32c":"0a1b2c3d","manifest":{"version":1,"topic":"...","partition":0,"epoch":5,"writer":"...",...}}
 
 The checksum is that of the bytes between `"manifest":` and the last brace. A segment takes about 220 bytes,
-so that a partition with ten of them has a manifest of 2.4 KB. Fields that version 1 does not have are
-refused: whoever wrote them meant something by them, and a rewrite would lose it.
+so that a partition with ten of them has a manifest of 2.4 KB. Fields that a version does not have are
+refused: whoever wrote them meant something by them, and a rewrite would lose it. Version 2 adds the origin of
+a fork, and is written for forks alone: all others can be read by those who know only version 1.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from uuid import UUID
 
 from crc32c import crc32c
 
-from headrace.tier.manifest import Manifest, Removed
+from headrace.tier.manifest import Manifest, Origin, Removed
 from headrace.tier.names import TieredPartition, decode_id, encode_id, parse_name
 from headrace.tier.segments import (
     EpochStart,
@@ -31,6 +32,7 @@ from headrace.tier.segments import (
 )
 
 VERSION: Final = 1
+FORK_VERSION: Final = 2
 FOLD_ABOVE_BYTES: Final = 64 * 1024
 """A manifest that has come to be larger gets a page."""
 LARGEST_BYTES: Final = 16 * 1024 * 1024
@@ -56,10 +58,12 @@ class NewerManifest(Exception):
 
 def encode(manifest: Manifest) -> bytes:
     topic_id, partition = manifest.partition
+    origin = manifest.origin
+    of_fork = {} if origin is None else {"origin": [encode_id(origin.topic_id), origin.until]}
     return _frame(
         "manifest",
         {
-            "version": VERSION,
+            "version": VERSION if origin is None else FORK_VERSION,
             "topic": encode_id(topic_id),
             "partition": partition,
             "epoch": manifest.epoch,
@@ -71,6 +75,7 @@ def encode(manifest: Manifest) -> bytes:
             "segments": [_segment(each) for each in manifest.segments],
             "removed": [[str(name), at_ms] for name, at_ms in manifest.removed],
             "deleted": manifest.deleted_ms,
+            **of_fork,
         },
     )
 
@@ -125,17 +130,17 @@ def _page_ref(each: PageRef) -> dict[str, Any]:
 
 def decode(data: bytes, partition: TieredPartition) -> Manifest:
     """CorruptManifest or NewerManifest, and nothing else, if it is no manifest of this partition."""
-    return _read(data, "manifest", lambda body: _manifest(body, partition))
+    return _read(data, "manifest", FORK_VERSION, lambda body, version: _manifest(body, version, partition))
 
 
 def decode_page(data: bytes, partition: TieredPartition, page: PageRef) -> tuple[RemoteSegment, ...]:
     """What a page lists. It must be the one that the manifest means."""
     if stored(data) != page.content:
         raise CorruptManifest(f"the page {page.name} is not what was written")
-    return _read(data, "page", lambda body: _page(body, partition, page))
+    return _read(data, "page", VERSION, lambda body, _: _page(body, partition, page))
 
 
-def _read(data: bytes, kind: str, parse: Callable[[_Fields], _Found]) -> _Found:
+def _read(data: bytes, kind: str, newest: int, parse: Callable[[_Fields, int], _Found]) -> _Found:
     before, checksum, frame = data[:11], data[11:19], _FRAME[kind]
     body = data[19 + len(frame) : -len(_END)]
     if len(data) > LARGEST_BYTES:
@@ -147,18 +152,18 @@ def _read(data: bytes, kind: str, parse: Callable[[_Fields], _Found]) -> _Found:
     try:
         fields = _Fields(json.loads(body.decode("ascii")))
         version = fields.number("version")
-        if version > VERSION:
-            raise NewerManifest(f"it is of version {version}, and this build knows {VERSION}")
-        if version != VERSION:
+        if version > newest:
+            raise NewerManifest(f"it is of version {version}, and this build knows {newest}")
+        if version < VERSION:
             raise Misfit(f"there is no version {version}")
-        found = parse(fields)
+        found = parse(fields, version)
         fields.end()
     except (ValueError, RecursionError) as error:  # a Misfit, JSON and UTF-8 errors are ValueErrors
         raise CorruptManifest(str(error)) from None
     return found
 
 
-def _manifest(body: _Fields, partition: TieredPartition) -> Manifest:
+def _manifest(body: _Fields, version: int, partition: TieredPartition) -> Manifest:
     _is_of(body, partition)
     found = Manifest(
         partition,
@@ -171,6 +176,7 @@ def _manifest(body: _Fields, partition: TieredPartition) -> Manifest:
         body.each("segments", _to_segment),
         body.each("removed", _to_removed),
         body.optional_number("deleted"),
+        _to_origin(body.list("origin")) if version == FORK_VERSION else None,
     )
     found.check()
     return found
@@ -286,6 +292,13 @@ def _to_page_ref(value: object) -> PageRef:
     )
     fields.end()
     return found
+
+
+def _to_origin(value: object) -> Origin:
+    topic_id, until = _list(value, 2)
+    if not isinstance(topic_id, str):
+        raise Misfit("an origin has no topic")
+    return Origin(decode_id(topic_id), _number(until))
 
 
 def _to_removed(value: object) -> Removed:

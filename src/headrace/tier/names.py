@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 MANIFEST: Final = "manifest"
+FORKS: Final = "forks"
 RECORDS: Final = ".log"
 INDEXES: Final = ".idx"
 PAGE: Final = ".page"
@@ -57,25 +58,57 @@ def decode_id(text: str) -> UUID:
     return topic_id
 
 
+class Shared(NamedTuple):
+    """What a fork reads of its origin."""
+
+    prefix: str
+    until: int
+    """Objects of segments that begin before it are there, and not in the fork's own folder."""
+
+
 class Folder(NamedTuple):
     """All keys of one partition."""
 
     prefix: str
     """Ends with `/`."""
+    shared: Shared | None = None
+    """Only for who reads: whoever deletes has a folder of its own objects alone."""
 
     @classmethod
     def of(cls, cluster_id: str, partition: TieredPartition) -> Folder:
         return cls(f"{cluster_id}/{encode_id(partition.topic_id)}/{partition.partition}/")
 
+    def sibling(self, topic_id: UUID) -> Folder:
+        """The same partition of another topic."""
+        cluster_id, _, partition, _ = self.prefix.split("/")
+        return Folder(f"{cluster_id}/{encode_id(topic_id)}/{partition}/")
+
+    def over(self, origin: UUID, until: int) -> Folder:
+        """To read a fork of that topic."""
+        return self._replace(shared=Shared(self.sibling(origin).prefix, until))
+
     @property
     def manifest(self) -> str:
         return f"{self.prefix}{MANIFEST}"
 
+    @property
+    def forks(self) -> str:
+        """Who else names objects of this folder."""
+        return f"{self.prefix}{FORKS}"
+
+    def _prefix_of(self, name: ObjectName) -> str:
+        shared = self.shared
+        return self.prefix if shared is None or name.base_offset >= shared.until else shared.prefix
+
+    def stem(self, name: ObjectName) -> str:
+        """What the keys of a segment's objects have in common."""
+        return f"{self._prefix_of(name)}{name}"
+
     def records(self, name: ObjectName) -> str:
-        return f"{self.prefix}{name}{RECORDS}"
+        return f"{self.stem(name)}{RECORDS}"
 
     def indexes(self, name: ObjectName) -> str:
-        return f"{self.prefix}{name}{INDEXES}"
+        return f"{self.stem(name)}{INDEXES}"
 
     def page(self, name: ObjectName) -> str:
         return f"{self.prefix}{name}{PAGE}"
@@ -93,3 +126,14 @@ class Folder(NamedTuple):
             return parse_name(stem)
         except ValueError:
             return None
+
+
+def parse_key(key: str) -> tuple[str, TieredPartition] | None:
+    """Of which cluster, and of which partition of it; None for what is of no partition."""
+    parts = key.split("/")
+    if len(parts) != 4 or not parts[2].isdecimal():
+        return None
+    try:
+        return parts[0], TieredPartition(decode_id(parts[1]), int(parts[2]))
+    except ValueError:
+        return None

@@ -50,6 +50,10 @@ class TierSafeguards:
     """Rule 16: the start moves in the manifest, then objects go."""
     grace: bool = True
     """Rule 16: objects that were named go a while later."""
+    fork_registered_first: bool = True
+    """Rule 18: a fork is written down at its origin before it reads what it names."""
+    forks_hold: bool = True
+    """Rule 18: what a fork names is not deleted."""
 
 
 ALL_ON: Final = TierSafeguards()

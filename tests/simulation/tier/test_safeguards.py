@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from headrace.tier.safeguards import TierSafeguards
+from tests.simulation.tier.forks import run_forks
 from tests.simulation.tier.run import run_seed, switched_off
 
 _MOST: Final = 150
@@ -20,7 +21,9 @@ BEGIN: Final = {
     "own_or_older_garbage": 80,
     "claim_before_sweep": 1000,
     "epochs_compared": 100,
+    "fork_registered_first": 50,
 }
+OF_FORKS: Final = {"fork_registered_first", "forks_hold"}
 RULES: Final = {
     "below_high_watermark": 2,
     "below_last_stable": 2,
@@ -41,7 +44,16 @@ RULES: Final = {
     "epochs_compared": 14,
     "manifest_before_objects": 16,
     "grace": 16,
+    "fork_registered_first": 18,
+    "forks_hold": 18,
 }
+
+
+def failure_of(seed: int, name: str, *, is_off: bool) -> Exception | None:
+    without = name if is_off else None
+    if name in OF_FORKS:
+        return run_forks(seed, without=without)[0]
+    return run_seed(seed, without=without).failure
 
 
 @pytest.mark.parametrize(
@@ -50,9 +62,9 @@ RULES: Final = {
 def test_without_it_harm_is_found(name: str) -> None:
     first = BEGIN.get(name, 0)
     for seed in range(first, first + _MOST):
-        failure = run_seed(seed, without=name).failure
+        failure = failure_of(seed, name, is_off=True)
         if failure is not None:
-            assert run_seed(seed).failure is None, f"seed {seed} fails with it as well"
+            assert failure_of(seed, name, is_off=False) is None, f"seed {seed} fails with it as well"
             print(f"{name}: seed {seed}: {failure}")
             return
     pytest.fail(f"{name} is off, and nobody noticed in {_MOST} seeds")

@@ -175,6 +175,50 @@ def test_segments_that_compaction_merges_meanwhile(tmp_path: Path) -> None:
     assert found == list(range(30))
 
 
+@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("step", range(5))
+def test_each_step_of_the_swap_of_a_compacted_segment(tmp_path: Path, place: int, step: int) -> None:
+    """`log/cleaner/swap.py`: the merged segment stands beside the two, in the place of each, and of both."""
+    log = plain(5, segments=4)
+    log.save(tmp_path)
+    folder = tmp_path / str(PARTITION)
+    first, second = (folder / f"{files.numbered(base)}.log" for base in (place * 10, place * 10 + 10))
+    swap = first.with_suffix(".log.swap")
+    begun = read_topic(TOPIC, files=tmp_path, batch_rows=1)
+    first_row = begun.read_next_batch().num_rows
+    swap.with_suffix(".cleaned").write_bytes(log.segments[place].data + log.segments[place + 1].data)
+    renames = (
+        (swap.with_suffix(".cleaned"), swap),
+        (first, first.with_suffix(".log.deleted")),
+        (second, second.with_suffix(".log.deleted")),
+        (swap, first),
+    )
+    for source, target in renames[:step]:
+        source.rename(target)
+    assert records_of(read_topic(TOPIC, files=tmp_path)) == log.visible
+    for start in (9, 15, 20, 29):
+        assert records_of(read_topic(TOPIC, files=tmp_path, start=start)) == log.visible[start:]
+    assert records_of(begun) == log.visible[first_row:]
+
+
+def test_a_list_that_leaves_out_a_name_which_changes(tmp_path: Path) -> None:
+    class Disk(ReadOnlyOsDisk):
+        left_out = ""
+
+        def list(self, path: str) -> list[str]:
+            left_out, self.left_out = self.left_out, ""
+            return [each for each in super().list(path) if each != left_out]
+
+    log = plain(5, segments=3)
+    disk = Disk()
+    history = FileHistory(disk, f"{log.save(tmp_path)}/{PARTITION}", PARTITION)
+    for base in (0, 10, 20):
+        disk.left_out = f"{files.numbered(base)}.log"
+        segment = history.open_at(base + 5)
+        segment.close()
+        assert segment.base_offset == base
+
+
 @example(entry=(0, 3))
 @given(entry=st.tuples(st.integers(-5, 40), st.integers(-5, 4000)))
 def test_an_index_that_lies_is_not_believed(entry: tuple[int, int]) -> None:

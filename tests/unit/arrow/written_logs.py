@@ -40,6 +40,8 @@ class WrittenLog:
         """With the producer of an open or ended transaction, -1 for none."""
         self._gap = 0
         self._open: dict[int, int] = {}
+        self.aborted_transactions: list[tuple[int, int, int]] = []
+        """Producer, first offset, and that of the marker."""
         self._aborted: set[int] = set()
         """Offsets of records that were given up."""
 
@@ -101,6 +103,7 @@ class WrittenLog:
         self._leave_gap()
         first = self._open.pop(producer_id, None)
         if first is not None and not commit:
+            self.aborted_transactions.append((producer_id, first, self.end))
             self._aborted |= {
                 record.offset
                 for record, owner in self._records

@@ -97,7 +97,8 @@ OTHER_DEFAULTS = {
     "sasl.server.max.receive.size": "65536",
 }
 
-MOVED_REPLICAS = "headrace.balance.moved.replicas"
+OURS = {"headrace.balance.moved.replicas", "headrace.tier.fork"}
+"""Of topics: written by Headrace alone."""
 
 ALL = [
     *(("topic", declared) for declared in TOPIC_PROPERTIES.values()),
@@ -114,7 +115,7 @@ def facts(scope: str, name: str) -> kafka.Row | None:
 def test_default_and_type_are_kafkas(scope: str, declared: Property[object]) -> None:
     known = facts(scope, declared.name)
     if known is None:
-        if declared.name == MOVED_REPLICAS:  # no operator sets it, so it is described nowhere
+        if declared.name in OURS:  # no operator sets it, so it is described nowhere
             assert (scope, declared.internal, declared.default_text()) == ("topic", True, "")
             return
         assert scope == "broker"
@@ -238,7 +239,7 @@ def test_prose_is_there_and_short(scope: str, declared: Property[object]) -> Non
 
 
 def test_every_topic_property_of_kafka_is_declared() -> None:
-    assert set(TOPIC_PROPERTIES) - {MOVED_REPLICAS} == set(kafka.TOPIC)
+    assert set(TOPIC_PROPERTIES) - OURS == set(kafka.TOPIC)
 
 
 def test_every_synonym_is_a_broker_property_that_points_back() -> None:

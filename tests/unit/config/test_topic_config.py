@@ -17,7 +17,7 @@ MOVED_REPLICAS = "headrace.balance.moved.replicas"
 LISTED = [
     declared
     for declared in TOPIC_PROPERTIES.values()
-    if not declared.internal or declared.name == MOVED_REPLICAS
+    if not declared.internal or declared.name in (MOVED_REPLICAS, "headrace.tier.fork")
 ]
 WITH_BROKER_DEFAULT = [declared for declared in LISTED if declared.synonyms]
 

@@ -73,9 +73,10 @@ class Cluster:
         defaults: TopicDefaults | None = None,
         seed: int = 0,
         safeguards: ControllerSafeguards = ALL_ON,
+        schema: DeclaredSchema | None = None,
     ) -> None:
         self.machine = ControllerMachine(
-            schema=DeclaredSchema(),
+            schema=DeclaredSchema() if schema is None else schema,
             random=SeededRandom(seed),
             defaults=defaults if defaults is not None else TopicDefaults(),
             safeguards=safeguards,

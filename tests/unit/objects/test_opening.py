@@ -17,6 +17,21 @@ def test_what_is_no_bucket_is_refused(url: str) -> None:
         open_bucket(url)
 
 
+@pytest.mark.parametrize(
+    ("url", "endpoint"),
+    [
+        ("s3://key:canary@bucket/prefix", None),
+        ("s3://bucket/prefix", "http://key:canary@127.0.0.1:1"),
+        ("az://container/prefix?sig=canary", None),
+        ("s3://bucket/prefix#canary", None),
+    ],
+)
+def test_credentials_in_a_url_are_refused_and_not_repeated(url: str, endpoint: str | None) -> None:
+    with pytest.raises(ConfigError, match="credentials belong into the environment") as refused:
+        open_bucket(url, endpoint=endpoint)
+    assert "canary" not in str(refused.value)
+
+
 def test_an_endpoint_is_of_s3() -> None:
     with pytest.raises(ConfigError, match="belong to s3://, not to gs://"):
         open_bucket("gs://bucket", endpoint="http://127.0.0.1:1")

@@ -72,4 +72,4 @@ def test_what_is_no_bucket() -> None:
 def test_schemes_are_completed() -> None:
     shell = ShellComplete(cli, {}, "headrace", "_HEADRACE_COMPLETE")
     assert [item.value for item in shell.get_completions(["tier", "check"], "s")] == ["s3://"]
-    assert [item.value for item in shell.get_completions(["tier"], "")] == ["check", "status"]
+    assert [item.value for item in shell.get_completions(["tier"], "")] == ["check", "gc", "scrub", "status"]

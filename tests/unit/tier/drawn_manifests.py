@@ -6,7 +6,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from headrace.tier.manifest import Manifest, Removed
+from headrace.tier.manifest import Manifest, Origin, Removed
 from headrace.tier.names import ObjectName, TieredPartition
 from headrace.tier.segments import EpochStart, PageRef, RemoteSegment, Stored, page_of
 
@@ -80,4 +80,5 @@ def manifests(draw: st.DrawFn) -> Manifest:
         tuple(chain[last:]),
         tuple(removed),
         draw(st.none() | st.integers(0, 2**42)),
+        draw(st.none() | st.builds(Origin, st.uuids(), st.integers(0, 2**41))),
     )

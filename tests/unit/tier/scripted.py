@@ -96,7 +96,7 @@ class Replica:
                 given = fate(call)
                 if given is None:
                     self.calls.append(type(call))
-                call = steps.send(perform(self.store, call, 0) if given is None else given)
+                call = steps.send(perform(self.store, call, 60.0) if given is None else given)
         except StopIteration as ended:
             result: Result = ended.value
             return result

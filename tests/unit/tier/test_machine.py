@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.core.ports_objects import ABSENT, Listing, Refused
+from headrace.core.ports_objects import ABSENT, Found, Listing, Refused
 from headrace.testing.simulation.memory_objects import MemoryObjects
 from headrace.tier.beginning import BeginAt, LocalLogStays, Wait
 from headrace.tier.calls import Call, Get, Outcome, Put, PutIf, carry_out
@@ -245,6 +245,40 @@ def test_a_manifest_that_cannot_be_read_stops_everything(store: MemoryObjects) -
     assert leader.machine.stopped is not None
     assert leader.machine.local_until(leader.log, 0) == 0
     assert keys(store) == [PLACE.folder.manifest]
+
+
+def is_stopped(leader: Replica) -> bool:
+    return leader.machine.stopped is not None
+
+
+@pytest.mark.parametrize("nonsense", [b"", b"<html>come back later</html>"])
+def test_a_manifest_that_can_be_read_again_goes_on(store: MemoryObjects, nonsense: bytes) -> None:
+    """What is no manifest was an accident, or not the store's answer. An older manifest is no repair."""
+    leader = Replica(store, Log(3))
+    leader.lead(2)
+    leader.step()
+    leader.step()
+    older = store.get(PLACE.folder.manifest, deadline_seconds=0)
+    leader.settle()
+    whole = store.get(PLACE.folder.manifest, deadline_seconds=0)
+    assert isinstance(older, Found)
+    assert isinstance(whole, Found)
+    store.put(PLACE.folder.manifest, nonsense, deadline_seconds=0)
+    leader.machine.read_again()
+    leader.settle(5)
+    assert is_stopped(leader)
+    store.put(PLACE.folder.manifest, older.data, deadline_seconds=0)
+    leader.settle(60)
+    leader.now_ms += 60_000
+    leader.settle(60)
+    assert is_stopped(leader)
+    store.put(PLACE.folder.manifest, whole.data, deadline_seconds=0)
+    leader.now_ms += 60_000
+    leader.settle(60)
+    assert not is_stopped(leader)
+    leader.log = Log(6)
+    leader.settle()
+    assert manifest_in(store).next_offset == 60
 
 
 def test_a_deleted_topic_says_so_first_and_leaves_nothing(store: MemoryObjects) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace.tier.manifest import Manifest, Removed, first_manifest
+from headrace.tier.manifest import Manifest, Origin, Removed, first_manifest
 from headrace.tier.manifest_format import (
     FOLD_ABOVE_BYTES,
     LARGEST_BYTES,
@@ -149,8 +150,8 @@ def test_what_is_too_large_is_not_looked_at() -> None:
 
 
 def test_a_later_version_is_told_from_damage() -> None:
-    body = json.loads(encode(SAMPLE))["manifest"] | {"version": 2, "columns": ["new"]}
-    with pytest.raises(NewerManifest, match="version 2"):
+    body = json.loads(encode(SAMPLE))["manifest"] | {"version": 3, "columns": ["new"]}
+    with pytest.raises(NewerManifest, match="version 3"):
         decode(framed(body), PARTITION)
 
 
@@ -218,3 +219,12 @@ def test_ten_segments_take_little_and_four_hundred_take_a_page() -> None:
 
 def test_an_empty_one_is_small() -> None:
     assert len(encode(first_manifest(PARTITION, 1, WRITER, 0))) < 300
+
+
+def test_only_a_fork_is_of_the_version_that_others_do_not_know() -> None:
+    plain = first_manifest(PARTITION, 3, WRITER, 0)
+    assert b'"version":1,' in encode(plain)
+    assert b'"origin"' not in encode(plain)
+    fork = replace(plain, origin=Origin(UUID(int=9), 40))
+    assert b'"version":2,' in encode(fork)
+    assert decode(encode(fork), PARTITION) == fork

@@ -1,6 +1,6 @@
 """CreateTopics, DeleteTopics, CreatePartitions: topics and their sizes.
 
-CREATE and DELETE may be had on the cluster, for all topics, or on each topic.
+CREATE and DELETE may be had on the cluster, for all topics, or on each topic. A fork needs more: `forks.py`.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from headrace.broker.authorization.division import Entries, divide, each, without
+from headrace.broker.authorization.forks import Refusal, refusal_of_fork
 from headrace.broker.authorization.guard import ALLOWED, Decided, Partly, Verdict
 from headrace.broker.authorization.refusals import TEXTS, TOPIC_DENIED
 from headrace.broker.authorization.topic_metadata import may_create
@@ -32,6 +33,7 @@ DESCRIBES_FROM: Final = 5
 """The version of CreateTopics whose response describes what was made."""
 BY_ID_FROM: Final = 6
 """The version of DeleteTopics that may name topics by id."""
+_NOT_CREATED: Final = Refusal(TOPIC_DENIED, TEXTS[TOPIC_DENIED])
 _NO_SUCH_TOPIC: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _NO_SUCH_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
 
@@ -40,17 +42,23 @@ def _created_name(topic: CreatableTopic) -> str:
     return topic.name
 
 
-def _not_created(topic: CreatableTopic) -> CreatableTopicResult:
-    return CreatableTopicResult(name=topic.name, error_code=TOPIC_DENIED, error_message=TEXTS[TOPIC_DENIED])
-
-
-_CREATED: Final = Entries("topics", _created_name, CreateTopicsResponse, "topics", _not_created)
-
-
 def create_topics(
     context: RequestContext, rights: Rights, request: CreateTopicsRequest, call: Call
 ) -> Verdict:
     """A topic that is denied is denied whether or not it exists."""
+    refusals: dict[str, Refusal] = {}
+
+    def is_allowed(topic: CreatableTopic) -> bool:
+        refusal = refusal_of_fork(context, rights, topic) if may_create(rights, topic.name) else _NOT_CREATED
+        if refusal is not None:
+            refusals[topic.name] = refusal
+        return refusal is None
+
+    def refuse(topic: CreatableTopic) -> CreatableTopicResult:
+        code, text = refusals[topic.name]
+        return CreatableTopicResult(name=topic.name, error_code=code, error_message=text)
+
+    created = Entries("topics", _created_name, CreateTopicsResponse, "topics", refuse)
 
     def hide(response: CreateTopicsResponse) -> CreateTopicsResponse:
         return _without_configs(response, rights)
@@ -61,8 +69,8 @@ def create_topics(
     return divide(
         context,
         request.topics,
-        lambda topic: may_create(rights, topic.name),
-        lambda allowed, denied: without(request, _CREATED, allowed, denied, hide if hides else None),
+        is_allowed,
+        lambda allowed, denied: without(request, created, allowed, denied, hide if hides else None),
         Partly(request, hide) if hides else ALLOWED,
     )
 

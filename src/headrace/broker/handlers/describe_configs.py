@@ -1,9 +1,9 @@
 """DescribeConfigs: every property with its value, its source and what lies beneath.
 
 Versions 1-4. 1: synonyms and sources. 3: types and documentation. 4: flexible. Ours: the name
-`headrace.health` asks a broker how it is, `headrace.load` what it carries, `headrace.access` what clients
-did, `headrace.security` how it is protected; Kafka has no such names, and answers nothing to them. Resources
-of type 100 are links.
+`headrace.health` asks a broker how it is, `headrace.load` what it carries, `headrace.tier` how far it is with
+an object store, `headrace.access` what clients did, `headrace.security` how it is protected; Kafka has no
+such names, and answers nothing to them. Resources of type 100 are links.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from headrace.broker.requests.errors import code_of, text_of
 from headrace.broker.runtime.health_report import Figure
 from headrace.broker.security.self_examination import tell_findings
 from headrace.broker.storage.load_report import tell_load
+from headrace.broker.storage.tier_report import tell_tier
 from headrace.config.describe import ConfigEntry
 from headrace.config.health import HEALTH
 from headrace.config.load_report import LOAD
 from headrace.config.security_report import ACCESS, SECURITY
+from headrace.config.tier_report import TIER
 from headrace.config.values import ConfigType
 from headrace.controller.image import ConfigResource, ResourceType
 from headrace.core.errors import HeadraceError, UnknownTopicOrPartition
@@ -46,6 +48,7 @@ _REPORTS: Final[Mapping[str, Callable[[RequestContext], Awaitable[list[Figure]]]
     ACCESS: tell_access,
     SECURITY: tell_findings,
     LOAD: tell_load,
+    TIER: tell_tier,
 }
 """What a broker tells of itself to whoever asks for the name."""
 

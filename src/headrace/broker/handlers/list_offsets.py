@@ -248,12 +248,16 @@ def _tiered_start(history: History) -> TimestampOffset:
 
 
 def _tiered_end(partition: Partition, timestamp: int) -> TimestampOffset | None:
-    """-5: the last offset in the store. -6: the first one that is not there."""
+    """-5: the last offset in the store. -6: the first one that is not there.
+
+    What lies before the start is deleted, whether or not the manifest still names it: that takes some time.
+    """
     history = partition.history
     assert history is not None
     end = history.tiered_end
     if timestamp == LATEST_TIERED:
-        return None if end <= 0 else TimestampOffset(end - 1, NO_TIMESTAMP, history.epoch_of(end - 1))
+        is_there = end > (history.log_start_offset or 0)
+        return TimestampOffset(end - 1, NO_TIMESTAMP, history.epoch_of(end - 1)) if is_there else None
     pending = max(end, partition.log.log_start_offset)
     return TimestampOffset(pending, NO_TIMESTAMP, history.epoch_of(pending))
 

@@ -134,8 +134,10 @@ class Source:
             await asyncio.sleep(FIRST_PAUSE)  # what is missing now may come with the next answer
 
     async def cluster(self) -> Cluster:
-        if self._cluster is None:
-            security = await self._host.runtime.loop.run_in_executor(None, self._read_security)
+        if self._cluster is not None:
+            return self._cluster
+        security = await self._host.runtime.loop.run_in_executor(None, self._read_security)
+        if self._cluster is None:  # whoever copies groups may have asked at the same time
             self._cluster = Cluster(
                 self.key.bootstrap,
                 client_id=CLIENT_ID,

@@ -11,6 +11,7 @@ from headrace.metrics.registry import BrokerGauges, LinkGauges, PartitionGauges,
 
 if TYPE_CHECKING:
     from headrace.broker.broker import Broker
+    from headrace.replication.partition import Partition
 
 RUNNING: Final = 3
 
@@ -81,11 +82,17 @@ def _partitions(broker: Broker) -> Iterator[PartitionGauges]:
             topic=partition.topic_partition.topic,
             partition=partition.topic_partition.partition,
             size_bytes=partition.log.size_bytes,
-            log_start_offset=partition.log.log_start_offset,
+            log_start_offset=_log_start(partition),
             log_end_offset=partition.log.end_offset,
             segments=len(partition.log.segments),
             lag=None if partition.is_leader else partition.lag,
         )
+
+
+def _log_start(partition: Partition) -> int:
+    """Of the disk, as long as it is not known where the history begins."""
+    start = partition.log_start_offset
+    return partition.log.log_start_offset if start is None else start
 
 
 def _spaces(broker: Broker) -> list[SpaceGauges]:

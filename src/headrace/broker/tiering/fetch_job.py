@@ -6,13 +6,13 @@ refused in the same way, since another reader could not use it either.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from crc32c import crc32c
 
 from headrace.broker.tiering.chunks import Chunk
-from headrace.broker.tiering.history import Beginning
+from headrace.broker.tiering.history import NOTHING, Beginning
 from headrace.core.errors import CorruptBatch, HistoryUnavailable
 from headrace.core.ports_objects import Found, ObjectStore, OutcomeUnknown, Part, Refused
 from headrace.log import producer_snapshot
@@ -20,6 +20,7 @@ from headrace.log.lookup import BatchQuestion, TimestampOffset
 from headrace.protocol.batch import HEADER_SIZE, LOG_OVERHEAD, check
 from headrace.tier.calls import carry_out
 from headrace.tier.index_object import CorruptIndexes, Indexes, decode
+from headrace.tier.segments import PageRef
 from headrace.tier.writing import read_page
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class HistoryReader:
         self._store = store
         self._place = place
         self._manifest = manifest
+        self._folder = manifest.readable(place.folder)
         self._cache = cache
         self._deadline = deadline_seconds
 
@@ -49,11 +51,9 @@ class HistoryReader:
 
     def first_at(self, timestamp: int, log_start: int, until: int) -> TimestampOffset | None:
         """The first record from `log_start` to before `until` whose time is at least `timestamp`."""
-        for segment in self._segments():
-            if segment.next_offset <= log_start or segment.max_timestamp < timestamp:
-                continue
-            if segment.base_offset >= until:
-                return None
+        for segment in self._segments(lambda each: _may_have(each, timestamp, log_start, until)):
+            if not _may_have(segment, timestamp, log_start, until):
+                continue  # of a page
             indexes = self.indexes(segment)
             offset = max(indexes.offset_before(timestamp), log_start)
             while offset < min(segment.next_offset, until):
@@ -71,40 +71,46 @@ class HistoryReader:
 
     def beginning(self) -> Beginning:
         """What a log knows that begins where the store ends."""
-        segments = list(self._segments())
-        if not segments:
+        ranges, origin = self._manifest.ranges, self._manifest.origin
+        if not ranges and origin is not None:
+            return Beginning(self._manifest.start, self._manifest.start, NOTHING, [])
+        if not ranges:
             raise HistoryUnavailable("the manifest names no segment")
-        last, snapshot = segments[-1], self.indexes(segments[-1]).producers
+        *_, last = self._segments(lambda each: each is ranges[-1])
+        snapshot = self.indexes(last).producers
+        if origin is not None and last.next_offset <= origin.until:
+            snapshot = None  # those are the origin's: to the fork they come as strangers
         try:
             producers = [] if snapshot is None else producer_snapshot.decode(snapshot)
         except producer_snapshot.CorruptSnapshot as error:
             raise HistoryUnavailable(f"producers of {last.name}: {error}") from None
         return Beginning(last.next_offset, self._manifest.start, last.epochs[-1].epoch, producers)
 
-    def _segments(self) -> Iterator[RemoteSegment]:
-        manifest = self._manifest
-        yield from manifest.oldest
-        for page in manifest.pages:
-            found = carry_out(
-                self._store, read_page(self._place.folder, self._place.partition, page), self._deadline
-            )
-            if not isinstance(found, tuple):
-                raise HistoryUnavailable(found.reason)
-            yield from found
-        yield from manifest.segments
+    def _segments(self, wanted: Callable[[RemoteSegment | PageRef], bool]) -> Iterator[RemoteSegment]:
+        """Of what the manifest names. A page that is not wanted is not read."""
+        for each in self._manifest.ranges:
+            if not wanted(each):
+                continue
+            if isinstance(each, PageRef):
+                yield from self._listed(each)
+            else:
+                yield each
+
+    def _listed(self, page: PageRef) -> tuple[RemoteSegment, ...]:
+        steps = read_page(self._place.folder, self._place.partition, page)
+        found = carry_out(self._store, steps, self._deadline)
+        if not isinstance(found, tuple):
+            raise HistoryUnavailable(found.reason)
+        return found
 
     def _segment_at(self, offset: int) -> RemoteSegment:
-        manifest = self._manifest
-        for each in (*manifest.oldest, *manifest.segments):
-            if each.base_offset <= offset < each.next_offset:
-                return each
-        for each in self._segments():
-            if each.base_offset <= offset < each.next_offset:
+        for each in self._segments(lambda each: each.base_offset <= offset < each.next_offset):
+            if offset < each.next_offset:
                 return each
         raise HistoryUnavailable(f"no segment in the store has offset {offset}")
 
     def indexes(self, segment: RemoteSegment) -> Indexes:
-        key = self._place.folder.indexes(segment.name)
+        key = self._folder.indexes(segment.name)
         outcome = self._store.get(key, deadline_seconds=self._deadline)
         if not isinstance(outcome, Found):
             raise _unavailable(key, outcome)
@@ -117,14 +123,16 @@ class HistoryReader:
 
     def _chunk(self, segment: RemoteSegment, indexes: Indexes, offset: int) -> Chunk:
         """From the batch that reaches `offset` on, or from one soon before it."""
-        key = self._place.folder.records(segment.name)
+        key = self._folder.records(segment.name)
         position, size = indexes.position_before(offset), CHUNK_BYTES
         while True:
             data = self._range(key, position, min(size, segment.records.size - position))
-            bases, lasts, positions, end = _batches(key, data)
+            if len(data) == segment.records.size and crc32c(data) != segment.records.crc32c:
+                raise HistoryUnavailable(f"{key} is not what was written")
+            bases, lasts, positions, end = _batches(key, data, segment)
             if not bases:
                 size = _first_size(data)
-                if size <= len(data):
+                if size <= len(data) or position + size > segment.records.size:
                     raise HistoryUnavailable(f"{key}: no batch at {position}")
                 continue
             if lasts[-1] < offset:
@@ -149,15 +157,21 @@ def _unavailable(key: str, outcome: object) -> HistoryUnavailable:
     return HistoryUnavailable(f"{key}: {reason}")
 
 
-def _batches(key: str, data: memoryview) -> tuple[list[int], list[int], list[int], int]:
-    """(base offsets, last offsets, positions) of the whole batches, and where they end."""
+def _batches(
+    key: str, data: memoryview, segment: RemoteSegment
+) -> tuple[list[int], list[int], list[int], int]:
+    """(base offsets, last offsets, positions) of the whole batches, and where they end. They ascend, and lie
+    in the segment: another one's records would pass for its own."""
     bases: list[int] = []
     lasts: list[int] = []
     positions: list[int] = []
-    at = 0
+    at, following = 0, segment.base_offset
     try:
         while len(data) - at >= HEADER_SIZE and at + _first_size(data[at:]) <= len(data):
             header = check(data, at)
+            if not following <= header.base_offset <= header.last_offset < segment.next_offset:
+                raise HistoryUnavailable(f"{key}: offset {header.base_offset} does not belong there")
+            following = header.last_offset + 1
             bases.append(header.base_offset)
             lasts.append(header.last_offset)
             positions.append(at)
@@ -165,6 +179,10 @@ def _batches(key: str, data: memoryview) -> tuple[list[int], list[int], list[int
     except CorruptBatch as error:
         raise HistoryUnavailable(f"{key}: {error}") from None
     return bases, lasts, positions, at
+
+
+def _may_have(each: RemoteSegment | PageRef, timestamp: int, log_start: int, until: int) -> bool:
+    return each.next_offset > log_start and each.max_timestamp >= timestamp and each.base_offset < until
 
 
 def _first_size(data: memoryview) -> int:

@@ -128,6 +128,11 @@ class PartitionHistory:
     def leads(self) -> bool:
         return self._led_epoch != NOTHING
 
+    @property
+    def led_epoch(self) -> int:
+        """In which it leads; below 0 if it does not."""
+        return self._led_epoch
+
     def delete(self) -> None:
         """The topic is no more."""
         self.machine.delete(self._draw())

@@ -6,19 +6,31 @@ The threads are here; what to do decides `headrace.tier`. A broker without a sto
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from headrace.broker.replicas.host import ReplicaHost
 from headrace.broker.tiering.chunks import ChunkCache
+from headrace.broker.tiering.fork_scan import BatchScanner
 from headrace.broker.tiering.history import PartitionHistory
 from headrace.broker.tiering.jobs import TierJobs
+from headrace.broker.tiering.partial_uploads import UploadSweeper
 from headrace.broker.tiering.remote_reads import RemoteReads
 from headrace.broker.tiering.thread_limit import LimitedThreads
+from headrace.config.health import (
+    TIER_FAILURE,
+    TIER_LATE_AFTER_SECONDS,
+    TIER_LATE_SECONDS,
+    TIER_PROBLEM,
+    TIER_STOPPED,
+)
+from headrace.config.tiering import fork_point
 from headrace.core.errors import HeadraceError
 from headrace.core.tasks import spawn
 from headrace.metrics.tiering import TierGauges
+from headrace.tier.forking import Fork
 from headrace.tier.jobs import Place
 from headrace.tier.names import Folder, TieredPartition
 
@@ -31,7 +43,7 @@ if TYPE_CHECKING:
     from headrace.replication.partition import Partition
 
 PARTITIONS_PER_TURN: Final = 50
-LATE_SECONDS: Final = 900.0
+STOPPED_TOLD: Final = 20
 
 
 class Tiering:
@@ -54,6 +66,7 @@ class Tiering:
         cache = ChunkCache(runtime.disk, config.data_directories[0], config.headrace_tier_cache_bytes)
         self.reads = RemoteReads(runtime, store, read_threads, cache)
         self._jobs = TierJobs(runtime, store, threads, self._on_damage)
+        self._uploads = UploadSweeper(runtime, store, read_threads, lambda: self._metadata.cluster_id)
         self._histories: dict[Partition, PartitionHistory] = {}
         self._task: asyncio.Task[None] | None = None
         self._deleted: dict[PartitionHistory, None] = {}
@@ -68,7 +81,10 @@ class Tiering:
         health.add(
             "tier.copy_lag_segments", self._lag_segments, "Sealed segments not yet in the object store."
         )
-        health.add("problem.tier", self._problem, "What is wrong with history in the object store.")
+        health.add(TIER_PROBLEM, self._problem, "What is wrong with history in the object store.")
+        health.add(TIER_LATE_SECONDS, self._late_seconds, "How long the oldest segment waits for the store.")
+        health.add(TIER_FAILURE, self._failure, "Why the last call of the object store failed.")
+        health.add(TIER_STOPPED, self._stopped, "Partitions whose history is not kept up, and why.")
         self._task = spawn("tiering", self._run(), self._runtime.loop)
 
     async def stop(self) -> None:
@@ -112,7 +128,7 @@ class Tiering:
 
     def _open(self, partition: Partition) -> PartitionHistory:
         tiered = TieredPartition(partition.topic_id, partition.topic_partition.partition)
-        place = Place(Folder.of(self._metadata.cluster_id, tiered), tiered)
+        place = Place(Folder.of(self._metadata.cluster_id, tiered), tiered, fork=_fork_of(partition))
         return PartitionHistory(partition, place, self._runtime.config, self._draw, self._advance)
 
     def _draw(self) -> UUID:
@@ -154,6 +170,9 @@ class Tiering:
                     await asyncio.sleep(0)
             for history in list(self._deleted):
                 self._advance(history)
+            led = {each.machine.place.partition: each.led_epoch for each in self._histories.values()}
+            if any(epoch >= 0 for epoch in led.values()):
+                self._uploads.tick(led)
 
     def _advance(self, history: PartitionHistory) -> None:
         if history in self._deleted:
@@ -171,8 +190,11 @@ class Tiering:
 
     def may_lead(self, partition: Partition, row: Assignment) -> bool:
         """Rule 14: a leader that was not in sync first writes the manifest as its own, and begins where the
-        store ends unless its log has the same epochs. Until then nobody leads."""
-        if not row.recovering or not partition.log.config.remote_storage_enable:
+        store ends unless its log has the same epochs. So does the first leader of a fork, which makes its
+        manifest of its origin's. Until then nobody leads."""
+        if not partition.log.config.remote_storage_enable:
+            return True
+        if not row.recovering and not _is_fork_to_begin(partition):
             return True
         history = self._histories.get(partition)
         if history is None:
@@ -180,9 +202,10 @@ class Tiering:
         if history.claim(row.leader_epoch):
             return True
         partition.resign()
-        self._runtime.log.info(
-            "leader outside the ISR waits for the object store", partition=str(partition.topic_partition)
-        )
+        waiting = "leader outside the ISR waits for the object store"
+        if not row.recovering:
+            waiting = "fork waits for the object store"
+        self._runtime.log.info(waiting, partition=str(partition.topic_partition))
         self._advance(history)
         return False
 
@@ -259,6 +282,22 @@ class Tiering:
     def _lag_segments(self) -> int:
         return sum(tier.copy_lag_segments for tier in self.gauges())
 
+    def _late_seconds(self) -> int:
+        return int(max((tier.oldest_lag_seconds for tier in self.gauges()), default=0.0))
+
+    def _failure(self) -> str:
+        running = [each for each in self._histories.values() if each.machine.stopped is None]
+        failures = (each.failure for each in running if each.failure)
+        return next(failures, self._uploads.failure)
+
+    def _stopped(self) -> str:
+        stopped = {
+            str(partition.topic_partition): history.machine.stopped
+            for partition, history in self._histories.items()
+            if history.machine.stopped is not None
+        }
+        return json.dumps(dict(sorted(stopped.items())[:STOPPED_TOLD]))
+
     def _problem(self) -> str | None:
         tiers = self.gauges()
         stopped = sum(tier.stopped for tier in tiers)
@@ -268,12 +307,16 @@ class Tiering:
                 " broker's log says why"
             )
         oldest = max((tier.oldest_lag_seconds for tier in tiers), default=0.0)
-        if oldest > LATE_SECONDS:
+        if oldest > TIER_LATE_AFTER_SECONDS:
             return (
                 f"segments wait for the object store since {oldest / 60:.0f} minutes: look at the store, and"
                 " at remote.log.manager.copy.max.bytes.per.second"
             )
         return None
+
+    def led(self) -> list[PartitionHistory]:
+        """Of the partitions that this broker leads now."""
+        return [history for partition, history in self._histories.items() if partition.is_leader]
 
     def gauges(self) -> list[TierGauges]:
         by_topic: dict[str, list[PartitionHistory]] = {}
@@ -282,6 +325,19 @@ class Tiering:
                 by_topic.setdefault(partition.topic_partition.topic, []).append(history)
         now = self._runtime.clock.monotonic()
         return [_gauges(topic, histories, now) for topic, histories in by_topic.items()]
+
+
+def _fork_of(partition: Partition) -> Fork | None:
+    point = fork_point(partition.log.config.headrace_tier_fork)
+    number = partition.topic_partition.partition
+    if point is None or number >= len(point.offsets):
+        return None  # a partition that came later has no origin
+    return Fork(point.origin, point.offsets[number], BatchScanner)
+
+
+def _is_fork_to_begin(partition: Partition) -> bool:
+    """A fork's log begins where its manifest ends. As long as it holds nothing, that may have to be made."""
+    return partition.log.end_offset == 0 and _fork_of(partition) is not None
 
 
 def _gauges(topic: str, histories: list[PartitionHistory], now: float) -> TierGauges:

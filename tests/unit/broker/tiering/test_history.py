@@ -21,7 +21,7 @@ from headrace.log.producer_snapshot import decode as decode_producers
 from headrace.testing.simulation.memory_objects import MemoryObjects
 from headrace.tier.calls import carry_out
 from headrace.tier.jobs import UploadJob
-from tests.unit.log.material import NOW
+from tests.unit.log.material import NOW, batch_of
 from tests.unit.replication.replicas import (
     LOCAL,
     answer,
@@ -118,6 +118,17 @@ def test_tier_invariant_06_where_it_begins_is_not_known_before_a_manifest_was_re
     leader.partition.log.take_removal(IN_EACH)
     with pytest.raises(HistoryUnavailable):
         leader.partition.diverging(0, SEGMENTS * IN_EACH)
+
+
+def test_a_producer_is_told_where_the_history_begins_and_not_the_disk(leader: Tiered) -> None:
+    def told() -> int:
+        batch, header = batch_of(b"one more")
+        return leader.partition.append(batch, header, acks=1, now_ms=NOW).log_start_offset
+
+    assert told() == -1, "the manifest was not read yet"
+    leader.settle()
+    assert leader.forget_locally() == SEGMENTS
+    assert told() == 0
 
 
 def test_tier_invariant_17_checksums_in_the_manifest_are_those_of_the_bytes(

@@ -47,5 +47,11 @@ def groups(groups: tuple[str, ...], ready: bool, config_path: Path, as_json: boo
         ]
         print_table(_COLUMNS, rows, empty="no group has committed offsets of mirrored topics")
     late = sum(each.state == "behind" or each.there != each.target_offset for each in found)
+    unknown = sorted(set(groups) - {each.group for each in found})
+    if ready and unknown:
+        raise click.ClickException(
+            f"no offsets of mirrored topics are committed at the source by {', '.join(unknown)}: is the name "
+            "right, and does [groups] of the configuration match it?"
+        )
     if ready and late:
         raise click.ClickException(f"{late} offsets are not carried yet")

@@ -21,7 +21,7 @@ from headrace.spark.mirror.config import MirrorConfig
 from headrace.spark.mirror.plan import Seen
 from headrace.spark.mirror.position import Position
 from headrace.spark.mirror.problems import MirrorRefused
-from headrace.spark.mirror.settings import changes, initial
+from headrace.spark.mirror.settings import ANY_TIME, changes, initial
 from headrace.spark.source.plan import View
 
 
@@ -72,11 +72,14 @@ async def topics_of(cluster: Cluster) -> dict[str, TopicState]:
 
 
 async def make(
-    sides: Sides, name: str, target: str, *, settings: bool, replication_factor: int | None
+    sides: Sides, name: str, target: str, some_topic: str, *, settings: bool, replication_factor: int | None
 ) -> None:
-    """The target's topic with the source's partitions and settings."""
+    """The target's topic with the source's partitions and settings. `some_topic` of the target tells which
+    settings its brokers know."""
     source = (await topics_of(sides.source))[name]
     configs = initial(await _settings(sides.source, name)) if settings else {}
+    known = {entry.name for entry in await _settings(sides.target, some_topic)}
+    configs |= {key: value for key, value in ANY_TIME.items() if key in known}
     brokers = len((await describe_cluster(sides.target)).brokers)
     factor = replication_factor or min(source.replication_factor, brokers)
     try:

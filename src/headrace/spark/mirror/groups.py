@@ -68,17 +68,24 @@ def is_ours(metadata: str) -> bool:
     return metadata.startswith(f"{_MARK} ")
 
 
-def decide(name: str, sight: Sight, position: Position, translation: Translation) -> Carrying:
+def decide(
+    name: str,
+    sight: Sight,
+    position: Position,
+    translation: Translation,
+    coming: Mapping[str, str] | None = None,
+) -> Carrying:
+    """`coming`: topics that the mirror has not begun with, and what they are called on the target. Offsets of
+    them are behind."""
     found = Carrying({}, {}, [])
+    names = {**(coming or {}), **{topic: at.target for topic, at in position.topics.items()}}
     offsets: dict[str, dict[TopicPartition, int]] = {}
     metadata: dict[str, dict[TopicPartition, str]] = {}
     shown: list[Carried] = []
     for group, committed in sorted(sight.source.items()):
         theirs = sight.target.get(group, {})
-        mirrored = [(each, at) for each, at in sorted(committed.items()) if each.topic in position.topics]
-        targets = {
-            each: TopicPartition(position.topics[each.topic].target, each.partition) for each, _ in mirrored
-        }
+        mirrored = [(each, at) for each, at in sorted(committed.items()) if each.topic in names]
+        targets = {each: TopicPartition(names[each.topic], each.partition) for each, _ in mirrored}
         moved = any(target in theirs and not is_ours(theirs[target].metadata) for target in targets.values())
         for each, at in mirrored:
             target = targets[each]

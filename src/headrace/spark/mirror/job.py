@@ -18,19 +18,31 @@ from uuid import uuid4
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from headrace.client.errors import ClientFailure
+from headrace.client.errors import ClientFailure, Refused
 from headrace.spark.jvm import require_kafka
 from headrace.spark.lake.failures import short
 from headrace.spark.mirror import clusters, groups, rights, translation_topic
 from headrace.spark.mirror.clusters import Sides, cluster_of, look
 from headrace.spark.mirror.config import MirrorConfig
 from headrace.spark.mirror.frames import frame_of, pieces_for
-from headrace.spark.mirror.plan import Accept, Seen, Step, accepted, adopted, making, step, stopped
+from headrace.spark.mirror.plan import (
+    Accept,
+    Making,
+    Seen,
+    Step,
+    accepted,
+    adopted,
+    making,
+    step,
+    stopped,
+)
 from headrace.spark.mirror.position import Position, position_of
 from headrace.spark.mirror.problems import MirrorRefused, SourceChanged
 from headrace.spark.mirror.progress import GroupAtSource
+from headrace.spark.mirror.refusals import OF_ONE_TOPIC, Refusals
 from headrace.spark.mirror.translation import merge
 from headrace.spark.mirror.translation_topic import Merger, TranslationTopic
+from headrace.spark.sink.decision import TopicRefuses
 from headrace.spark.sink.job import Jobs, Settled
 from headrace.spark.sink.loop_thread import LoopThread
 
@@ -62,6 +74,8 @@ class Mirror:
         self.position = Position()
         self._spark = spark
         self._accept = accept
+        self._refusals = Refusals()
+        self._unlike: dict[str, str] = {}
         self._loop = LoopThread()
         self._jobs = Jobs(config.options())
         self._sides = Sides(cluster_of(config.source, config.name), cluster_of(config.target, config.name))
@@ -127,26 +141,48 @@ class Mirror:
             self._go_to(accepted(self.position, seen.view, self._accept))
             self._accept = None
         self._check_names(seen)
-        to_do = making(self.position, seen)
+        to_do = making(self.position, seen, self._refusals.standing())
         if any(to_do):
-            if self.config.existing == "refuse":
-                for target in to_do.check:
-                    self._loop.run(clusters.check_empty(self._sides, target))
-            for name in to_do.make:
-                self._make(name, seen.wanted[name])
-            for target, count in to_do.grow.items():
-                self._loop.run(clusters.grow(self._sides, target, count))
+            self._prepare(to_do, seen)
             seen = self._loop.run(look(self._sides, self.config, self.position))
-        if new := adopted(self.position, seen, self.config.start):
+        if new := adopted(self.position, seen, self.config.start, self._refusals.standing()):
             # Decided before anything is written: what lies in the target is the mirror's own from now on.
             self._go_to(self.position.with_topics(new))
         return seen
 
-    def _make(self, name: str, target: str) -> None:
-        factor = self.config.replication_factor
-        self._loop.run(
-            clusters.make(self._sides, name, target, settings=self.config.settings, replication_factor=factor)
-        )
+    def _prepare(self, to_do: Making, seen: Seen) -> None:
+        """A topic that the target refuses stands still, and the others go on."""
+        config, sides = self.config, self._sides
+        for name in dict.fromkeys((*to_do.check, *to_do.make, *to_do.grow)):
+            target = seen.wanted[name]
+            try:
+                if name in to_do.check and config.existing == "refuse":
+                    self._loop.run(clusters.check_empty(sides, target))
+                if name in to_do.make:
+                    factor = config.replication_factor
+                    settings, known = config.settings, config.decisions
+                    made = clusters.make(
+                        sides, name, target, known, settings=settings, replication_factor=factor
+                    )
+                    self._loop.run(made)
+                if name in to_do.grow:
+                    self._loop.run(clusters.grow(sides, target, to_do.grow[name]))
+            except MirrorRefused as error:
+                self._refusals.note(name, str(error))
+            except Refused as error:
+                if error.code not in OF_ONE_TOPIC:
+                    raise
+                self._refusals.note(
+                    name, f"topic {target} cannot be made on the target as {name} is: {error}"
+                )
+
+    def refused(self, error: TopicRefuses) -> None:
+        """By the target, while a batch was written: nothing of that batch is there."""
+        names = [name for name, topic in self.position.topics.items() if topic.target == error.topic]
+        if not names:
+            raise error
+        for name in names:
+            self._refusals.note(name, f"topic {error.topic} of the target refuses what {name} has: {error}")
 
     def _check_names(self, seen: Seen) -> None:
         same = [name for name, target in seen.wanted.items() if name == target]
@@ -162,7 +198,8 @@ class Mirror:
             self.position = position
 
     def plan(self, seen: Seen) -> Step:
-        return step(self.position, seen, self.config.max_records_per_batch)
+        refused = self._refusals.standing()
+        return step(self.position, seen, self.config.max_records_per_batch, refused)
 
     def write(self, planned: Step) -> None:
         self._write(planned, _new_job())
@@ -179,6 +216,8 @@ class Mirror:
             check=lambda: self._check_source(planned),
         )
         self.position = planned.after
+        for topic, _ in planned.end:
+            self._refusals.went_well(topic)
         self.totals.records += done.rows
         self.totals.bytes += done.bytes
         self.totals.batches += 1
@@ -229,7 +268,16 @@ class Mirror:
     def _follow_settings(self, seen: Seen) -> None:
         for name, topic in self.position.topics.items():
             if name in seen.view.ids and topic.target in seen.target_ids and name in seen.wanted:
-                changed = self._loop.run(clusters.follow_settings(self._sides, name, topic.target))
+                try:
+                    changed = self._loop.run(clusters.follow_settings(self._sides, name, topic.target))
+                except Refused as error:
+                    if error.code not in OF_ONE_TOPIC:
+                        raise
+                    if self._unlike.get(name) != str(error):
+                        self._unlike[name] = str(error)
+                        _log.error("topic %s has not all settings of %s: %s", topic.target, name, error)
+                    continue
+                self._unlike.pop(name, None)
                 if changed:
                     _log.info("topic %s: %s", topic.target, ", ".join(sorted(changed)))
 
@@ -276,6 +324,10 @@ def run(
                     mirror.write(planned)
                 mirror.attend(seen)
                 failures = 0
+            except TopicRefuses as error:
+                settled = False
+                mirror.refused(error)
+                continue
             except (ClientFailure, PySparkException, SourceChanged) as error:
                 # What was decided meanwhile, nobody here knows: it is read again.
                 settled = False

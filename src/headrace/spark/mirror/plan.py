@@ -6,7 +6,7 @@ on. Nothing is ever skipped unless a person has said so for this start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -130,35 +130,40 @@ class Making(NamedTuple):
     make: list[str]
     """Source topics whose target is not there."""
     grow: dict[str, int]
-    """Target topics that have fewer partitions than their source."""
+    """Source topics whose target has fewer partitions than they."""
     check: list[str]
-    """Target topics that are there, and were not written by this mirror."""
+    """Source topics whose target is there, and was not written by this mirror."""
 
 
-def making(position: Position, seen: Seen) -> Making:
+def making(position: Position, seen: Seen, refused: Collection[str] = ()) -> Making:
+    """Without topics that the target has `refused`."""
     found = Making([], {}, [])
     for name, count in partitions_of(seen.view).items():
         target = seen.wanted[name]
         known = name in position.topics
+        if name in refused:
+            continue
         if target not in seen.target_ids:
             if not known:
                 found.make.append(name)
             continue
         if not known:
-            found.check.append(target)
+            found.check.append(name)
         if count > seen.target_partitions[target]:
-            found.grow[target] = count
+            found.grow[name] = count
     return found
 
 
-def adopted(position: Position, seen: Seen, start: Accept) -> dict[str, TopicPosition]:
+def adopted(
+    position: Position, seen: Seen, start: Accept, refused: Collection[str] = ()
+) -> dict[str, TopicPosition]:
     """Topics that are new to the mirror, with where they begin; and known ones that have more partitions.
 
     A partition that is added later is read from its beginning, whatever `start` says."""
     found = {}
     for name, count in partitions_of(seen.view).items():
         target = seen.wanted[name]
-        if seen.target_partitions.get(target, 0) < count:
+        if name in refused or seen.target_partitions.get(target, 0) < count:
             continue
         topic = position.topics.get(name)
         if topic is None:
@@ -171,9 +176,11 @@ def adopted(position: Position, seen: Seen, start: Accept) -> dict[str, TopicPos
     return found
 
 
-def step(position: Position, seen: Seen, most: int) -> Step:
-    """The next batch: at most so many offsets, shared as the backlogs are."""
-    still = stopped(position, seen)
+def step(position: Position, seen: Seen, most: int, refused: Mapping[str, str] | None = None) -> Step:
+    """The next batch: at most so many offsets, shared as the backlogs are. `refused`: by topic, why the
+    target takes nothing of it."""
+    wanted = {name: text for name, text in (refused or {}).items() if name in seen.wanted}
+    still = {**wanted, **stopped(position, seen)}
     begin = {
         each: at
         for each, at in position.offsets().items()

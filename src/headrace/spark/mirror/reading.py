@@ -69,7 +69,9 @@ async def groups_now(config: MirrorConfig) -> list[Carried]:
     try:
         sight = await groups.sight(sides, config.groups)
         reading = await Reading._of(config, sides)
-        return groups.decide(config.name, sight, reading.position, reading.translation).shown
+        seen = await look(sides, config, reading.position)
+        coming = {name: seen.wanted[name] for name in seen.view.ids.keys() - reading.position.topics.keys()}
+        return groups.decide(config.name, sight, reading.position, reading.translation, coming).shown
     finally:
         await sides.close()
 

@@ -24,6 +24,13 @@ NOT_CARRIED: Final = frozenset(
         "message.timestamp.difference.max.ms",
     )
 )
+ANY_TIME: Final = {
+    "message.timestamp.type": "CreateTime",
+    "message.timestamp.before.max.ms": str(2**63 - 1),
+    "message.timestamp.after.max.ms": str(2**63 - 1),
+}
+"""For topics that the mirror makes: records come with the times that they have, also where the source allows
+more than the target's brokers do by themselves. Brokers before 3.6 do not know the last two."""
 _LARGEST: Final = "max.message.bytes"
 _SINK_BATCH: Final = 1_000_000
 """The sink writes batches of its own, which a topic for small ones would refuse."""

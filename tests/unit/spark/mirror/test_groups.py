@@ -55,6 +55,13 @@ def test_an_offset(there: Committed | None, at: int, in_use: bool, state: str, s
         assert found.metadata == {"g": {_TARGET: mark("m", at)}}
 
 
+def test_offsets_of_a_topic_that_the_mirror_has_not_begun_with_are_behind() -> None:
+    found = decide("m", _sight(None), _POSITION, _translation(), {"other": "x.other"})
+    states = {each.topic: (each.target, each.target_offset, each.state) for each in found.shown}
+    assert states == {"other": ("x.other", None, "behind"), "t": ("x.t", 1040, "carried")}
+    assert found.offsets == {"g": {_TARGET: 1040}}
+
+
 def test_a_group_that_has_moved_with_one_partition_has_moved_with_all() -> None:
     position = Position("A", "B", 1, {"t": TopicPosition("id", "x.t", "to", (100, 100))})
     both = {_SOURCE: Committed(4, -1, ""), TopicPartition("t", 1): Committed(4, -1, "")}

@@ -97,6 +97,11 @@ def test_new_topics_are_made_grown_checked_and_adopted() -> None:
         target_ids={"t": "to-t", "u": "to-u", "w": "to-w"}, target_partitions={"t": 2, "u": 1, "w": 1}
     )
     assert making(_POSITION, seen) == (["v"], {"t": 3}, ["w"])
+    elsewhere = seen._replace(
+        wanted={**seen.wanted, "w": "x.w"}, target_ids={**seen.target_ids, "x.w": "to-x"}
+    )
+    elsewhere = elsewhere._replace(target_partitions={**seen.target_partitions, "x.w": 0})
+    assert making(_POSITION, elsewhere) == (["v"], {"t": 3, "w": 1}, ["w"]), "by the names of the source"
     made = seen._replace(
         target_ids={**seen.target_ids, "v": "to-v"}, target_partitions={"t": 3, "u": 1, "w": 1, "v": 1}
     )
@@ -105,6 +110,24 @@ def test_new_topics_are_made_grown_checked_and_adopted() -> None:
     assert found["t"].offsets == (10, 20, 1), "a new partition is read from its beginning"
     assert sorted(found) == ["t", "v", "w"]
     assert making(_POSITION.with_topics(found), made) == ([], {}, [])
+
+
+def test_a_topic_that_the_target_refuses_stands_still_and_the_others_go_on() -> None:
+    found = step(_POSITION, _seen(), 1000, {"t": "too large", "gone": "of no interest"})
+    assert found.begin == {("u", 0): 5}
+    assert found.stopped == {"t": "too large"}
+    removed = step(_POSITION, _seen(earliest={("t", 0): 12}), 1000, {"t": "too large"})
+    assert "were removed" in removed.stopped["t"], "what the source lost comes first: it needs a person"
+
+
+def test_a_topic_that_the_target_refuses_is_neither_made_nor_adopted() -> None:
+    seen = _seen({("t", 2): 4, ("v", 0): 30, ("w", 0): 1}, {("t", 2): 1}, v="id-v", w="id-w")
+    there = seen._replace(
+        target_ids={"t": "to-t", "u": "to-u", "w": "to-w"}, target_partitions={"t": 2, "u": 1, "w": 1}
+    )
+    assert making(_POSITION, there, {"v", "t"}) == ([], {}, ["w"])
+    assert sorted(adopted(_POSITION, there, "earliest", {"w"})) == []
+    assert sorted(adopted(_POSITION, there, "earliest")) == ["w"]
 
 
 def test_lag_counts_what_is_behind_the_position() -> None:

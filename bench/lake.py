@@ -71,6 +71,11 @@ LOADS = (
 )
 
 
+def filled_values(spark: SparkSession, load: Load, records: int, tasks: int) -> DataFrame:
+    rows = spark.range(records, numPartitions=tasks)
+    return rows.selectExpr("cast(string(id) as binary) as key", f"cast({load.value} as binary) as value")
+
+
 @dataclass
 class Bench:
     spark: SparkSession
@@ -80,10 +85,7 @@ class Bench:
 
     def fill(self, broker: Broker, load: Load) -> str:
         Topics(broker.bootstrap).create(load.name, PARTITIONS)
-        rows = self.spark.range(self.records, numPartitions=PARTITIONS)
-        values = rows.selectExpr(
-            "cast(string(id) as binary) as key", f"cast({load.value} as binary) as value"
-        )
+        values = filled_values(self.spark, load, self.records, PARTITIONS)
         writer = values.write.format("kafka").option("kafka.bootstrap.servers", broker.bootstrap)
         writer.option("topic", load.name).save()
         return load.name

@@ -1,4 +1,4 @@
-"""What the measurements of Spark jobs share: a session of their own, and runs kept as JSON."""
+"""What the measurements of Spark jobs share: a session and a broker of their own, and runs kept as JSON."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import SparkSession
 from tests.apache_kafka import CACHE
 
+from bench.broker import Broker
+from bench.headrace_broker import Headrace
 from headrace.spark import session
-from headrace.spark.sink.datasource import register
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -22,21 +23,36 @@ if TYPE_CHECKING:
 
 @contextmanager
 def session_for(name: str) -> Iterator[tuple[SparkSession, Path]]:
-    """With the sink, and a directory that is gone afterwards."""
+    """With a directory that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix=f"headrace-{name}-") as directory:
         spark = session(
             name,
             master="local[2]",
             jar_directory=CACHE / "spark-jars",
             warehouse=Path(directory) / "warehouse",
-            extra={"spark.ui.enabled": "false", "spark.driver.memory": "2g"},
+            extra={
+                "spark.ui.enabled": "false",
+                "spark.ui.showConsoleProgress": "false",
+                "spark.driver.memory": "2g",
+            },
         )
         spark.sparkContext.setLogLevel("ERROR")
-        register(spark)
         try:
             yield spark, Path(directory)
         finally:
             spark.stop()
+
+
+@contextmanager
+def beside_broker(name: str) -> Iterator[tuple[SparkSession, Broker, Path]]:
+    """The same, and a broker whose files are in that directory."""
+    with session_for(name) as (spark, directory):
+        broker = Broker(Headrace(), directory / "headrace")
+        try:
+            broker.start()
+            yield spark, broker, directory
+        finally:
+            broker.stop()
 
 
 def keep(runs: Sequence[DataclassInstance], file: Path | None) -> None:

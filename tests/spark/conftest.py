@@ -15,6 +15,7 @@ from tests.apache_kafka import CACHE
 from tests.both_brokers import apache_kafka as apache_kafka
 from tests.both_brokers import broker as broker
 from tests.both_brokers import headrace as headrace
+from tests.cluster.tiered_store import ENVIRONMENT
 from tests.spark import further_forms, shared_classes
 
 _HERE = Path(__file__).parent
@@ -75,6 +76,7 @@ def spark_jars() -> Path:
     """Brought by tests/setup_clients.sh."""
     directory = CACHE / "spark-jars"
     os.environ[jars.DIRECTORY_VARIABLE] = str(directory)
+    os.environ.update(ENVIRONMENT)  # tasks have what the driver's Java had when it started
     shared_classes.make()
     os.environ["SPARK_SUBMIT_OPTS"] = shared_classes.short_lived()  # for the drivers of commands and examples
     return directory

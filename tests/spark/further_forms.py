@@ -38,6 +38,10 @@ FURTHER_FORMS: Final = frozenset(
         # sink/test_protocol.py has each place without Spark, the fire has random ones.
         "sink/test_crashes.py::test_a_driver_that_dies_at_every_place",
         "sink/test_crashes.py::test_tasks_that_die_or_fail_are_tried_again",
+        # lake/test_backfill.py has each place but for the JVM's own death.
+        "lake/test_backfill_crashes.py::test_a_driver_that_dies_at_every_place[delta]",
+        "lake/test_backfill_crashes.py::test_a_driver_that_dies_at_every_place[iceberg]",
+        "lake/test_backfill_crashes.py::test_a_driver_that_dies_at_every_place[parquet]",
         # The fire kills executors of such a cluster.
         "test_standalone.py::test_a_job_runs_on_executors_of_both_workers_and_outlives_one",
         # test_secured.py has these with a password, in one process.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,9 +12,10 @@ import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
-from headrace.spark import jars
+from headrace.spark import class_archive, jars
 from headrace.spark.sessions import ICEBERG_CATALOG, SessionExists, session, settings
 from tests.broker_process import BrokerProcess
+from tests.cluster_process import eventually
 
 
 def test_every_jar_is_named_with_its_version() -> None:
@@ -39,6 +41,29 @@ def test_a_session_with_other_settings_is_refused_and_not_silently_the_first(spa
         session(warehouse="elsewhere")
     with pytest.raises(SessionExists, match=r"my\.own"):
         session(extra={"my.own": "1"})
+
+
+_MAPS = """
+from pathlib import Path
+from headrace.spark import class_archive, session
+spark = session(master="local[1]", extra={"spark.ui.enabled": "false"})
+print(class_archive.path().name in Path(f"/proc/{spark.sparkContext._gateway.proc.pid}/maps").read_text())
+"""
+
+
+def test_a_driver_maps_the_archive_of_sparks_classes(spark_jars: Path, tmp_path: Path) -> None:
+    """One of its own: that of the tests does without, if another process makes the archive just then."""
+    eventually(lambda: class_archive.make() is not None, class_archive.SECONDS, "the archive is there")
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_SUBMIT_OPTS"}
+    said = subprocess.run(
+        [sys.executable, "-c", _MAPS],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert said.stdout.splitlines() == ["True"], said.stderr
 
 
 def test_a_session_knows_the_sink_and_says_how_to_read(spark: SparkSession) -> None:

@@ -10,7 +10,9 @@ import click
 from headrace.cli.jars import bring
 from headrace.cli.lazy_group import FAILED
 from headrace.cli.options import client_properties, command_config, command_config_option, json_option
+from headrace.cli.progress import ProgressLine
 from headrace.cli.render import print_json
+from headrace.spark import class_archive
 from headrace.spark import doctor as surgery
 from headrace.spark import jars as jar_files
 from headrace.spark.doctor import Finding
@@ -36,6 +38,28 @@ def jars(directory: Path | None, as_json: bool) -> None:
     Maven fetches them, with the mirrors and proxies of your own settings.xml. What is there already is kept.
     """
     bring(jar_files.JARS, directory, as_json, finder="sessions")
+
+
+@spark.command()
+@_directory_option
+@json_option
+def archive(directory: Path | None, as_json: bool) -> None:
+    """Make an archive of the classes that Spark loads: from then on each Spark here starts a third sooner.
+
+    It takes a minute, once for a Java and a PySpark, and 190 MB beside the jars. Sessions find it there;
+    deleting the file undoes it.
+    """
+    there = class_archive.path(directory).exists()
+    with ProgressLine() as line:
+        if not there:
+            line.tell("a Spark runs, and writes down which classes it has loaded: about a minute")
+        made = class_archive.make(directory)
+    if made is None:
+        raise class_archive.NoArchive("another process makes it at this moment. Nothing is left to do.")
+    if as_json:
+        print_json({"archive": made, "made": not there, "bytes": made.stat().st_size})
+    else:
+        click.echo(made)
 
 
 @spark.command()

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from headrace.spark.decoding.formats import Decoding, Format
+    from headrace.spark.history.whole import stream_whole_topic, whole_topic
     from headrace.spark.kafka_properties import KafkaProperties
-    from headrace.spark.pipeline import read_tables, rebuild_table, run_lake, run_tables
+    from headrace.spark.pipeline import backfill_lake, read_tables, rebuild_table, run_lake, run_tables
+    from headrace.spark.segments.reading import read_segments
     from headrace.spark.sessions import session, settings
     from headrace.spark.source.topic import read_topic, stream_topic
     from headrace.spark.tokens.delegation_token import DelegationToken
@@ -24,6 +26,8 @@ __all__ = [
     "DelegationToken",
     "Format",
     "KafkaProperties",
+    "backfill_lake",
+    "read_segments",
     "read_tables",
     "read_topic",
     "rebuild_table",
@@ -32,6 +36,8 @@ __all__ = [
     "session",
     "settings",
     "stream_topic",
+    "stream_whole_topic",
+    "whole_topic",
 ]
 
 _HOMES: Final = {
@@ -39,6 +45,8 @@ _HOMES: Final = {
     "DelegationToken": "headrace.spark.tokens.delegation_token",
     "Format": "headrace.spark.decoding.formats",
     "KafkaProperties": "headrace.spark.kafka_properties",
+    "backfill_lake": "headrace.spark.pipeline",
+    "read_segments": "headrace.spark.segments.reading",
     "read_tables": "headrace.spark.pipeline",
     "read_topic": "headrace.spark.source.topic",
     "rebuild_table": "headrace.spark.pipeline",
@@ -47,6 +55,8 @@ _HOMES: Final = {
     "session": "headrace.spark.sessions",
     "settings": "headrace.spark.sessions",
     "stream_topic": "headrace.spark.source.topic",
+    "stream_whole_topic": "headrace.spark.history.whole",
+    "whole_topic": "headrace.spark.history.whole",
 }
 
 

@@ -18,9 +18,10 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from headrace.core.errors import HeadraceError
-from headrace.spark import concealing, jars
+from headrace.spark import class_archive, concealing, jars
 from headrace.spark.jvm import require_kafka
-from headrace.spark.sink.datasource import register
+from headrace.spark.segments.datasource import register as register_segments
+from headrace.spark.sink.datasource import register as register_sink
 
 #: The name of the catalog in which Iceberg tables are found; its warehouse is a directory.
 ICEBERG_CATALOG: Final = "iceberg"
@@ -111,15 +112,20 @@ def session(
         builder = builder.master("local[*]")
     chosen = settings(jar_directory=jar_directory, packages=packages, warehouse=warehouse)
     given = (extra or {}).get("spark.driver.extraJavaOptions", "")
-    chosen["spark.driver.extraJavaOptions"] += f" {quiet(given)}"
+    chosen["spark.driver.extraJavaOptions"] += f" {quiet(given)} {class_archive.options(jar_directory)}"
     for key, value in {**chosen, **(extra or {})}.items():
         if key.endswith(".extraJavaOptions") and value != chosen.get(key, value):
             # Added to ours, which must not get lost; of two for the same property Java takes the later.
             value = f"{chosen[key]} {value}"
         builder = builder.config(key, value)
     made = builder.getOrCreate()
-    register(made)
+    _register(made)
     return made
+
+
+def _register(spark: SparkSession) -> None:
+    register_sink(spark)
+    register_segments(spark)
 
 
 def _has(running: SparkSession, key: str, value: str) -> bool:
@@ -150,5 +156,5 @@ def _suited(
             f"this process has a Spark session already: {'; '.join(differing)}. Use it as it is "
             "(headrace.spark.session() without arguments), or stop it first: spark.stop()"
         )
-    register(running)
+    _register(running)
     return running

@@ -55,13 +55,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         judging.sparkContext.setLogLevel("ERROR")
         try:
-            with Field(directory / "field", brokers=given.brokers) as field:
+            is_tiered = any(job.is_tiered for job in jobs)
+            with Field(directory / "field", brokers=given.brokers, is_tiered=is_tiered) as field:
                 for seed in range(given.seed, given.seed + given.rounds):
                     for job in jobs:
                         field.calm()
                         place = directory / f"{job.name}-{seed}"
                         outcome = Round(field, job, seed, place, _say).run(
-                            judging, planned(seed, given.strikes)
+                            judging, planned(seed, given.strikes, store=job.is_tiered)
                         )
                         wrong += not _note(outcome, job.exactly_once, given.output)
         finally:

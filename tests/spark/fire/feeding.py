@@ -13,12 +13,17 @@ _FILLING: Final = "." * 60
 class Feeder:
     """Everything it gave is acknowledged by all replicas when `feed` returns."""
 
-    def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, partitions: int, batch_bytes: int) -> None:
         self.topic = topic
         self.count = 0
         self._partitions = partitions
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20}
+            {
+                "bootstrap.servers": bootstrap,
+                "enable.idempotence": True,
+                "linger.ms": 20,
+                "batch.size": batch_bytes,
+            }
         )
 
     def feed(self, records: int) -> None:

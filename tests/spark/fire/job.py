@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
+from tests.spark.fire.field import Field
 from tests.spark.fire.judges import Verdict
 from tests.spark.fire.orders import Orders
 
 Judge = Callable[[SparkSession, Orders], Verdict]
 """Runs when the job has ended; the session is not the job's."""
+Feed = Callable[[int], None]
+"""So many more records into the source."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +24,15 @@ class Job:
     """A module that is started with `Orders` as its argument, and ends with 0 when it was told to finish."""
     judge: Judge
     options: dict[str, str] = field(default_factory=dict)
+    prepare: Callable[[Orders, Feed, Field], None] | None = None
+    """Before its first start, when the source has records."""
     settings: dict[str, str] = field(default_factory=dict)
     """Of its session, beside those of the cluster."""
+    source_settings: dict[str, str] = field(default_factory=dict)
+    """Of the topic that it reads."""
+    producer_batch_bytes: int = 1_000_000
+    is_tiered: bool = False
+    """Its field has a store, and the topic that it reads has history there."""
     writes_topic: bool = False
     """Its target is a topic, made before the round; it can be seen there how far the job has written."""
     exactly_once: bool = True

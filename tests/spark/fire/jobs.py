@@ -8,15 +8,17 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from headrace.spark.mirror.reading import Reading
+from tests.cluster.tiered_store import ENVIRONMENT
 from tests.spark.fire.job import Job
 from tests.spark.fire.judges import (
     Verdict,
+    batches_out_of_order,
     output_equals_input,
     table_equals_log,
     translations_equal_logs,
 )
 from tests.spark.fire.orders import Orders
-from tests.spark.fire.programs import mirror
+from tests.spark.fire.programs import mirror, whole_topic
 
 _TOPIC_TO_TOPIC: Final = "tests.spark.fire.programs.topic_to_topic"
 
@@ -106,5 +108,25 @@ def lake(table_format: str) -> Job:
 
 
 LAKES: Final = tuple(map(lake, ("delta", "iceberg", "parquet")))
+
+
+def judge_whole_topic(spark: SparkSession, orders: Orders) -> Verdict:
+    """Each record of table, bucket and brokers once, and of a partition none before an older one."""
+    rows = spark.read.parquet(str(whole_topic.output(orders)))
+    verdict = table_equals_log(rows, orders.bootstrap, orders.source)
+    return verdict if verdict.differing else verdict._replace(differing=batches_out_of_order(rows))
+
+
+WHOLE_TOPIC: Final = Job(
+    "whole-topic",
+    "tests.spark.fire.programs.whole_topic",
+    judge_whole_topic,
+    options={"format": "parquet"},
+    prepare=whole_topic.prepare,
+    settings={f"spark.executorEnv.{name}": value for name, value in ENVIRONMENT.items()},
+    source_settings=whole_topic.TIERED,
+    producer_batch_bytes=50_000,  # a segment has several
+    is_tiered=True,
+)
 SINKS: Final = (SINK, SINK_SHUFFLE, SINK_SPECULATION)
-JOBS: Final = {job.name: job for job in (SPARK_SINK, *SINKS, MIRROR, *LAKES)}
+JOBS: Final = {job.name: job for job in (SPARK_SINK, *SINKS, MIRROR, *LAKES, WHOLE_TOPIC)}

@@ -131,6 +131,20 @@ def table_equals_log(table: DataFrame, bootstrap: str, topic: str) -> Verdict:
     return Verdict(count, missing, doubled, alien, differing)
 
 
+def batches_out_of_order(rows: DataFrame) -> str:
+    """Of a table whose column `batch` says which batch of a query wrote a row."""
+    ranges = rows.groupBy("partition", "batch").agg(
+        functions.min("offset").alias("first"), functions.max("offset").alias("last")
+    )
+    wrong: list[str] = []
+    last: dict[int, int] = {}
+    for row in ranges.orderBy("batch").collect():
+        if row["first"] <= last.get(row["partition"], -1):
+            wrong.append(f"partition {row['partition']}: batch {row['batch']} begins at {row['first']}")
+        last[row["partition"]] = row["last"]
+    return "; ".join(wrong[:5])
+
+
 def _difference(rows: dict[int, Partition], log: dict[int, Partition]) -> str:
     return "; ".join(
         f"partition {index}: table {rows.get(index)}, log {log.get(index)}"

@@ -61,7 +61,7 @@ class Round:
         """Executors of a driver that is dead. They end by themselves, and are not worth a strike."""
         directory.mkdir(parents=True)
         name = f"{job.name}-{seed}-{time.time_ns() % 1_000_000}"
-        source = field.create_topic(f"{name}-in", PARTITIONS)
+        source = field.create_topic(f"{name}-in", PARTITIONS, job.source_settings)
         target = field.create_topic(f"{name}-out", PARTITIONS) if job.writes_topic else name.replace("-", "_")
         self.orders = Orders(
             field.spark.url,
@@ -73,13 +73,15 @@ class Round:
             job.batch_records,
             job.options,
         )
-        self._feeder = Feeder(field.bootstrap, source, PARTITIONS)
+        self._feeder = Feeder(field.bootstrap, source, PARTITIONS, job.producer_batch_bytes)
         self._driver: DriverProcess | None = None
 
     def run(self, spark: SparkSession, strikes: Sequence[Strike]) -> Outcome:
         began = time.monotonic()
         try:
             self._feeder.feed(2 * self.job.batch_records)
+            if self.job.prepare is not None:
+                self.job.prepare(self.orders, self._feeder.feed, self.field)
             self._start()
             for strike in strikes:
                 self._feeder.feed(self.job.batch_records)
@@ -137,6 +139,8 @@ class Round:
                 self.field.kill_executor(strike.which)
             case Target.BROKER:
                 self.field.kill_broker(strike.which, strike.down_seconds)
+            case Target.STORE:
+                self.field.kill_store(strike.down_seconds)
 
     def _await(self, strike: Strike) -> None:
         """The moment of the strike. A driver that fell meanwhile is started again."""

@@ -11,6 +11,8 @@ class Target(StrEnum):
     DRIVER = "driver"
     EXECUTOR = "executor"
     BROKER = "broker"
+    STORE = "store"
+    """Of objects, where topics have their history."""
 
 
 class Moment(StrEnum):
@@ -30,17 +32,18 @@ class Strike(NamedTuple):
     which: int
     """Of several executors or brokers; taken modulo their number."""
     down_seconds: float
-    """How long a broker stays away."""
+    """How long a broker or the store stays away."""
 
 
 #: A batch that is over has been told to Spark's own log a moment later: strikes go a little beyond the end.
 _BEYOND: Final = 1.25
 
 
-def planned(seed: int, count: int, *, brokers: bool = True) -> list[Strike]:
+def planned(seed: int, count: int, *, brokers: bool = True, store: bool = False) -> list[Strike]:
     """Each target comes before any comes again, in an order of its own for each seed."""
     chance = random.Random(seed)
-    targets = [target for target in Target if brokers or target is not Target.BROKER]
+    there = {Target.DRIVER: True, Target.EXECUTOR: True, Target.BROKER: brokers, Target.STORE: store}
+    targets = [target for target in Target if there[target]]
     chosen: list[Target] = []
     while len(chosen) < count:
         chance.shuffle(targets)

@@ -28,9 +28,9 @@ def in_python(code: str, *arguments: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def loaded() -> list[str]:
-    """By `headrace topic list`, apart from what Python had before."""
+    """By `headrace topic list`, apart from what Python has for whoever speaks by sockets."""
     return in_python(
-        "import sys; before = set(sys.modules)\n"
+        "import asyncio, sys; before = set(sys.modules)\n"
         "from click import Context; from headrace.cli.main import cli\n"
         "topic = cli.get_command(Context(cli), 'topic')\n"
         "topic.get_command(Context(topic), 'list')\n"

@@ -148,4 +148,7 @@ def test_a_host_that_does_not_know_its_own_name() -> None:
 def test_no_round_trip_is_tried_while_something_is_wrong(tmp_path: Path) -> None:
     findings = list(doctor.examine(jar_directory=tmp_path, bootstrap="127.0.0.1:1"))
     assert findings[-1] == ("round trip", False, "not tried", "repair what is wrong above, then ask again")
-    assert [finding.subject for finding in findings if not finding.ok] == ["jars", "round trip"]
+    # A machine may have no Java, and no name that it knows itself.
+    assert [
+        each.subject for each in findings if not each.ok and each.subject not in ("java", "host name")
+    ] == ["jars", "round trip"]

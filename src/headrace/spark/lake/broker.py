@@ -137,6 +137,21 @@ def ends(spark: SparkSession, kafka: Mapping[str, str], topic: str, indexes: Ite
         return {int(each.partition()): int(found[each].offset()) for each in found}
 
 
+def begins(spark: SparkSession, kafka: Mapping[str, str], topic: str) -> dict[int, int]:
+    """The first offset that is there, for each partition. BrokersUnreachable after some seconds."""
+    jvm: Any = spark._jvm
+    clients = jvm.org.apache.kafka.clients.admin
+    wanted = jvm.java.util.HashMap()
+    names = jvm.java.util.Collections.singletonList(topic)
+    with _admin(spark, kafka) as admin:
+        asked = clients.DescribeTopicsOptions().timeoutMs(_PATIENCE_MS)
+        for each in admin.describeTopics(names, asked).allTopicNames().get()[topic].partitions():
+            partition = jvm.org.apache.kafka.common.TopicPartition(topic, each.partition())
+            wanted.put(partition, clients.OffsetSpec.earliest())
+        found = admin.listOffsets(wanted, clients.ListOffsetsOptions().timeoutMs(_PATIENCE_MS)).all().get()
+        return {int(each.partition()): int(found[each].offset()) for each in found}
+
+
 def partitions(spark: SparkSession, kafka: Mapping[str, str], names: Iterable[str]) -> dict[str, list[int]]:
     jvm: Any = spark._jvm
     wanted = jvm.java.util.ArrayList()

@@ -42,9 +42,9 @@ def replay(spark: SparkSession, config: LakeConfig, route: Route) -> Replayed:
         before = _letters(dead, route).count()
         if before:
             _deliver(table, dead, route, writer)
-            delivered = _delivered(table, _letters(dead, route))
-            if not delivered.isEmpty():
-                dead.remove(delivered)
+            there = delivered(table, _letters(dead, route))
+            if not there.isEmpty():
+                dead.remove(there)
         return _judged(_letters(dead, route), before)
 
 
@@ -59,13 +59,13 @@ def _deliver(table: Table, dead: Table, route: Route, writer: str) -> None:
     shaped = shaping.shape(records, route)
     following = prepare(table, shaped)
     judged = shaping.judge(shaped, following)
-    new = judged.join(sf.broadcast(_delivered(table, letters)), list(columns.IDENTITY), "left_anti")
+    new = judged.join(sf.broadcast(delivered(table, letters)), list(columns.IDENTITY), "left_anti")
     rows = shaping.good_rows(new, shaped, following)
     if not rows.isEmpty():
         table.append(rows, Commit(writer, table.last(writer) + 1))
 
 
-def _delivered(table: Table, letters: DataFrame) -> DataFrame:
+def delivered(table: Table, letters: DataFrame) -> DataFrame:
     """Which of the letters are in the table, by their names. The table is read where letters can be, only."""
     keys = letters.select(*columns.IDENTITY)
     spans = keys.groupBy(columns.TOPIC, columns.PARTITION).agg(

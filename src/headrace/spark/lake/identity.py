@@ -44,6 +44,11 @@ def same_topic(files: Files, route: Route, found: Callable[[], str | None]) -> C
     return check
 
 
+def note_topic(files: Files, route: Route, topic_id: str | None) -> None:
+    """The id that whoever loads past the brokers knows, if any. Raises if the table is another topic's."""
+    same_topic(files, route, lambda: topic_id)()
+
+
 def noted_id(files: Files, route: Route) -> str | None:
     """Of the topic that the table is loaded from; None where brokers have told none yet."""
     return files.read(_note(route))

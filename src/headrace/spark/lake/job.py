@@ -14,6 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -112,9 +113,19 @@ class Lake:
         check_topic = same_topic(self.files, route, lambda: self.topic_ids.of(route.topic))
         check_topic()
         checkpoint = Checkpoint(self.files, route.checkpoint)
-        starting = None
-        if checkpoint.planned() is None:
-            starting = starting_offsets(self.spark, self.config, route)
+        with ExitStack() as first:
+            starting = None
+            if checkpoint.planned() is None:
+                # Before the query has its checkpoint, a backfill could begin beside it.
+                first.enter_context(locks.held(route.state, "backfill"))
+                starting = starting_offsets(self.spark, self.config, route)
+            topic.query = self._query(topic, checkpoint, starting, check_topic)
+        topic.topic_id = noted_id(self.files, route)
+
+    def _query(
+        self, topic: Loading, checkpoint: Checkpoint, starting: str | None, check_topic: Callable[[], None]
+    ) -> StreamingQuery:
+        route = topic.route
         reader = self.spark.readStream.format("kafka").options(
             **reader_options(self.config, route.topic, starting)
         )
@@ -126,8 +137,7 @@ class Lake:
             .option("checkpointLocation", route.checkpoint)
             .foreachBatch(told_to_spark(loader, lambda: self.stopping))
         )
-        topic.query = self.begin(writer)
-        topic.topic_id = noted_id(self.files, route)
+        return self.begin(writer)
 
     def begin(self, writer: DataStreamWriter) -> StreamingQuery:
         if self.once:

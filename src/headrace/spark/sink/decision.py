@@ -23,6 +23,14 @@ class SinkFailure(HeadraceError):
     """Why a batch cannot be written, and what to do."""
 
 
+class TopicRefuses(SinkFailure):
+    """The target refuses the rows of one topic, and would again: those of other topics may be written."""
+
+    def __init__(self, topic: str, text: str) -> None:
+        super().__init__(text)
+        self.topic = topic
+
+
 class Written(NamedTuple):
     """What one task wrote."""
 

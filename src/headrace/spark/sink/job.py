@@ -28,7 +28,7 @@ from headrace.client.errors import Refused
 from headrace.client.transaction_ends import Identity
 from headrace.protocol.error_codes import ErrorCode
 from headrace.spark.sink import decisions, driver
-from headrace.spark.sink.decision import Decision, SinkFailure, Written
+from headrace.spark.sink.decision import Decision, SinkFailure, TopicRefuses, Written
 from headrace.spark.sink.driver import Batch
 from headrace.spark.sink.landing import Aside
 from headrace.spark.sink.loop_thread import LoopThread
@@ -130,7 +130,9 @@ class Jobs:
     ) -> Done:
         """Write the frame, and decide. `check` is called between the two: if it raises, nothing is written.
 
-        Without rows the note alone is decided. `aside` gives records for a task to write beside its rows.
+        Where the target refuses the rows of one topic for good, `TopicRefuses` names it, and nothing is
+        written. Without rows the note alone is decided. `aside` gives records for a task to write beside its
+        rows.
 
         Since `settle`, nobody else may have decided: who was away for a while would go on from a position
         that another one has left behind. After a failure, settle again.
@@ -262,8 +264,12 @@ def _task(plan: Plan, about: Batch, aside: Aside | None) -> Callable[[Iterable[A
             attempt=context.attemptNumber(),
             execution=context.taskAttemptId(),
         )
-        done = write(plan, place, iter(batches), aside)
-        yield pa.RecordBatch.from_arrays([pa.array([_encoded(done)], pa.string())], ["done"])
+        try:
+            message = _encoded(write(plan, place, iter(batches), aside))
+        except TopicRefuses as error:
+            # Told, not raised: Spark would try the task again, and write its log full of calls.
+            message = json.dumps({"topic": error.topic, "refused": str(error)})
+        yield pa.RecordBatch.from_arrays([pa.array([message], pa.string())], ["done"])
 
     return run
 
@@ -276,7 +282,10 @@ def _encoded(done: TaskDone) -> str:
 
 
 def _decoded(text: str, about: Batch) -> TaskDone:
-    written, size, placed = json.loads(text)
+    document = json.loads(text)
+    if isinstance(document, dict):
+        raise TopicRefuses(document["topic"], document["refused"])
+    written, size, placed = document
     return TaskDone(
         about.sink,
         about.run,

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from headrace.client.cluster import Cluster
-from headrace.client.errors import ClientFailure, Refused
+from headrace.client.errors import ClientFailure, RecordsRefused, Refused
 from headrace.client.transaction_ends import Identity, end, is_current, take
 from headrace.client.transactional_producer import Records, TransactionalProducer
 from headrace.client.transactions import describe_transactions
@@ -20,7 +20,7 @@ from headrace.protocol.batch import HEADER_SIZE
 from headrace.protocol.error_codes import ErrorCode
 from headrace.protocol.records import NewRecord, encode_batch
 from headrace.spark.sink.checksum import Checksum, checksum
-from headrace.spark.sink.decision import SinkFailure, Written
+from headrace.spark.sink.decision import SinkFailure, TopicRefuses, Written
 from headrace.spark.sink.encoding import Columns, encode, lengths_of
 from headrace.spark.sink.landing import Aside, Landing, placed
 from headrace.spark.sink.loop_thread import LoopThread
@@ -34,6 +34,17 @@ _LEAST_CHUNK_BYTES: Final = 2 * 1024 * 1024
 _MOST_CHUNK_BYTES: Final = 32 * 1024 * 1024
 _BYTES_A_PARTITION: Final = 256 * 1024
 _RECORD_OVERHEAD: Final = 24
+_OF_THE_TOPIC: Final = frozenset(
+    (
+        ErrorCode.MESSAGE_TOO_LARGE,
+        ErrorCode.RECORD_LIST_TOO_LARGE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.INVALID_TIMESTAMP,
+        ErrorCode.POLICY_VIOLATION,
+        ErrorCode.INVALID_RECORD,
+    )
+)
+"""Answers to records that will be the same the next time, and that say nothing of other topics."""
 
 
 class Place(NamedTuple):
@@ -59,18 +70,26 @@ def write(plan: Plan, place: Place, batches: Iterator[Any], aside: Aside | None 
             written, landed = writer.finish(aside)
         except Refused as error:
             writer.give_up()
-            if error.code != ErrorCode.MESSAGE_TOO_LARGE:
-                raise
-            raise SinkFailure(
-                f"{error}. The sink's batches hold up to {plan.options.batch_bytes} bytes: raise "
-                'max.message.bytes of the topic, or write smaller ones with .option("batch.bytes", N)'
-            ) from None
+            raise _refusal(error, plan.options.batch_bytes) from None
         except BaseException:
             writer.give_up()
             raise
         finally:
             writer.close()
     return TaskDone(plan.sink, plan.run, place.run_name, place.query, written, writer.bytes, landed)
+
+
+def _refusal(error: Refused, batch_bytes: int) -> Exception:
+    """What concerns one topic names it: whoever writes several goes on with the others."""
+    if not isinstance(error, RecordsRefused) or error.code not in _OF_THE_TOPIC:
+        return error
+    text = str(error)
+    if error.code == ErrorCode.MESSAGE_TOO_LARGE:
+        text += (
+            f". The sink's batches hold up to {batch_bytes} bytes: raise max.message.bytes of the topic, or "
+            'write smaller ones with .option("batch.bytes", N)'
+        )
+    return TopicRefuses(error.partition.topic, text)
 
 
 def _chunks(batches: Iterator[Any], size: Any) -> Iterator[Any]:

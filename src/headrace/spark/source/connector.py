@@ -26,8 +26,8 @@ class Control(Protocol):
         """What Spark shows as the source's description."""
         ...
 
-    def begins(self) -> None:
-        """The query has no checkpoint yet, and will ask the connector where to begin."""
+    def begins(self) -> Offsets | None:
+        """The query has no checkpoint yet. None: it asks the connector where to begin."""
         ...
 
     def ends_with_what_is_there(self) -> None:
@@ -143,8 +143,8 @@ class ControlledStream(Proxy):
         return self._control.name
 
     def initialOffset(self) -> Any:
-        self._control.begins()
-        return self._stream.initialOffset()
+        begin = self._control.begins()
+        return self._stream.initialOffset() if begin is None else self._java(begin)
 
     def deserializeOffset(self, json: str) -> Any:
         return self._stream.deserializeOffset(json)

@@ -63,9 +63,10 @@ class TopicStream:
             self._listener = ProgressListener(self.name, run, self._progressed, self._ended)
             spark.streams.addListener(self._listener)
 
-    def begins(self) -> None:
+    def begins(self) -> Offsets | None:
         # Before the connector asks for offsets: whatever is made anew behind this is noticed.
         self._remember(plan.Memory({**self._brokers.topic_ids(), **self._memory.ids}, self._memory.passage))
+        return None
 
     def ends_with_what_is_there(self) -> None:
         self._bounded = True

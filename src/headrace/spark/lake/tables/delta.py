@@ -8,6 +8,8 @@ time, one fails. So a batch is there once, whoever repeats it and whenever it wa
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,6 +19,8 @@ from headrace.spark.decoding.evolution import WidenColumn
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.table_schema import Following, statements
 from headrace.spark.lake.tables.appends import Appends
+from headrace.spark.lake.tables.delta_actions import add_file, transaction
+from headrace.spark.lake.tables.landing import LandedFile, Landing, Unsuitable, codec_of
 from headrace.spark.lake.tables.matching import same_record
 from headrace.spark.lake.tables.table import Commit, Upkeep
 
@@ -81,6 +85,44 @@ class DeltaTable:
                 .option("txnVersion", str(commit.batch))
                 .save(self.path)
             )
+
+    def landing(self, commit: Commit) -> Landing:
+        metadata = self._snapshot().metadata()
+        if not metadata.partitionColumns().isEmpty():
+            raise Unsuitable(
+                f"{self.path} is partitioned by columns: only Spark can write it, as `lake run` does"
+            )
+        if metadata.columnMappingMode().name() != "none":
+            raise Unsuitable(
+                f"{self.path} has delta.columnMapping.mode: only Spark can write it, as `lake run` does"
+            )
+        return Landing(self.path, f"{commit.writer}-{commit.batch:012d}", codec_of(self.spark))
+
+    def add(self, landing: Landing, files: Sequence[LandedFile], commit: Commit) -> None:  # noqa: ARG002 - they lie beside the others
+        jvm: Any = self.spark._jvm
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self.spark._jsparkSession, self.path)
+        with _APPENDS.under_way(self.path):
+            entry = log.startTransaction()
+            if entry.txnVersion(commit.writer) >= commit.batch:
+                return
+            now_ms = int(time.time() * 1000)
+            lines = [transaction(commit, now_ms), *(add_file(file, now_ms) for file in files)]
+            entry.commit(self._actions(lines), self._appending())
+
+    def _actions(self, lines: Sequence[str]) -> Any:
+        jvm: Any = self.spark._jvm
+        actions = jvm.java.util.ArrayList()
+        for line in lines:
+            actions.add(jvm.org.apache.spark.sql.delta.actions.Action.fromJson(line))
+        return jvm.org.apache.spark.api.python.PythonUtils.toSeq(actions)
+
+    def _appending(self) -> Any:
+        """The operation that the table's history shows, the same as for Spark's own appends."""
+        jvm: Any = self.spark._jvm
+        none = jvm.scala.Option.empty()
+        mode = jvm.org.apache.spark.sql.SaveMode.Append
+        operation = getattr(jvm.org.apache.spark.sql.delta, "DeltaOperations$Write")
+        return operation(mode, *(none for _ in range(8)))
 
     def read(self) -> DataFrame:
         return self.spark.read.format("delta").load(self.path)

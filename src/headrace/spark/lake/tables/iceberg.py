@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.table_schema import Following, quoted, statements
+from headrace.spark.lake.tables.landing import LandedFile, Landing, Unsuitable, codec, field_ids
 from headrace.spark.lake.tables.matching import same_record
 from headrace.spark.lake.tables.table import Commit, Upkeep
 
@@ -26,6 +28,8 @@ PROPERTIES: Final = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
+_CODEC: Final = "zstd"
+"""Iceberg's own default."""
 #: Files without a snapshot may belong to a write that is under way; three days is Iceberg's own caution.
 _ORPHAN_SECONDS: Final = 3 * 86_400
 
@@ -96,6 +100,34 @@ class IcebergTable:
             .option(f"snapshot-property.{SNAPSHOT_BATCH}", str(commit.batch))
             .append()
         )
+
+    def landing(self, commit: Commit) -> Landing:
+        jvm: Any = self.spark._jvm
+        table = self._loaded()
+        if not table.spec().isUnpartitioned():
+            raise Unsuitable(f"{self.name} is partitioned: only Spark can write it, as `lake run` does")
+        prefix = f"{commit.writer}-{commit.batch:012d}"
+        directory = str(table.locationProvider().newDataLocation(prefix)).rpartition("/")[0]
+        numbers = field_ids(json.loads(jvm.org.apache.iceberg.SchemaParser.toJson(table.schema())))
+        chosen = table.properties().get("write.parquet.compression-codec")
+        return Landing(directory, prefix, codec(chosen or _CODEC), numbers)
+
+    def add(self, landing: Landing, files: Sequence[LandedFile], commit: Commit) -> None:
+        """Statistics are what Iceberg finds in the files."""
+        jvm: Any = self.spark._jvm
+        iceberg = jvm.org.apache.iceberg
+        table = self._loaded()
+        wanted = iceberg.MetricsConfig.forTable(table)
+        append = table.newAppend()
+        for file in files:
+            found = table.io().newInputFile(f"{landing.directory}/{file.name}")
+            entry = iceberg.DataFiles.builder(table.spec()).withInputFile(found).withFormat("parquet")
+            append.appendFile(
+                entry.withMetrics(iceberg.parquet.ParquetUtil.fileMetrics(found, wanted)).build()
+            )
+        append.set(SNAPSHOT_WRITER, commit.writer)
+        append.set(SNAPSHOT_BATCH, str(commit.batch))
+        append.commit()
 
     def read(self) -> DataFrame:
         """As it is now. A session keeps a table as it last saw it, and queries have sessions of their own."""

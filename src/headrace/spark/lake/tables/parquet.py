@@ -27,6 +27,7 @@ from headrace.spark import columns
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.files import Files
 from headrace.spark.lake.table_schema import Following
+from headrace.spark.lake.tables.landing import LandedFile, Landing, codec_of
 from headrace.spark.lake.tables.packing import Packing, pack
 from headrace.spark.lake.tables.table import Commit, Upkeep
 
@@ -78,18 +79,32 @@ class ParquetTable:
         self._drop_staged(f"{writer}-")
 
     def append(self, frame: DataFrame, commit: Commit) -> None:
-        attempt = f"{commit.writer}-{commit.batch:012d}-{uuid.uuid4().hex[:8]}"
-        staged = f"{self._staging}/{attempt}"
+        staged = self._new_staging(commit)
         frame.write.parquet(staged)
-        moves = self._moves(staged, f"{commit.writer}-{commit.batch:012d}")
+        self._commit(staged, self._staged_files(staged), commit)
+
+    def landing(self, commit: Commit) -> Landing:
+        return Landing(self._new_staging(commit), "part", codec_of(self.spark))
+
+    def add(self, landing: Landing, files: Sequence[LandedFile], commit: Commit) -> None:
+        self._commit(landing.directory, [file.name for file in files], commit)
+
+    def _new_staging(self, commit: Commit) -> str:
+        return f"{self._staging}/{_name_of(commit)}-{uuid.uuid4().hex[:8]}"
+
+    def _commit(self, staged: str, names: Sequence[str], commit: Commit) -> None:
+        moves = self._moves(staged, names, _name_of(commit))
         file = self._commit_file(commit)
         if self.files.create(file, json.dumps({"moves": moves, "removes": []})):
             self._arrive(file)
         self.files.remove(staged)
 
-    def _moves(self, staged: str, prefix: str) -> dict[str, str]:
-        """From where to where, both below the table. A task that had no rows may have left an empty file."""
-        names = [name for name in self.files.names(staged) if name.endswith(".parquet")]
+    def _staged_files(self, staged: str) -> list[str]:
+        """A task that had no rows may have left an empty one."""
+        return [name for name in self.files.names(staged) if name.endswith(".parquet")]
+
+    def _moves(self, staged: str, names: Sequence[str], prefix: str) -> dict[str, str]:
+        """From where to where, both below the table."""
         directory = staged.removeprefix(f"{self.path}/")
         return {f"{directory}/{name}": f"{prefix}-{number}.parquet" for number, name in enumerate(names)}
 
@@ -120,7 +135,8 @@ class ParquetTable:
         number = uuid.uuid4().hex[:12]
         staged = f"{self._staging}/compaction-{number}"
         frame.coalesce(count).write.parquet(staged)
-        record = {"moves": self._moves(staged, f"compact-{number}"), "removes": list(names)}
+        moves = self._moves(staged, self._staged_files(staged), f"compact-{number}")
+        record = {"moves": moves, "removes": list(names)}
         file = f"{self._compactions}/{number}"
         self.files.create(file, json.dumps(record))
         self._finish_compaction(file)
@@ -177,3 +193,7 @@ class ParquetTable:
                 self.files.remove(f"{self._commit_files}/{writer}/{name}")
                 removed += 1
         return removed
+
+
+def _name_of(commit: Commit) -> str:
+    return f"{commit.writer}-{commit.batch:012d}"

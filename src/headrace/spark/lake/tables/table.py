@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from pyspark.sql import DataFrame
@@ -9,6 +10,7 @@ from pyspark.sql.types import StructType
 
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.table_schema import Following
+from headrace.spark.lake.tables.landing import LandedFile, Landing
 
 
 class Commit(NamedTuple):
@@ -32,7 +34,7 @@ class Upkeep(NamedTuple):
 
 
 class Table(Protocol):
-    """`append` is atomic and happens once for a commit: a repetition changes nothing."""
+    """`append` and `add` are atomic, and happen once for a commit: a repetition changes nothing."""
 
     @property
     def name(self) -> str:
@@ -63,6 +65,16 @@ class Table(Protocol):
         ...
 
     def append(self, frame: DataFrame, commit: Commit) -> None: ...
+
+    def landing(self, commit: Commit) -> Landing:
+        """Where the files of this commit are written, of a table that exists.
+
+        Unsuitable if they cannot be."""
+        ...
+
+    def add(self, landing: Landing, files: Sequence[LandedFile], commit: Commit) -> None:
+        """What was written there, and these files only, in the place of an `append`."""
+        ...
 
     def read(self) -> DataFrame: ...
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from headrace.spark.lake import locks
 from headrace.spark.lake.config import Maintenance
 from headrace.spark.lake.table_schema import Following
+from headrace.spark.lake.tables.landing import LandedFile, Landing
 from headrace.spark.lake.tables.table import Commit, Table, Upkeep
 
 
@@ -42,6 +45,13 @@ class InTurn:
     def append(self, frame: DataFrame, commit: Commit) -> None:
         with locks.turn(self._state, self._key):
             self._table.append(frame, commit)
+
+    def landing(self, commit: Commit) -> Landing:
+        return self._table.landing(commit)
+
+    def add(self, landing: Landing, files: Sequence[LandedFile], commit: Commit) -> None:
+        with locks.turn(self._state, self._key):
+            self._table.add(landing, files, commit)
 
     def read(self) -> DataFrame:
         return self._table.read()

@@ -25,6 +25,7 @@ from headrace.desired.asking import ask_present, ask_uses
 from headrace.desired.carrying_out import carry_out
 from headrace.desired.changes import UserChange
 from headrace.desired.document import Document
+from headrace.desired.link_reading import with_source_configs
 from headrace.desired.passwords import read_passwords
 from headrace.desired.plan import Plan, plan
 from headrace.desired.present import Use
@@ -100,7 +101,7 @@ _word_options = bundled(
 @bootstrap_option
 @output_option
 def apply(source: str, words: _Words, addresses: ServiceAddresses, bootstrap: str, as_json: bool) -> int:
-    """Make a cluster what a file says: topics, users, ACLs, quotas, schemas and connectors.
+    """Make a cluster what a file says: its topics, links, users, ACLs, quotas, schemas and connectors.
 
     \b
     headrace export > cluster.yaml                what there is, as a file
@@ -134,7 +135,8 @@ def _read(source: str) -> Document:
     with click.open_file(source, "rb") as file:
         content: bytes = file.read(MOST_BYTES + 1)
     try:
-        return with_schema_files(read_document(content), Path() if source == "-" else Path(source).parent)
+        directory = Path() if source == "-" else Path(source).parent
+        return with_source_configs(with_schema_files(read_document(content), directory), directory)
     except DocumentError as error:
         raise ClientFailure(f"{name}, {error}", error.hint) from None
     except (ValueError, OSError) as error:

@@ -27,7 +27,7 @@ def print_plan(plan: Plan, uses: Mapping[str, Use], *, as_json: bool, done: bool
         click.echo(visible(f"{_SIGNS[change.verb]} {_words(change)}"))
         for difference in change.differences:
             click.echo(visible(f"    {difference.what}: {_values(change, difference)}"))
-        use = uses.get(change.name) if change.kind == "topic" and change.verb == "delete" else None
+        use = uses.get(change.name) if change.kind in ("topic", "link") and change.verb == "delete" else None
         if use:
             click.echo(visible(f"    it {use}"))
     for sentence in plan.refused:

@@ -8,7 +8,7 @@ import click
 
 from headrace.cli.options import bootstrap_option, with_cluster
 from headrace.cli.service_options import ServiceAddresses, service_options
-from headrace.client import acls
+from headrace.client import acls, many_links
 from headrace.client.cluster import Cluster
 from headrace.client.errors import Refused
 from headrace.desired.asking import ask_present
@@ -19,6 +19,7 @@ from headrace.protocol.error_codes import ErrorCode
 
 _NAMES: Final = {
     Kind.TOPICS: "Topics: a name, or shop.* for all that begin with shop.",
+    Kind.LINKS: "Links to topics of other clusters, by the names of the copies.",
     Kind.USERS: "Users, by name.",
     Kind.ACLS: "Rules, by the principal that they are for.",
     Kind.QUOTAS: "Quotas, by the name of the user, client id or address.",
@@ -38,7 +39,7 @@ def _pattern_options(command: click.decorators.FC) -> click.decorators.FC:
 @service_options
 @bootstrap_option
 def export(addresses: ServiceAddresses, bootstrap: str, **patterns: tuple[str, ...]) -> None:
-    """Print topics, users, ACLs, quotas, schemas and connectors as the file that `headrace apply` reads.
+    """Print topics, links, users, ACLs, quotas, schemas and connectors as the file for `headrace apply`.
 
     \b
     headrace export > cluster.yaml
@@ -60,12 +61,15 @@ def export(addresses: ServiceAddresses, bootstrap: str, **patterns: tuple[str, .
 
 
 async def _everything(cluster: Cluster, services: Services) -> Ownership:
-    """Without rules, where no authorizer keeps any, and without what nobody says where it is."""
+    """Without rules, where no authorizer keeps any, without links, where brokers have no such thing, and
+    without what nobody says where it is."""
     kinds = list(Kind)
     if services.registry is None:
         kinds.remove(Kind.SCHEMAS)
     if services.connect is None:
         kinds.remove(Kind.CONNECTORS)
+    if await many_links.linked_topics(cluster) is None:
+        kinds.remove(Kind.LINKS)
     try:
         await acls.describe_acls(cluster)
     except Refused as error:

@@ -316,7 +316,13 @@ async def describe_cluster(cluster: Cluster) -> ClusterView:
 
 async def min_isr(cluster: Cluster, topics: Sequence[str]) -> dict[str, int]:
     resources = [configs.Resource(configs.ResourceType.TOPIC, name) for name in topics]
-    described = await configs.describe_many(cluster, resources, [MIN_ISR])
+    return min_isr_in(await configs.describe_many(cluster, resources, [MIN_ISR]))
+
+
+def min_isr_in(
+    described: Mapping[configs.Resource, Sequence[configs.ConfigEntry]],
+) -> dict[str, int]:
+    """By topic, of settings that have it among others."""
     return {
         resource.name: int(entry.value)
         for resource, entries in described.items()

@@ -143,6 +143,24 @@ async def look_at_source(source: Cluster, topic: str) -> SourceTopic:
     )
 
 
+def values_for(
+    found: SourceTopic, bootstrap: str, client_config: str | None, groups: Sequence[str]
+) -> dict[str, str | None]:
+    """Of a new link."""
+    values: dict[str, str | None] = {
+        BOOTSTRAP: bootstrap,
+        SOURCE_TOPIC: found.name,
+        SOURCE_TOPIC_ID: str(found.topic_id),
+        SOURCE_CLUSTER_ID: found.cluster_id,
+        STATE: ACTIVE,
+    }
+    if client_config is not None:
+        values[CLIENT_CONFIG] = client_config
+    if groups:
+        values[GROUPS] = ",".join(groups)
+    return values
+
+
 async def create(
     cluster: Cluster,
     found: SourceTopic,
@@ -156,21 +174,11 @@ async def create(
 ) -> None:
     """The link first, then its topic, which is a copy from its first moment on. Asked for again, it goes on
     where it was left."""
-    values: dict[str, str | None] = {
-        BOOTSTRAP: bootstrap,
-        SOURCE_TOPIC: found.name,
-        SOURCE_TOPIC_ID: str(found.topic_id),
-        SOURCE_CLUSTER_ID: found.cluster_id,
-        STATE: ACTIVE,
-    }
+    values = values_for(found, bootstrap, client_config, groups)
     if found.cluster_id and found.cluster_id == (await health.describe_cluster(cluster)).cluster_id:
         raise ClientFailure(
             f"{bootstrap} is this cluster itself", "a link copies another cluster: name that with --source"
         )
-    if client_config is not None:
-        values[CLIENT_CONFIG] = client_config
-    if groups:
-        values[GROUPS] = ",".join(groups)
     known = {state.name for state in await list_topics(cluster)}
     before = await values_of(cluster, topic) if topic in known else {}
     if before:

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from headrace.client import acls, groups, many_topics, offsets, quotas, reassignments, users
+from headrace.client import acls, groups, many_links, many_topics, offsets, quotas, reassignments, users
 from headrace.client.cluster import Cluster
-from headrace.client.errors import Refused
+from headrace.client.errors import ClientFailure, Refused
 from headrace.client.group_offsets import committed_offsets
-from headrace.client.topics import describe_topics, list_topics
+from headrace.client.topics import TopicState, describe_topics, list_topics
 from headrace.core.ids import TopicPartition
+from headrace.desired.links import told
 from headrace.desired.ownership import Kind, Ownership
-from headrace.desired.present import Present, PresentTopic, Use
+from headrace.desired.present import Present, PresentLink, PresentTopic, Use
 from headrace.desired.settings import OF_MOVES
 
 
 async def ask_present(cluster: Cluster, owns: Ownership) -> Present:
     """Nothing is asked about kinds that are not owned: who asks may lack the right to."""
+    links = await _links(cluster, owns)
+    asks_topics = Kind.TOPICS in owns or Kind.LINKS in owns
+    states = await list_topics(cluster) if asks_topics else []
+    topics = await _topics(cluster, [each for each in states if owns.topic(each.name) or each.name in links])
+    found = {name: PresentLink(values, topics.get(name)) for name, values in links.items()}
+    copies = {name for name, each in found.items() if not each.is_promoted}
     return Present(
         racks=await _racks(cluster),
-        topics=await _topics(cluster, owns) if Kind.TOPICS in owns else {},
+        topics={name: each for name, each in topics.items() if owns.topic(name) and name not in copies},
+        links=found,
+        unlinked=frozenset(each.name for each in states if owns.link(each.name)) - links.keys(),
         users={each.name: each.iterations for each in await users.list_users(cluster) if owns.user(each.name)}
         if Kind.USERS in owns
         else {},
@@ -41,9 +50,23 @@ async def _racks(cluster: Cluster) -> dict[int, str | None]:
     return {node.node_id: node.rack for node in reply.brokers}
 
 
-async def _topics(cluster: Cluster, owns: Ownership) -> dict[str, PresentTopic]:
+async def _links(cluster: Cluster, owns: Ownership) -> dict[str, dict[str, str]]:
+    """In the words of a file."""
+    if Kind.LINKS not in owns:
+        return {}
+    names = await many_links.linked_topics(cluster)
+    if names is None:
+        raise ClientFailure(
+            "these brokers have no links, and the file owns some", "links are Headrace's own: take them out"
+        )
+    values = await many_links.link_values(cluster, [name for name in names if owns.link(name)])
+    return {name: told(each) for name, each in values.items()}
+
+
+async def _topics(cluster: Cluster, states: Sequence[TopicState]) -> dict[str, PresentTopic]:
     """Without those that brokers keep for themselves."""
-    states = [state for state in await list_topics(cluster) if owns.topic(state.name)]
+    if not states:
+        return {}
     settings = await many_topics.topic_settings(cluster, [state.name for state in states])
     moving = await reassignments.list_reassignments(cluster)
     found = {}

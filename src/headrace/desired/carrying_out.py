@@ -15,6 +15,9 @@ from headrace.config.secret import Secret
 from headrace.core.ids import TopicPartition
 from headrace.desired.changes import (
     ConnectorChange,
+    LinkChange,
+    LinkCreation,
+    LinkDeletion,
     QuotaChange,
     RuleAddition,
     RuleRemoval,
@@ -46,6 +49,12 @@ class Administration(Protocol):
     async def add_partitions(self, totals: Mapping[str, int]) -> None: ...
 
     async def delete_topics(self, names: Sequence[str]) -> None: ...
+
+    async def create_link(self, creation: LinkCreation) -> None: ...
+
+    async def change_link(self, change: LinkChange) -> None: ...
+
+    async def delete_link(self, name: str) -> None: ...
 
     async def change_user(self, change: UserChange, password: Secret | None) -> None: ...
 
@@ -87,6 +96,13 @@ def steps(plan: Plan, administration: Administration, passwords: Mapping[str, Se
     moves = {partition: move for each in changed for partition, move in each.moves.items()}
     totals = {each.name: each.partitions[1] for each in changed if each.partitions is not None}
     todo = _slices("create topics", administration.create_topics, _of(plan, TopicCreation))
+    todo += [
+        Step(f"link {each.name}", partial(administration.create_link, each))
+        for each in _of(plan, LinkCreation)
+    ]
+    todo += [
+        Step(f"link {each.name}", partial(administration.change_link, each)) for each in _of(plan, LinkChange)
+    ]
     todo += _slices(
         "change settings", administration.change_settings, [each for each in changed if each.settings]
     )
@@ -105,6 +121,10 @@ def steps(plan: Plan, administration: Administration, passwords: Mapping[str, Se
         "remove rules", administration.remove_rules, [each.rule for each in _of(plan, RuleRemoval)]
     )
     todo += [_user(each, administration, passwords) for each in users if each.verb == "delete"]
+    todo += [
+        Step(f"delete link {each.name}", partial(administration.delete_link, each.name))
+        for each in _of(plan, LinkDeletion)
+    ]
     todo += _slices(
         "delete topics", administration.delete_topics, [each.name for each in _of(plan, TopicDeletion)]
     )

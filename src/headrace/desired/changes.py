@@ -11,11 +11,14 @@ from headrace.client.quotas import Entity, words_of
 from headrace.client.throttles import Move
 from headrace.core.ids import TopicPartition
 from headrace.desired.document import PasswordSource
+from headrace.desired.links import Link
 from headrace.desired.schemas import Schema
 from headrace.security.acl import AclRule
 from headrace.security.scram_credential import ScramMechanism
 
 UNSET: Final = "(default)"
+OF_BROKER: Final = "(the broker's)"
+OF_SOURCE: Final = "(the source's)"
 
 
 class Difference(NamedTuple):
@@ -38,7 +41,7 @@ class TopicCreation:
     @property
     def differences(self) -> list[Difference]:
         counts = {"partitions": self.partitions, "replicas": self.replicas}
-        said = [Difference(what, None, str(count or "(the broker's)")) for what, count in counts.items()]
+        said = [Difference(what, None, str(count or OF_BROKER)) for what, count in counts.items()]
         return said + [Difference(name, None, value) for name, value in sorted(self.settings.items())]
 
 
@@ -78,6 +81,50 @@ class TopicDeletion:
     @property
     def differences(self) -> list[Difference]:
         return []
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCreation:
+    """With its topic, whose partitions and settings come from the source."""
+
+    name: str
+    link: Link
+
+    kind = "link"
+    verb = "create"
+
+    @property
+    def differences(self) -> list[Difference]:
+        said = [Difference(what, None, value) for what, value in self.link.values.items()]
+        said.append(Difference("partitions", None, OF_SOURCE))
+        said.append(Difference("replicas", None, str(self.link.replicas or OF_BROKER)))
+        said += [Difference(name, None, value) for name, value in sorted(self.link.settings.items())]
+        return [*said, Difference("further settings", None, OF_SOURCE)]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkChange:
+    name: str
+    values: Mapping[str, tuple[str | None, str | None]]
+
+    kind = "link"
+    verb = "change"
+
+    @property
+    def differences(self) -> list[Difference]:
+        return [Difference(what, *pair) for what, pair in self.values.items()]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDeletion:
+    """With its topic, if there is one."""
+
+    name: str
+    has_topic: bool
+
+    kind = "link"
+    verb = "delete"
+    differences = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +235,9 @@ Change = (
     TopicCreation
     | TopicChange
     | TopicDeletion
+    | LinkCreation
+    | LinkChange
+    | LinkDeletion
     | UserChange
     | RuleAddition
     | RuleRemoval

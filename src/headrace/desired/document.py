@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from headrace.client.quotas import Entity
+from headrace.desired.links import Link
 from headrace.desired.ownership import Ownership
 from headrace.desired.schemas import Schema
 from headrace.security.acl import AclRule
@@ -61,3 +62,5 @@ class Document:
     """By their subjects."""
     connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings of each, without its name."""
+    links: Mapping[str, Link] = field(default_factory=dict)
+    """By the names of the copies."""

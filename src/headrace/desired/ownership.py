@@ -17,6 +17,7 @@ class Kind(Enum):
     """The value is the section's name in a file."""
 
     TOPICS = "topics"
+    LINKS = "links"
     USERS = "users"
     ACLS = "acls"
     QUOTAS = "quotas"
@@ -35,6 +36,9 @@ class Ownership:
 
     def topic(self, name: str) -> bool:
         return self._matches(Kind.TOPICS, name)
+
+    def link(self, name: str) -> bool:
+        return self._matches(Kind.LINKS, name)
 
     def user(self, name: str) -> bool:
         return self._matches(Kind.USERS, name)

@@ -15,6 +15,7 @@ from headrace.controller.topic_spreading import spread_topic
 from headrace.core.ids import TopicPartition
 from headrace.desired.changes import (
     Change,
+    LinkDeletion,
     QuotaChange,
     RuleAddition,
     RuleRemoval,
@@ -24,6 +25,7 @@ from headrace.desired.changes import (
     UserChange,
 )
 from headrace.desired.document import Document, Topic
+from headrace.desired.link_plan import link_changes, unnamed_links, with_copies
 from headrace.desired.present import Present, PresentTopic
 from headrace.desired.service_plan import (
     connector_changes,
@@ -55,7 +57,12 @@ class Plan:
 
     @property
     def deleted_topics(self) -> list[str]:
-        return [each.name for each in self.changes if isinstance(each, TopicDeletion)]
+        """Copies go with their links."""
+        return [
+            each.name
+            for each in self.changes
+            if isinstance(each, TopicDeletion) or (isinstance(each, LinkDeletion) and each.has_topic)
+        ]
 
 
 @dataclass(slots=True)
@@ -71,18 +78,32 @@ def plan(
     """`prune` is the word of the command line: it counts only if the file says it too."""
     draft = _Draft()
     deletes = prune and document.prune
-    _topics(document, present, deletes, draft)
+    _links(document, present, deletes, draft)
+    _topics(*with_copies(document, present), deletes, draft)
     _users(document, present, deletes, new_passwords, draft)
     _rules(document, present, deletes, draft)
     _quotas(document, present, deletes, draft)
     _services(document, present, deletes, draft)
     moving = [
-        name for name in sorted(document.topics) if name in present.topics and present.topics[name].is_moving
+        name
+        for name, topic in sorted({**present.topics, **present.copies}.items())
+        if topic.is_moving and (name in document.topics or name in document.links)
     ]
     return Plan(tuple(draft.changes), tuple(draft.refused), tuple(draft.stays), tuple(moving))
 
 
-# --- topics ------------------------------------------------------------------------------------------
+# --- links, topics ------------------------------------------------------------------------------------------
+
+
+def _links(document: Document, present: Present, deletes: bool, draft: _Draft) -> None:
+    changes, refused = link_changes(document, present)
+    draft.changes += changes
+    draft.refused += refused
+    gone = unnamed_links(document, present)
+    if deletes:
+        draft.changes += gone
+    else:
+        draft.stays.extend(f"link {each.name}" for each in gone)
 
 
 def _topics(document: Document, present: Present, deletes: bool, draft: _Draft) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headrace.client.quotas import Entity
+from headrace.desired import links
 from headrace.desired.schemas import Schema
 from headrace.security.acl import AclRule
 from headrace.security.scram_credential import ScramMechanism
@@ -34,6 +35,17 @@ class PresentSubject(NamedTuple):
     """The version that has the file's schema already, if that is not the latest."""
 
 
+class PresentLink(NamedTuple):
+    values: Mapping[str, str]
+    """In the words of a file."""
+    topic: PresentTopic | None
+    """The copy. None: the creation went no further than the link."""
+
+    @property
+    def is_promoted(self) -> bool:
+        return links.is_promoted(self.values)
+
+
 @dataclass(frozen=True, slots=True)
 class Present:
     racks: Mapping[int, str | None] = field(default_factory=dict)
@@ -45,6 +57,18 @@ class Present:
     subjects: Mapping[str, PresentSubject] = field(default_factory=dict)
     connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """The settings of each, without its name."""
+    links: Mapping[str, PresentLink] = field(default_factory=dict)
+    """Those that the file owns. A copy among them is not among the topics, until it is promoted."""
+    unlinked: frozenset[str] = frozenset()
+    """Topics under names of links that the file owns: such a name cannot be linked."""
+
+    @property
+    def copies(self) -> dict[str, PresentTopic]:
+        return {
+            name: each.topic
+            for name, each in self.links.items()
+            if each.topic is not None and not each.is_promoted
+        }
 
 
 class Use(NamedTuple):

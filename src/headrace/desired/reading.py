@@ -6,10 +6,13 @@ from typing import Final
 
 from headrace.client.quota_values import QUOTAS, quota_value
 from headrace.client.quotas import CLIENT_ID, IP, USER, Entity, words_of
+from headrace.config.tiering import FORK
 from headrace.controller.topic_names import INTERNAL_TOPICS
 from headrace.core.errors import InvalidRequest
 from headrace.desired.document import DEFAULT_MECHANISMS, Document, PasswordSource, Subject, Topic, User
 from headrace.desired.fields import Fields, count_of, items_of, named, text_of
+from headrace.desired.link_reading import link_of
+from headrace.desired.links import Link
 from headrace.desired.ownership import Kind, Ownership
 from headrace.desired.service_reading import connector_of, subject_of
 from headrace.desired.settings import OF_MOVES, written
@@ -61,6 +64,7 @@ def read_document(content: bytes) -> Document:
             name: _owned_connector(name, node, line, owns)
             for name, node, line in named(top.node("connectors"), "connectors")
         },
+        _links(top, owns),
     )
 
 
@@ -99,13 +103,30 @@ def _topic(name: str, node: Node, line: int, owns: Ownership) -> Topic:
         return Topic(None, None, {})
     fields = Fields(node, "a topic", ("partitions", "replicas", "settings"))
     settings = {
-        setting: _setting(setting, value, at)
-        for setting, value, at in named(fields.node("settings"), f"settings of topic {name}")
+        each: setting(each, value, at)
+        for each, value, at in named(fields.node("settings"), f"settings of topic {name}")
     }
     return Topic(fields.count("partitions"), fields.count("replicas"), settings)
 
 
-def _setting(name: str, node: Node, line: int) -> str:
+def _links(top: Fields, owns: Ownership) -> dict[str, Link]:
+    topics = {name for name, _, _ in named(top.node("topics"), "topics")}
+    found = {}
+    for name, node, line in named(top.node("links"), "links"):
+        _require_owned(owns.link(name), f"link {name}", Kind.LINKS, line)
+        if name in topics:
+            raise DocumentError(
+                f"{name} is a topic and a link here", line, "a link has its topic: take it out of topics"
+            )
+        found[name] = link_of(name, node, setting)
+    return found
+
+
+def setting(name: str, node: Node, line: int) -> str:
+    if name == FORK:
+        raise DocumentError(
+            f"{name} says what a topic was made as", line, "`headrace topic fork` makes a fork"
+        )
     if name in OF_MOVES:
         raise DocumentError(f"{name} belongs to replicas that move", line, "leave the line out")
     if isinstance(node, Items):

@@ -9,8 +9,12 @@ from typing import Final
 from headrace.client.throttles import REPLICAS
 from headrace.config.topic_properties import TOPIC_PROPERTIES
 
-OF_MOVES: Final = frozenset((*REPLICAS, TOPIC_PROPERTIES["headrace.balance.moved.replicas"].name))
-"""Of topics whose replicas move with a throttle: they belong to the move, not to a file."""
+_OURS: Final = [
+    TOPIC_PROPERTIES[name].name for name in ("headrace.balance.moved.replicas", "headrace.tier.fork")
+]
+OF_MOVES: Final = frozenset((*REPLICAS, *_OURS))
+"""Of topics whose replicas move with a throttle: they belong to the move, not to a file. What a topic is a
+fork of belongs to the topic that was made: no file makes a fork."""
 _TRUTHS: Final = {
     "true": "true",
     "True": "true",

@@ -14,6 +14,7 @@ from headrace.client.topics import describe_topics
 from headrace.config.secret import Secret
 from headrace.core.ids import TopicPartition
 from headrace.desired.changes import QuotaChange, TopicChange, TopicCreation, UserChange
+from headrace.desired.link_wire import LinkAdministration, link_objections
 from headrace.desired.plan import Plan
 from headrace.desired.services import NO_SERVICES, ServiceAdministration, Services
 from headrace.protocol.error_codes import ErrorCode
@@ -24,9 +25,10 @@ W = TypeVar("W")
 
 
 async def objections(cluster: Cluster, plan: Plan) -> list[str]:
-    """What the brokers would refuse of a plan's topics and quotas. Nothing is changed."""
+    """What brokers, and the sources of links, would refuse of a plan. Nothing is changed."""
     changed = [each for each in plan.changes if isinstance(each, TopicChange)]
-    created = {each.name: _new_topic(each) for each in _creations(plan)}
+    of_links, copies = await link_objections(cluster, plan)
+    created = {**copies, **{each.name: _new_topic(each) for each in _creations(plan)}}
     settings: dict[str, Mapping[str, str | None]] = {
         each.name: each.new_settings for each in changed if each.settings
     }
@@ -46,7 +48,8 @@ async def objections(cluster: Cluster, plan: Plan) -> list[str]:
     said += [(name, error) for name, error in grown.items()]
     quota = [(each.entity, each.new_values) for each in plan.changes if isinstance(each, QuotaChange)]
     refused = await quotas.refused_quotas(cluster, quota)
-    return [str(error) for _, error in sorted(said, key=lambda each: each[0])] + [str(e) for e in refused]
+    of_topics = [str(error) for _, error in sorted(said, key=lambda each: each[0])]
+    return [*of_topics, *of_links, *(str(error) for error in refused)]
 
 
 async def _by_setting(
@@ -73,7 +76,7 @@ def _singly(settings: Mapping[str, V]) -> list[Mapping[str, V]]:
     return [{name: value} for name, value in settings.items()]
 
 
-class WireAdministration(ServiceAdministration):
+class WireAdministration(ServiceAdministration, LinkAdministration):
     """Raises ClientFailure for the first that is refused; what was done before stays."""
 
     def __init__(
@@ -84,8 +87,8 @@ class WireAdministration(ServiceAdministration):
         tell: Callable[[object], None] = lambda _: None,
         services: Services = NO_SERVICES,
     ) -> None:
-        super().__init__(services)
-        self._cluster = cluster
+        ServiceAdministration.__init__(self, services)
+        LinkAdministration.__init__(self, cluster)
         self._throttle = throttle
         self._tell = tell
 

@@ -33,6 +33,11 @@ def write_document(present: Present, owns: Ownership) -> str:
     }
     if Kind.TOPICS in owns:
         document["topics"] = {name: _topic(topic) for name, topic in sorted(present.topics.items())}
+    if Kind.LINKS in owns:
+        document["links"] = {
+            name: _link(name, present.links[name].values, copy)
+            for name, copy in sorted(present.copies.items())
+        }
     if Kind.USERS in owns:
         variables = _variables(sorted(present.users))
         document["users"] = {
@@ -62,6 +67,20 @@ def _topic(topic: PresentTopic) -> dict[str, Any]:
     if topic.settings:
         found["settings"] = {name: _value(text) for name, text in sorted(topic.settings.items())}
     return found
+
+
+def _link(name: str, values: Mapping[str, str], copy: PresentTopic) -> dict[str, Any]:
+    """Partitions are the source's."""
+    found: dict[str, Any] = {"source": values["source"]}
+    if values["topic"] != name:
+        found["topic"] = values["topic"]
+    if "client-config" in values:
+        found["client-config"] = values["client-config"]
+    if "groups" in values:
+        found["groups"] = values["groups"].split(",")
+    topic = _topic(copy)
+    del topic["partitions"]
+    return {**found, "state": values["state"], **topic}
 
 
 def _subject(subject: PresentSubject) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from headrace.client.quotas import Entity
 from headrace.desired.document import Document, PasswordSource, Subject, Topic, User
+from headrace.desired.links import Link, joined
 from headrace.desired.ownership import Kind, Ownership
-from headrace.desired.present import Present, PresentSubject, PresentTopic
+from headrace.desired.present import Present, PresentLink, PresentSubject, PresentTopic
 from headrace.desired.schemas import Schema
 from headrace.registry.content import Reference, SchemaType
 from headrace.security.acl import AclRule, Operation, PatternType, Permission, ResourceType
@@ -61,6 +64,23 @@ CONNECTORS = st.dictionaries(
     ),
     max_size=3,
 )
+GROUPS = st.lists(st.sampled_from(["billing-*", "audit"]), max_size=2).map(joined)
+LINKS = st.builds(
+    Link,
+    st.sampled_from(["old:9092", "old-1:9092,old-2:9092"]),
+    st.sampled_from(["a.1", "orders"]),
+    st.sampled_from([None, "old.properties"]),
+    GROUPS,
+    st.sampled_from([None, "ACTIVE", "PAUSED"]),
+    st.none() | st.integers(1, 3),
+    SETTINGS,
+)
+
+
+@st.composite
+def _linked(draw: st.DrawFn) -> PresentLink:
+    values = {"state": draw(st.sampled_from(["ACTIVE", "PAUSED", "PROMOTED"])), **draw(LINKS).values}
+    return PresentLink(values, draw(_placed()))
 
 
 @st.composite
@@ -68,6 +88,13 @@ def _placed(draw: st.DrawFn) -> PresentTopic:
     brokers = st.lists(st.sampled_from(sorted(RACKS)), min_size=1, max_size=3, unique=True).map(tuple)
     held = draw(st.lists(brokers, min_size=1, max_size=4))
     return PresentTopic(dict(enumerate(held)), draw(SETTINGS))
+
+
+def _with_topics_of_links(present: Present) -> Present:
+    """What is promoted is a topic as well; a copy is none."""
+    promoted = {name: each.topic for name, each in present.links.items() if each.is_promoted and each.topic}
+    topics = {name: each for name, each in present.topics.items() if name not in present.links}
+    return replace(present, topics={**topics, **promoted})
 
 
 CLUSTERS = st.builds(
@@ -79,7 +106,8 @@ CLUSTERS = st.builds(
     quotas=st.dictionaries(ENTITIES, QUOTAS, max_size=3),
     subjects=st.dictionaries(NAMES, st.builds(PresentSubject, SCHEMAS, LEVELS, st.none()), max_size=3),
     connectors=CONNECTORS,
-)
+    links=st.dictionaries(NAMES, _linked(), max_size=3),
+).map(_with_topics_of_links)
 
 
 @st.composite
@@ -108,4 +136,9 @@ def documents(draw: st.DrawFn) -> Document:
             if owns.subject(name)
         },
         {name: settings for name, settings in draw(CONNECTORS).items() if owns.connector(name)},
+        {
+            name: link
+            for name, link in draw(st.dictionaries(NAMES, LINKS, max_size=3)).items()
+            if owns.link(name)
+        },
     )

@@ -13,20 +13,28 @@ from headrace.core.ids import TopicPartition
 from headrace.desired.carrying_out import carry_out
 from headrace.desired.changes import (
     ConnectorChange,
+    LinkChange,
+    LinkCreation,
     QuotaChange,
     SubjectChange,
     TopicChange,
     TopicCreation,
     UserChange,
 )
+from headrace.desired.links import is_promoted
 from headrace.desired.ownership import Ownership
 from headrace.desired.plan import Plan
-from headrace.desired.present import Present, PresentSubject, PresentTopic
+from headrace.desired.present import Present, PresentLink, PresentSubject, PresentTopic
 from headrace.security.acl import AclRule
 from headrace.security.scram_credential import ScramMechanism
 
 Facts = dict[tuple[str, str, str], str]
 """(kind, name, what) to a value, in the words of plans."""
+
+
+OF_SOURCES = {"retention.ms": "7", "cleanup.policy": "compact"}
+"""What every topic of every source has set."""
+PARTITIONS_OF_SOURCES = 2
 
 
 class Interrupted(Exception):
@@ -36,8 +44,10 @@ class Interrupted(Exception):
 class ModelCluster:
     def __init__(self, present: Present) -> None:
         self.racks = dict(present.racks)
-        self.replicas = {name: dict(topic.replicas) for name, topic in present.topics.items()}
-        self.settings = {name: dict(topic.settings) for name, topic in present.topics.items()}
+        topics = {**present.topics, **present.copies}
+        self.replicas = {name: dict(topic.replicas) for name, topic in topics.items()}
+        self.settings = {name: dict(topic.settings) for name, topic in topics.items()}
+        self.links = {name: dict(link.values) for name, link in present.links.items()}
         self.users: dict[str, dict[ScramMechanism, int]] = {
             name: dict(each) for name, each in present.users.items()
         }
@@ -51,18 +61,25 @@ class ModelCluster:
         """So many changes are made before it is interrupted."""
 
     def present(self, owns: Ownership) -> Present:
+        topics = {
+            name: PresentTopic(dict(held), dict(self.settings[name])) for name, held in self.replicas.items()
+        }
+        links = {
+            name: PresentLink(dict(values), topics.get(name))
+            for name, values in self.links.items()
+            if owns.link(name)
+        }
+        copies = {name for name, each in links.items() if not each.is_promoted}
         return Present(
             self.racks,
-            {
-                name: PresentTopic(dict(held), dict(self.settings[name]))
-                for name, held in self.replicas.items()
-                if owns.topic(name)
-            },
+            {name: each for name, each in topics.items() if owns.topic(name) and name not in copies},
             {name: dict(each) for name, each in self.users.items() if owns.user(name)},
             frozenset(rule for rule in self.acls if owns.principal(rule.principal)),
             {entity: dict(values) for entity, values in self.quotas.items() if owns.quota(entity)},
             {name: each for name, each in self.subjects.items() if owns.subject(name)},
             {name: dict(each) for name, each in self.connectors.items() if owns.connector(name)},
+            links,
+            frozenset(name for name in topics if owns.link(name) and name not in self.links),
         )
 
     def apply(self, plan: Plan, interrupt_after: int | None = None) -> None:
@@ -84,6 +101,9 @@ class ModelCluster:
             found["topic", name, "partitions"] = str(len(held))
             found["topic", name, "replicas"] = " and ".join(map(str, factors))
             found.update({("topic", name, key): value for key, value in self.settings[name].items()})
+        for name, link in self.links.items():
+            if name in self.replicas:
+                found.update({("link", name, what): value for what, value in link.items()})
         for name, mechanisms in self.users.items():
             for mechanism, count in mechanisms.items():
                 found["user", name, mechanism.value] = f"{count} iterations"
@@ -145,6 +165,35 @@ class ModelCluster:
         for name in names:
             self._tick()
             del self.replicas[name], self.settings[name]
+            self.links.pop(name, None)
+
+    async def create_link(self, creation: LinkCreation) -> None:
+        """The link, its topic and its state, one after the other."""
+        name, link = creation.name, creation.link
+        assert name not in self.replicas
+        self._tick()
+        self.links[name] = {**link.values, "state": "ACTIVE"}
+        self._tick()
+        brokers = sorted(self.racks)
+        self.replicas[name] = dict.fromkeys(
+            range(PARTITIONS_OF_SOURCES), tuple(brokers[: link.replicas or 1])
+        )
+        self.settings[name] = {**OF_SOURCES, **link.settings}
+        if link.state == "PAUSED":
+            self._tick()
+            self.links[name]["state"] = "PAUSED"
+
+    async def change_link(self, change: LinkChange) -> None:
+        self._tick()
+        assert not is_promoted(self.links[change.name])
+        _change(self.links[change.name], {what: new for what, (_, new) in change.values.items()})
+
+    async def delete_link(self, name: str) -> None:
+        self._tick()
+        assert not is_promoted(self.links[name])
+        del self.links[name]
+        self.replicas.pop(name, None)
+        self.settings.pop(name, None)
 
     async def change_user(self, change: UserChange, password: Secret | None) -> None:
         assert (password is None) == all(new is None for _, new in change.mechanisms.values())

@@ -7,28 +7,56 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace.desired.changes import RuleAddition, RuleRemoval, TopicCreation, TopicDeletion
+from headrace.desired.changes import (
+    OF_BROKER,
+    OF_SOURCE,
+    LinkCreation,
+    LinkDeletion,
+    RuleAddition,
+    RuleRemoval,
+    TopicCreation,
+    TopicDeletion,
+)
 from headrace.desired.document import Document
+from headrace.desired.links import WIRE_NAMES
 from headrace.desired.ownership import Ownership
 from headrace.desired.plan import Plan, plan
 from headrace.desired.present import Present
 from headrace.desired.reading import read_document
 from headrace.desired.writing import write_document
 from tests.unit.desired.drawn import CLUSTERS, EVERYTHING, OWNED, documents
-from tests.unit.desired.model_cluster import Facts, Interrupted, ModelCluster
+from tests.unit.desired.model_cluster import (
+    OF_SOURCES,
+    PARTITIONS_OF_SOURCES,
+    Facts,
+    Interrupted,
+    ModelCluster,
+)
 
 _FEW = settings(max_examples=40)
 """Of each property: a drawn cluster with a drawn file is large."""
 
 
 def feasible(document: Document, present: Present) -> Document:
-    """The same, but no topic is to shrink."""
+    """The same, but no topic is to shrink, no topic to become a copy or a copy a topic, and no copy to copy
+    something else."""
+    whole = ModelCluster(present)
+    promoted = {name for name, each in present.links.items() if each.is_promoted}
+    links = {}
+    for name, link in document.links.items():
+        values = whole.links.get(name)
+        if name in document.topics or name in promoted or (values is None and name in whole.replicas):
+            continue
+        links[name] = link if values is None else link._replace(topic=values["topic"])
+    copies = whole.present(document.owns).copies
     topics = {}
     for name, topic in document.topics.items():
-        there = len(present.topics[name].replicas) if name in present.topics else 0
+        if name in copies:
+            continue
+        there = len(whole.replicas.get(name, ()))
         shrinks = topic.partitions is not None and topic.partitions < there
         topics[name] = topic._replace(partitions=there) if shrinks else topic
-    return replace(document, topics=topics)
+    return replace(document, topics=topics, links=links)
 
 
 def planned_for(document: Document, cluster: ModelCluster, prune: bool) -> Plan:
@@ -63,6 +91,7 @@ def test_an_export_says_the_same_whatever_the_order(present: Present) -> None:
         dict(reversed(list(present.quotas.items()))),
         dict(reversed(list(present.subjects.items()))),
         dict(reversed(list(present.connectors.items()))),
+        dict(reversed(list(present.links.items()))),
     )
     assert write_document(present, EVERYTHING) == write_document(turned, EVERYTHING)
 
@@ -99,10 +128,12 @@ def said_by(
 ) -> dict[tuple[str, str, str], tuple[str | None, str | None]]:
     said: dict[tuple[str, str, str], tuple[str | None, str | None]] = {}
     for change in planned.changes:
-        if isinstance(change, TopicDeletion):
-            said.update(
-                {key: (value, None) for key, value in before.items() if key[:2] == ("topic", change.name)}
-            )
+        if isinstance(change, TopicDeletion | LinkDeletion):  # a link goes with its topic
+            of_it = [key for key in before if key[0] in ("topic", "link") and key[1] == change.name]
+            said.update({key: (before[key], None) for key in of_it})
+        elif isinstance(change, LinkCreation):
+            said.update(said_by_creation(change, after))
+            continue
         elif isinstance(change, RuleAddition):
             said["rule", change.name, ""] = None, ""
         elif isinstance(change, RuleRemoval):
@@ -113,6 +144,24 @@ def said_by(
                 new = after[key]
             if what != "password":
                 said[key] = old, new
+    return said
+
+
+def said_by_creation(
+    creation: LinkCreation, after: Facts
+) -> dict[tuple[str, str, str], tuple[str | None, str | None]]:
+    """What the plan leaves to the source and to brokers is what these have."""
+    name = creation.name
+    said: dict[tuple[str, str, str], tuple[str | None, str | None]] = {}
+    said.update({("topic", name, key): (None, value) for key, value in OF_SOURCES.items()})
+    said["topic", name, "partitions"] = None, str(PARTITIONS_OF_SOURCES)
+    said["link", name, "state"] = None, "ACTIVE"
+    left = {OF_SOURCE, OF_BROKER}
+    for what, old, new in creation.differences:
+        kind = "link" if what in WIRE_NAMES else "topic"
+        if new not in left:
+            said[kind, name, what] = old, new
+    said.setdefault(("topic", name, "replicas"), (None, after["topic", name, "replicas"]))
     return said
 
 
@@ -128,6 +177,7 @@ def test_nothing_is_deleted_without_both_words(case: Case, prune: bool) -> None:
     assert set(present.quotas) <= set(cluster.quotas)
     assert set(present.subjects) <= set(cluster.subjects)
     assert set(present.connectors) <= set(cluster.connectors)
+    assert set(present.links) <= set(cluster.links)
     assert all(set(mechanisms) <= set(cluster.users[name]) for name, mechanisms in present.users.items())
 
 
@@ -141,6 +191,7 @@ def test_with_both_words_what_is_owned_is_what_the_file_names(case: Case) -> Non
     cluster.apply(found)
     there = cluster.present(document.owns)
     assert set(there.topics) == set(document.topics)
+    assert set(there.copies) == set(document.links)
     assert set(there.users) == set(document.users)
     assert there.acls == document.acls
     assert there.quotas == document.quotas
@@ -158,6 +209,10 @@ def test_what_is_not_owned_is_not_touched(case: Case, prune: bool) -> None:
     for name, topic in present.topics.items():
         if not owns.topic(name):
             assert (cluster.replicas[name], cluster.settings[name]) == (topic.replicas, topic.settings)
+    for name, link in present.links.items():
+        if not owns.link(name) and not owns.topic(name):
+            assert link.topic is not None
+            assert (cluster.links[name], cluster.replicas[name]) == (link.values, link.topic.replicas)
     assert all(cluster.users[name] == each for name, each in present.users.items() if not owns.user(name))
     assert {rule for rule in present.acls if not owns.principal(rule.principal)} <= cluster.acls
     assert all(cluster.quotas[key] == each for key, each in present.quotas.items() if not owns.quota(key))
